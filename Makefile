@@ -1,0 +1,48 @@
+# Everything here needs Python 3.11 or later and make; the rest is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check format bench accuracy clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/base: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing prdp into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing prdp and its test tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(VENV)/base $@
+
+demo: $(VENV)/base  ## set up, then answer questions about a million made-up bank accounts
+	@$(BIN)/prdp demo
+
+test: $(VENV)/dev  ## set up, then run every test
+	@$(BIN)/python -m pytest -n auto -q
+
+check: $(VENV)/dev  ## linters and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/dev  ## rewrite the code in the house style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a baseline in the same run
+	@$(BIN)/python -m benchmarks.scan_speed
+	@$(BIN)/python -m benchmarks.noise_speed
+
+accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
+	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
+
+clean:  ## remove what make made
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,134 @@
+"""What the private pass costs beside the plain query: ratios, in the same DuckDB, in the same run.
+
+``python -m benchmarks.scan_speed`` writes a table of 10 million rows (Parquet, zstd) to a cache folder, asks
+for plain ``count(*), sum(balance)`` and for prdp's cells in turn, and prints medians of 7.
+``--memory`` measures instead the peak memory of one pass over 100 million rows, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+import prdp
+
+REPEATS = 7
+OWN = "10000 / balance"
+GENERAL = "10000 / balance * CASE WHEN age >= 65 THEN 0.5 ELSE 1 END"
+
+
+def table_file(rows: int, folder: Path) -> Path:
+    """Write log-normal balances, ages and branches once; return the file."""
+    path = folder / f"prdp_bench_{rows}.parquet"
+    if not path.exists():
+        normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+        duckdb.execute(
+            f"COPY (SELECT CAST(least(1e12, exp(8 + 3 * {normal})) AS BIGINT) AS balance, "
+            "CAST(18 + random() * 70 AS INTEGER) AS age, CAST(random() * 100 AS INTEGER) AS branch "
+            f"FROM range({rows})) TO '{path}' (COMPRESSION zstd)"
+        )
+    return path
+
+
+def opened(path: Path, policy: str) -> prdp.Table:
+    return prdp.open(
+        path,
+        policy=prdp.Policy(policy, at_most=100, at_least="1e-9"),
+        bounds={"balance": (0, 10**12)},
+    )
+
+
+def questions(path: Path) -> dict[str, Callable[[], object]]:
+    """Return what is timed, by name; each opens the file anew, as the plain query does."""
+    own = prdp.Policy(OWN, at_most=100)
+
+    def own_sum() -> object:
+        table = prdp.open(path, policy=own, bounds={"balance": (0, 10**12)})
+        return table.sum("balance", share="1/10")
+
+    def own_count() -> object:
+        table = prdp.open(path, policy=own, bounds={"balance": (0, 10**12)})
+        return table.count(share="1/10")
+
+    plain = duckdb.connect()
+    return {
+        "plain count and sum": lambda: plain.execute(
+            f"SELECT count(*), sum(balance) FROM read_parquet('{path}')"
+        ).fetchall(),
+        "sum, policy of two columns": lambda: opened(path, GENERAL).sum("balance", share="1/10"),
+        "count, policy of two columns": lambda: opened(path, GENERAL).count(share="1/10"),
+        "sum, policy of its own column": own_sum,
+        "count, policy of one column": own_count,
+    }
+
+
+def speed(rows: int, folder: Path) -> None:
+    path = table_file(rows, folder)
+    asked = questions(path)
+    seconds: dict[str, list[float]] = {name: [] for name in asked}
+    for repeat in range(REPEATS + 1):
+        for name, ask in asked.items():
+            start = time.perf_counter()
+            ask()
+            if repeat:  # the first round warms the file cache
+                seconds[name].append(time.perf_counter() - start)
+    base = statistics.median(seconds["plain count and sum"])
+    print(f"{rows:,} rows, median of {REPEATS}, whole question from opening to release")
+    for name, times in seconds.items():
+        print(f"{name:32}{statistics.median(times) * 1e3:9.1f} ms{statistics.median(times) / base:8.2f} x")
+    _second_question(path)
+
+
+def _second_question(path: Path) -> None:
+    """Compare a first question with a second on the same columns, whose cells are in memory."""
+    first: list[float] = []
+    second: list[float] = []
+    for _ in range(REPEATS):
+        table = opened(path, GENERAL)
+        for times, share in ((first, "1/10"), (second, "1/11")):
+            start = time.perf_counter()
+            table.sum("balance", share=share)
+            times.append(time.perf_counter() - start)
+    ratio = statistics.median(first) / statistics.median(second)
+    print(f"a second question on the same cells: 1/{ratio:.0f} of the first")
+
+
+def memory(rows: int, folder: Path) -> None:
+    """Print the peak memory of a process that does nothing but one pass."""
+    path = table_file(rows, folder)
+    command = [sys.executable, "-m", "benchmarks.scan_speed", "--one-pass", str(path)]
+    peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print(f"{rows:,} rows, one pass, whole process: {int(peak) / 1024:.0f} MB at its peak")
+
+
+def one_pass(path: Path) -> None:
+    opened(path, GENERAL).sum("balance", share="1/10")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, help="10 million for speed, 100 million for memory")
+    parser.add_argument("--memory", action="store_true", help="measure memory instead of speed")
+    parser.add_argument("--one-pass", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
+    arguments = parser.parse_args()
+    if arguments.one_pass:
+        one_pass(arguments.one_pass)
+    elif arguments.memory:
+        memory(arguments.rows or 100_000_000, arguments.cache)
+    else:
+        speed(arguments.rows or 10_000_000, arguments.cache)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What an error is compared with: the oracle clip, trimmed means, and their standard errors.
+
+None of this is private: it reads the data as it is.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def oracle_clip(values: Floats, budgets: Floats, share: float) -> float:
+    """Return the error of the best fixed clipping point at a share.
+
+    min over b of b / share + Σ (v - E·b)₊, which by linear programming duality is the
+    fractional knapsack: the most value that a budget mass of 1 / share can hold.
+    """
+    order = np.argsort(-values / budgets)
+    value, weight = values[order], budgets[order]
+    filled = np.cumsum(weight)
+    whole = int(np.searchsorted(filled, 1 / share, side="right"))
+    total = float(value[:whole].sum())
+    if whole < value.size:
+        room = 1 / share - (filled[whole - 1] if whole else 0.0)
+        total += float(value[whole] * room / weight[whole])
+    return total
+
+
+def trimmed(errors: Floats, part: float = 0.2) -> tuple[float, float]:
+    """Return the mean without the lowest and highest ``part``, and its standard error."""
+    ordered = np.sort(errors)
+    cut = int(part * ordered.size)
+    kept = ordered[cut : ordered.size - cut]
+    winsorised = np.clip(ordered, kept[0], kept[-1])
+    spread = float(winsorised.std(ddof=1)) / ((1 - 2 * part) * math.sqrt(ordered.size))
+    return float(kept.mean()), spread

@@ -1,0 +1,46 @@
+"""Per-record differential privacy.
+
+For saying what each record may lose:
+    Policy
+For asking:
+    open, Table, Count, Sum
+For reading the answers and the account:
+    Release, Ledger, MemoryLedger
+When something is wrong:
+    errors, PrdpError, InvalidRequest, BudgetExhausted, EngineFailure, RecordsLeftOut
+For experiments and tests, never for publication:
+    prdp.testing
+"""
+
+from prdp import errors
+from prdp.errors import (
+    BudgetExhausted,
+    EngineFailure,
+    InvalidRequest,
+    PrdpError,
+    RecordsLeftOut,
+)
+from prdp.ledger import Ledger, MemoryLedger
+from prdp.policy import Policy
+from prdp.query import Count, Sum
+from prdp.release import Release
+from prdp.table import Table, open  # noqa: A004  (prdp.open is the door)
+from prdp.version import __version__
+
+__all__ = [
+    "BudgetExhausted",
+    "Count",
+    "EngineFailure",
+    "InvalidRequest",
+    "Ledger",
+    "MemoryLedger",
+    "Policy",
+    "PrdpError",
+    "RecordsLeftOut",
+    "Release",
+    "Sum",
+    "Table",
+    "__version__",
+    "errors",
+    "open",
+]

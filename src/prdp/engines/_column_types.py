@@ -1,0 +1,89 @@
+"""How DuckDB's column types are read: as which SQL, in which range, with NaN or without."""
+
+from __future__ import annotations
+
+import re
+
+from prdp.expressions.intervals import UNBOUNDED, Interval
+from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+_RANGES = {
+    **{name: Interval(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) for name, bits in _BITS.items()},
+    **{f"U{name}": Interval(0.0, 2.0**bits) for name, bits in _BITS.items()},
+}
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
+_EXACT_WHOLE = 2**53
+_EXACT_DIGITS = 15
+_LARGEST_EXACT_POWER_OF_TEN = 22
+
+
+def range_of(column: ColumnType) -> Interval:
+    """Return the doubles that a column can hold by its type alone."""
+    if column.native.startswith("DECIMAL("):
+        return Interval(-1e38, 1e38)
+    return _RANGES.get(column.native, UNBOUNDED)
+
+
+def has_nan(column: ColumnType) -> bool:
+    """Return whether a column's numbers may include NaN."""
+    return not (column.integer or column.native in _RANGES or column.native.startswith("DECIMAL("))
+
+
+def is_native_integer(column: ColumnType) -> bool:
+    """Return whether a column can be compared with a whole constant as it is."""
+    return column.native in _RANGES
+
+
+def column_sql(name: str, column: ColumnType) -> str:
+    """Return a column's value as the language sees it: as a double, say, or a text."""
+    match column.kind:
+        case Kind.NUMBER:
+            return _double_sql(quoted(name), column.native)
+        case Kind.TEXT if column.native != "VARCHAR":
+            return f"CAST({quoted(name)} AS VARCHAR)"
+        case Kind.MOMENT:
+            return _moment_sql(quoted(name), column.native)
+        case _:
+            return quoted(name)
+
+
+def _double_sql(name: str, native: str) -> str:
+    """Return a number as the nearest double, which the engine's own cast misses for some types."""
+    if native == "DOUBLE":
+        return name
+    if native == "FLOAT" or (native in _RANGES and not native.endswith("HUGEINT")):
+        return f"CAST({name} AS DOUBLE)"
+    if native.endswith("HUGEINT"):
+        return _rounded_once(name, str(_EXACT_WHOLE))
+    if found := _DECIMAL.fullmatch(native):
+        return _decimal_sql(name, int(found[1]), int(found[2]))
+    return f"TRY_CAST({name} AS DOUBLE)"
+
+
+def _decimal_sql(name: str, digits: int, scale: int) -> str:
+    if digits <= _EXACT_DIGITS:
+        return f"CAST({name} AS DOUBLE)"
+    if scale > _LARGEST_EXACT_POWER_OF_TEN:
+        return f"CAST(CAST({name} AS VARCHAR) AS DOUBLE)"
+    whole = str(_EXACT_WHOLE).zfill(scale + 1)
+    limit = f"{whole[:-scale]}.{whole[-scale:]}" if scale else whole
+    return _rounded_once(name, limit)
+
+
+def _rounded_once(name: str, limit: str) -> str:
+    """Cast through text where the engine's own cast would round twice."""
+    return (
+        f"(CASE WHEN {name} BETWEEN -{limit} AND {limit} THEN CAST({name} AS DOUBLE) "
+        f"ELSE CAST(CAST({name} AS VARCHAR) AS DOUBLE) END)"
+    )
+
+
+def _moment_sql(name: str, native: str) -> str:
+    if native == "TIMESTAMP":
+        return name
+    if native == "TIMESTAMP WITH TIME ZONE":
+        # A cast would move it to the session's zone; this is UTC whatever the session.
+        return f"make_timestamp(epoch_us({name}))"
+    return f"TRY_CAST({name} AS TIMESTAMP)"

@@ -1,0 +1,304 @@
+"""Expressions written as DuckDB SQL that never fails and gives what ``evaluate`` gives.
+
+Inside a number, NaN is allowed to stand for NULL: arithmetic carries both along alike. It becomes
+NULL where it would be noticed: in a comparison, in IS NULL, and at the end. Divisions and functions
+are guarded, so that no setting of the engine decides what they give. A guard that types and
+constants show to be idle is left out; declared bounds show nothing, since records may break them.
+
+A guard mentions its operand more than once. A long operand is therefore computed once, as the
+element of a list that a lambda is applied to: the statement grows with the expression, not with
+the power of its depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
+from prdp.engines._guards import UNKNOWN, Double, Guards, constant
+from prdp.expressions.evaluate import evaluate
+from prdp.expressions.intervals import Interval, hull, narrowed
+from prdp.expressions.nodes import (
+    MIRRORED,
+    Among,
+    And,
+    Arithmetic,
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Compare,
+    IsNull,
+    Moment,
+    Negate,
+    Node,
+    Not,
+    Null,
+    Number,
+    Or,
+    Text,
+    columns,
+)
+from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.strict import is_whole
+from prdp.schema import Kind, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["quoted", "text_literal", "to_sql"]
+
+_LONGEST_CONDITION = 400
+"""How long a condition may be to be written twice."""
+
+_EXACT_WHOLE = 2.0**53
+_NULLS = {
+    Kind.NUMBER: UNKNOWN,
+    Kind.TEXT: "CAST(NULL AS VARCHAR)",
+    Kind.BOOLEAN: "CAST(NULL AS BOOLEAN)",
+    Kind.MOMENT: "CAST(NULL AS TIMESTAMP)",
+}
+
+
+def to_sql(node: Node, schema: Schema) -> str:
+    """Return DuckDB SQL for a checked expression; no row can make it fail."""
+    name = "prdp_value"
+    while name in {column.lower() for column in schema}:
+        name += "_"
+    ranges = {column: range_of(schema[column]) for column in columns(node)}
+    writer = _Writer(schema, Guards(name), ranges, frozenset())
+    if writer.kind(node) is Kind.NUMBER:
+        return writer.guards.clean(writer.number(node))
+    return writer.value(node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes expressions for records whose columns lie in ranges.
+
+    Attributes:
+        schema: The table's columns.
+        guards: Writes operations on numbers.
+        ranges: What the number columns can be, by their types and the conditions around.
+        known: The columns that have a value, by the conditions around: neither NULL nor NaN.
+    """
+
+    schema: Schema
+    guards: Guards
+    ranges: Mapping[str, Interval]
+    known: frozenset[str]
+
+    def kind(self, node: Node) -> Kind | None:  # noqa: PLR0911  (one return a class)
+        """Return an expression's kind; ``None`` for NULL."""
+        match node:
+            case Null():
+                return None
+            case Column():
+                return self.schema[node.name].kind
+            case Text():
+                return Kind.TEXT
+            case Moment():
+                return Kind.MOMENT
+            case Number() | Negate() | Arithmetic() | Call():
+                return Kind.NUMBER
+            case Case():
+                values = (*(value for _, value in node.branches), node.default)
+                return next((kind for value in values if (kind := self.kind(value))), None)
+            case _:
+                return Kind.BOOLEAN
+
+    def number(self, node: Node) -> Double:
+        """Return a number; NaN in it stands for NULL."""
+        if not columns(node):
+            value = evaluate(node, {})
+            return constant(value if isinstance(value, float) else None)
+        match node:
+            case Column():
+                return self._number_column(node)
+            case Negate():
+                return self.guards.negate(self.number(node.operand))
+            case Arithmetic():
+                left, right = self.number(node.left), self.number(node.right)
+                return self.guards.arithmetic(node.op, left, right)
+            case Call():
+                return self.guards.call(node.name, [self.number(arg) for arg in node.args])
+            case Case():
+                found: list[Double] = []
+                sql = self._case(node, Kind.NUMBER, found)
+                nan = any(value.may_be_nan for value in found)
+                return Double(sql, hull(value.values for value in found), nan)
+            case _:
+                raise TypeError(f"{type(node).__name__} does not give a number")
+
+    def _number_column(self, node: Column) -> Double:
+        column = self.schema[node.name]
+        return Double(
+            column_sql(node.name, column),
+            self.ranges.get(node.name, range_of(column)),
+            may_be_nan=has_nan(column) and node.name not in self.known,
+            zero_test=f"{quoted(node.name)} = 0" if is_native_integer(column) else "",
+        )
+
+    def value(self, node: Node) -> str:  # noqa: PLR0911  (one return a class)
+        """Return a text, a moment or a truth value; NULL where it is unknown."""
+        match node:
+            case Text():
+                return text_literal(node.value)
+            case Moment():
+                return f"TIMESTAMP '{node.value.isoformat(sep=' ')}'"
+            case Boolean():
+                return str(node.value).upper()
+            case Null():
+                return "NULL"
+            case Column():
+                return column_sql(node.name, self.schema[node.name])
+            case Case():
+                return self._case(node, self.kind(node) or Kind.BOOLEAN, [])
+            case _:
+                return self._condition(node)
+
+    def _condition(self, node: Node) -> str:
+        if not columns(node):
+            holds = evaluate(node, {})
+            return _NULLS[Kind.BOOLEAN] if holds is None else str(holds).upper()
+        match node:
+            case And() | Or():
+                word = " AND " if isinstance(node, And) else " OR "
+                return f"({word.join(self.value(part) for part in node.parts)})"
+            case Not():
+                return f"(NOT {self.value(node.operand)})"
+            case IsNull():
+                return self._is_null(node.operand)
+            case Compare():
+                return self._compare(node)
+            case Among():
+                return self._among(node)
+            case _:
+                raise TypeError(f"{type(node).__name__} is not a condition")
+
+    def _is_null(self, operand: Node) -> str:
+        if self.kind(operand) is not Kind.NUMBER:
+            return f"({self.value(operand)} IS NULL)"
+        number = self.number(operand)
+        if isinstance(operand, Column) and not number.may_be_nan:
+            return f"({quoted(operand.name)} IS NULL)"
+        return self.guards.is_null(number)
+
+    def _compare(self, node: Compare) -> str:
+        kind = self.kind(node.left) or self.kind(node.right)
+        if kind is Kind.NUMBER:
+            left, right = self.number(node.left), self.number(node.right)
+            if native := self._native(node.left, [right]):
+                return f"({native[0]} {node.op} {native[1]})"
+            if native := self._native(node.right, [left]):
+                return f"({native[0]} {MIRRORED[node.op]} {native[1]})"
+            return self.guards.compare(node.op, left, right)
+        by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
+        return f"(({self.value(node.left)}){by_code_point} {node.op} {self.value(node.right)})"
+
+    def _among(self, node: Among) -> str:
+        kind = self.kind(node.operand)
+        if kind is Kind.NUMBER:
+            items = [self.number(item) for item in node.items]
+            if native := self._native(node.operand, items):
+                return f"({native[0]} IN ({', '.join(native[1:])}))"
+            listed = ", ".join(item.sql for item in items)
+            return self.guards.among(self.number(node.operand), listed)
+        by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
+        listed = ", ".join(self.value(item) for item in node.items)
+        return f"(({self.value(node.operand)}){by_code_point} IN ({listed}))"
+
+    def _native(self, side: Node, others: list[Double]) -> list[str]:
+        """Return a whole-number column and constants to compare it with, without a cast.
+
+        Rounding to a double is monotone and exact below 2^53, so such a constant compares alike
+        with the column and with its nearest double.
+        """
+        if not isinstance(side, Column) or not is_native_integer(self.schema[side.name]):
+            return []
+        whole = [value for other in others if (value := other.constant) is not None]
+        if len(whole) != len(others) or not all(map(_is_exact_whole, whole)):
+            return []
+        return [quoted(side.name), *(str(int(value)) for value in whole)]
+
+    def _case(self, node: Case, kind: Kind, found: list[Double]) -> str:
+        """Write a CASE that is unknown when a condition met on the way is; note its numbers."""
+        pieces: list[str] = []
+        writer = self
+        for place, (condition, value) in enumerate(node.branches, start=1):
+            test = writer.value(condition)
+            rest = Case(node.branches[place:], node.default) if node.branches[place:] else node.default
+            if len(test) > _LONGEST_CONDITION:
+                # Written once: as the place in a list, where an unknown place gives NULL.
+                values = ", ".join(writer.branch(part, kind, found) for part in (rest, value))
+                return _closed(pieces, f"[{values}][CAST({test} AS INTEGER) + 1]")
+            inside = writer.where(condition, holds=True).branch(value, kind, found)
+            pieces.append(f"WHEN {test} THEN {inside}")
+            writer = writer.where(condition, holds=False)
+            if rest is node.default:
+                break
+            if not _is_decided(condition):
+                pieces.append(f"WHEN {test} IS NULL THEN NULL")
+        if isinstance(node.default, Null):
+            return _closed(pieces, "")
+        default = writer.branch(node.default, kind, found)
+        if _is_decided(condition):
+            return _closed(pieces, default)
+        return _closed([*pieces, f"WHEN NOT {test} THEN {default}"], "")
+
+    def branch(self, node: Node, kind: Kind, found: list[Double]) -> str:
+        """Return what a branch gives, and note it if it is a number."""
+        if isinstance(node, Null):
+            return _NULLS[kind]
+        if kind is not Kind.NUMBER:
+            return self.value(node)
+        number = self.number(node)
+        found.append(number)
+        return number.sql
+
+    def where(self, condition: Node, *, holds: bool) -> _Writer:
+        """Return a writer for the records for which a condition holds, or fails to."""
+        ranges = narrowed(condition, self.ranges, holds=holds)
+        if ranges is None:
+            return self
+        return replace(self, ranges=ranges, known=self.known | _compared(condition, holds=holds))
+
+
+def _closed(pieces: list[str], default: str) -> str:
+    if not pieces:
+        return default
+    return f"(CASE {' '.join(pieces)}{f' ELSE {default}' if default else ''} END)"
+
+
+def _is_exact_whole(value: float) -> bool:
+    return is_whole(value) and abs(value) < _EXACT_WHOLE
+
+
+def _is_decided(condition: Node) -> bool:
+    """Return whether a condition is never unknown."""
+    match condition:
+        case IsNull() | Boolean():
+            return True
+        case Not():
+            return _is_decided(condition.operand)
+        case And() | Or():
+            return all(map(_is_decided, condition.parts))
+        case _:
+            return False
+
+
+def _compared(condition: Node, *, holds: bool) -> frozenset[str]:
+    """Return columns that must have a value for a condition to hold, or to fail."""
+    match condition:
+        case Not():
+            return _compared(condition.operand, holds=not holds)
+        case And() | Or() if isinstance(condition, And) is holds:
+            return frozenset().union(*(_compared(part, holds=holds) for part in condition.parts))
+        case Compare():
+            sides = (condition.left, condition.right)
+            return frozenset(side.name for side in sides if isinstance(side, Column))
+        case Among(operand=Column() as column):
+            return frozenset((column.name,))
+        case _:
+            return frozenset()

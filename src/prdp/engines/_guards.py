@@ -1,0 +1,227 @@
+"""Arithmetic and functions in SQL, guarded so that they mean what ``strict`` says.
+
+Here NaN stands for NULL just as NULL does, and ``may_be_nan`` tells where it can occur. A guard is
+written only where the ranges of the operands leave room for what it guards against.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prdp.expressions.intervals import EMPTY, Interval, arithmetic, call
+from prdp.expressions.spelling import number_text
+from prdp.expressions.strict import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prdp.expressions.nodes import ArithmeticOp, CompareOp, FunctionName
+
+INFINITY = "CAST('Infinity' AS DOUBLE)"
+NAN = "CAST('NaN' AS DOUBLE)"
+UNKNOWN = "CAST(NULL AS DOUBLE)"
+
+_LONGEST_REPEATED = 400
+"""How many characters of operands may be written more than once in a guard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Double:
+    """SQL of a double.
+
+    Attributes:
+        sql: The SQL; NULL or NaN where the number is unknown.
+        values: Encloses every number that it can be.
+        may_be_nan: Whether it can be NaN.
+        zero_test: SQL that is true where the number is zero, if there is a cheaper one.
+    """
+
+    sql: str
+    values: Interval
+    may_be_nan: bool = False
+    zero_test: str = ""
+
+    @property
+    def constant(self) -> float | None:
+        """The number, if it is written in the SQL itself."""
+        return self.values.point if self.sql == double(self.values.low) else None
+
+    def is_zero(self, name: str) -> str:
+        """Return SQL that is true where the number, computed as ``name``, is zero."""
+        return self.zero_test if self.zero_test and name == self.sql else f"{name} = 0e0"
+
+
+def double(value: float | None) -> str:
+    """Return a double as SQL that reads back as just that double."""
+    if value is None:
+        return UNKNOWN
+    if math.isinf(value):
+        return INFINITY if value > 0 else f"(-{INFINITY})"
+    text = number_text(abs(value))
+    text = text if "e" in text else f"{text}e0"
+    return text if value >= 0 else f"(-{text})"
+
+
+def constant(value: float | None) -> Double:
+    """Return a constant; ``None`` is NULL."""
+    return Double(double(value), EMPTY if value is None else Interval(value, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Writes operations; ``name`` is a word that no column of the table has."""
+
+    name: str
+
+    def once(self, operands: Sequence[str], write: Callable[..., str]) -> str:
+        """Write SQL that mentions its operands several times, long ones being computed once."""
+        if sum(map(len, operands)) <= _LONGEST_REPEATED:
+            return write(*operands)
+        if len(operands) == 1:
+            return f"list_transform([{operands[0]}], lambda {self.name}: {write(self.name)})[1]"
+        names = [f"{self.name}[{place}]" for place in range(1, len(operands) + 1)]
+        listed = ", ".join(operands)
+        return f"list_transform([[{listed}]], lambda {self.name}: {write(*names)})[1]"
+
+    def clean(self, x: Double) -> str:
+        """Return SQL of a number that is NULL where it is unknown, never NaN."""
+        if not x.may_be_nan:
+            return x.sql
+        return self.once([x.sql], lambda v: f"CASE WHEN isnan({v}) THEN NULL ELSE {v} END")
+
+    def is_null(self, x: Double) -> str:
+        """Return whether a number is unknown."""
+        return f"isnan(coalesce({x.sql}, {NAN}))" if x.may_be_nan else f"({x.sql} IS NULL)"
+
+    def compare(self, op: CompareOp, left: Double, right: Double) -> str:
+        """Return a comparison of numbers, NULL where one of them is unknown."""
+        if not (left.may_be_nan or right.may_be_nan):
+            return f"({left.sql} {op} {right.sql})"
+
+        def write(a: str, b: str) -> str:
+            doubtful = [name for name, x in ((a, left), (b, right)) if x.may_be_nan]
+            nan = " OR ".join(f"isnan({name})" for name in doubtful)
+            return f"CASE WHEN {nan} THEN NULL ELSE {a} {op} {b} END"
+
+        return f"({self.once([left.sql, right.sql], write)})"
+
+    def among(self, x: Double, items: str) -> str:
+        """Return whether a number is one of a list, NULL where it is unknown."""
+        if not x.may_be_nan:
+            return f"({x.sql} IN ({items}))"
+        return self.once([x.sql], lambda v: f"(CASE WHEN isnan({v}) THEN NULL ELSE {v} IN ({items}) END)")
+
+    def negate(self, x: Double) -> Double:
+        """Return a number with its sign turned."""
+        return Double(f"(-{x.sql})", x.values.negated(), x.may_be_nan)
+
+    def arithmetic(self, op: ArithmeticOp, left: Double, right: Double) -> Double:
+        """Return a sum, difference, product or quotient."""
+        found = arithmetic(op, left.values, right.values)
+        nan = left.may_be_nan or right.may_be_nan or not found.total
+        if op != "/" or not right.values.contains(0.0):
+            return Double(f"({left.sql} {op} {right.sql})", found.values, nan)
+        if left.constant:
+            endless = double(math.copysign(math.inf, left.constant))
+            quotient = self.once(
+                [right.sql],
+                lambda b: f"CASE WHEN {right.is_zero(b)} THEN {endless} ELSE {left.sql} / {b} END",
+            )
+        else:
+            quotient = self.once(
+                [left.sql, right.sql],
+                lambda a, b: f"CASE WHEN {right.is_zero(b)} THEN {a} * {INFINITY} ELSE {a} / {b} END",
+            )
+        return Double(f"({quotient})", found.values, nan)
+
+    def call(self, name: FunctionName, args: Sequence[Double]) -> Double:
+        """Return a function of numbers."""
+        found = call(name, [arg.values for arg in args])
+        nan = any(arg.may_be_nan for arg in args)
+        match name:
+            case "least" | "greatest":
+                return self._extremum(name, args, found.values)
+            case "power":
+                return Double(self._power(*args), found.values, nan)
+            case "sqrt" if not found.total:
+                sql = self.once([args[0].sql], lambda x: f"(CASE WHEN {x} >= 0e0 THEN sqrt({x}) END)")
+            case "ln" | "log2" | "log10" if args[0].values.low <= 0:
+                sql = self.once([args[0].sql], lambda x: _guarded_logarithm(name, x))
+            case _:
+                sql = f"{name}({args[0].sql})"
+        return Double(sql, found.values, nan)
+
+    def _extremum(self, name: FunctionName, args: Sequence[Double], values: Interval) -> Double:
+        """Return the least or greatest; SQL's own would pass over an unknown argument."""
+        known = [arg.constant for arg in args if arg.constant is not None]
+        limit = (min(known) if name == "least" else max(known)) if known else None
+        others = [arg for arg in args if arg.constant is None]
+        if limit is not None and len(others) == 1:
+            return Double(self._limited(name, others[0], limit), values, others[0].may_be_nan)
+        nan = any(arg.may_be_nan for arg in others)
+        if limit is None and len(others) == 2 and not nan:
+            op = "<=" if name == "least" else ">="
+            sql = self.once(
+                [arg.sql for arg in others],
+                lambda a, b: f"CASE WHEN {a} {op} {b} THEN {a} WHEN {b} {op} {a} THEN {b} END",
+            )
+            return Double(f"({sql})", values)
+        # NaN is the greatest double to the engine, so greatest() carries it along.
+        sign = "-" if name == "least" else ""
+        parts = [f"{sign}coalesce({arg.sql}, {NAN})" for arg in others]
+        parts += [] if limit is None else [f"{sign}{double(limit)}"]
+        return Double(f"({sign}greatest({', '.join(parts)}))", values, may_be_nan=True)
+
+    def _limited(self, name: FunctionName, x: Double, limit: float) -> str:
+        """Return the least or greatest of a number and a constant."""
+        beyond = ">" if name == "least" else "<"
+        not_nan = x.may_be_nan and name == "least"
+
+        def write(v: str) -> str:
+            guard = f" AND NOT isnan({v})" if not_nan else ""
+            return f"(CASE WHEN {v} {beyond} {double(limit)}{guard} THEN {double(limit)} ELSE {v} END)"
+
+        return self.once([x.sql], write)
+
+    def _power(self, base: Double, exponent: Double) -> str:
+        fixed = exponent.constant
+        if fixed is not None and fixed != 0:
+            return self._fixed_power(base, fixed)
+        one = base.values.contains(1.0) and exponent.may_be_nan
+        if base.values.low > 0 and not base.may_be_nan and not one:
+            return f"power({base.sql}, {exponent.sql})"
+        return self.once([base.sql, exponent.sql], _guarded_power)
+
+    def _fixed_power(self, base: Double, exponent: float) -> str:
+        """Return a number to a constant power, with the guards that this power needs."""
+        value, at_zero = double(exponent), INFINITY if exponent < 0 else "0e0"
+        if base.values.low > 0 or (is_whole(exponent) and exponent > 0):
+            return f"power({base.sql}, {value})"
+        if is_whole(exponent):
+            return self.once(
+                [base.sql],
+                lambda x: f"(CASE WHEN {base.is_zero(x)} THEN {at_zero} ELSE power({x}, {value}) END)",
+            )
+        return self.once(
+            [base.sql],
+            lambda x: (
+                f"(CASE WHEN {x} > 0e0 THEN power({x}, {value}) WHEN {base.is_zero(x)} THEN {at_zero} END)"
+            ),
+        )
+
+
+def _guarded_logarithm(name: str, x: str) -> str:
+    return f"(CASE WHEN {x} > 0e0 THEN {name}({x}) WHEN {x} = 0e0 THEN (-{INFINITY}) END)"
+
+
+def _guarded_power(x: str, y: str) -> str:
+    """Return a number to any power; C's pow(1, NaN) and pow(NaN, 0) would be 1."""
+    at_zero = f"CASE WHEN {y} > 0e0 THEN 0e0 WHEN {y} = 0e0 THEN 1e0 ELSE {INFINITY} END"
+    return (
+        f"(CASE WHEN {y} IS NULL OR isnan({x}) OR isnan({y}) THEN NULL "
+        f"WHEN {x} > 0e0 THEN power({x}, {y}) "
+        f"WHEN {x} = 0e0 THEN {at_zero} "
+        f"WHEN {x} < 0e0 AND {y} = floor({y}) AND abs({y}) < {INFINITY} THEN power({x}, {y}) END)"
+    )

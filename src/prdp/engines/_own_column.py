@@ -1,0 +1,110 @@
+"""The shortcut for a policy of one whole-number column: its magnitude tells the budget.
+
+A cheaper statement with the same promise (Lemma 7 of the proofs). Whether it applies depends on the
+policy, the bounds and the column's type alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from prdp.expressions.intervals import Interval, bound, outcome
+from prdp.geometry import PER_OCTAVE, largest_until, smallest_from
+from prdp.query import Reading
+from prdp.schema import Schema
+
+_WIDEST = 2 ** (2 / PER_OCTAVE)
+"""The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnColumn:
+    """The budget of each magnitude of the policy's only column.
+
+    Attributes:
+        column: The column.
+        low: Its least value; the statement skips records below, which the policy leaves out.
+        high: Its greatest value; likewise.
+        quanta: For each magnitude code that takes part, its budget in quanta.
+        unit: What one step of the column is worth: always 1.
+    """
+
+    column: str
+    low: int
+    high: int
+    quanta: Mapping[int, int] = field(repr=False)
+    unit: Fraction = Fraction(1)
+
+    @classmethod
+    def of(cls, reading: Reading, schema: Schema) -> OwnColumn | None:
+        """Return the shortcut for a reading, or None where it needs two keys."""
+        column = _only_column(reading, schema)
+        if column is None:
+            return None
+        low, high = (int(end) for end in reading.bounds[column])
+        if not _left_out_beyond(reading, column, low, high):
+            return None
+        quanta: dict[int, int] = {}
+        for code, first, last in _magnitudes(low, high):
+            budget = _cell_budget(reading, column, Interval(float(first), float(last)))
+            if budget is None:
+                return None
+            if budget:
+                quanta[code] = budget
+        return cls(column, low, high, quanta)
+
+
+def _only_column(reading: Reading, schema: Schema) -> str | None:
+    """Return the column that the policy reads, if it is the only one and fits."""
+    if len(reading.policy.columns) != 1:
+        return None
+    (column,) = reading.policy.columns
+    measure = reading.measure
+    if measure is not None and (measure.column != column or measure.unit != 1):
+        return None
+    if not schema[column].integer or column not in reading.bounds:
+        return None
+    if any(end.denominator != 1 or abs(end) >= 2**63 for end in reading.bounds[column]):
+        return None
+    return column
+
+
+def _left_out_beyond(reading: Reading, column: str, low: int, high: int) -> bool:
+    """Say whether the policy provably leaves out every record beyond the bounds."""
+    beyond = (Interval(-math.inf, float(low - 1)), Interval(float(high + 1), math.inf))
+    if float(low - 1) >= low or float(high + 1) <= high:
+        return False  # beyond 2^53 the neighbouring double may be the bound itself
+    ranges = (bound(reading.policy.expression, {column: interval}) for interval in beyond)
+    return all(budgets.empty or budgets.high < reading.levels.least for budgets in ranges)
+
+
+def _magnitudes(low: int, high: int) -> Iterator[tuple[int, int, int]]:
+    """Yield every magnitude code between the bounds, with its least and greatest value."""
+    if low <= 0 <= high:
+        yield 0, 0, 0
+    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
+        step = -1
+        while (first := max(smallest_from(step), least)) <= most:
+            last = min(largest_until(step + 1), most)
+            if first <= last:
+                ends = sorted((sign * first, sign * last))
+                yield sign * (step + 2), ends[0], ends[1]
+            step += 1
+
+
+def _cell_budget(reading: Reading, column: str, values: Interval) -> int | None:
+    """Return a cell's budget in quanta, 0 if all of it is left out, None if that is not clear."""
+    levels = reading.levels
+    given = outcome(reading.policy.expression, {column: values})
+    budgets = given.values
+    if budgets.empty or budgets.high < levels.least:
+        return 0
+    if budgets.low < levels.least or not given.total:
+        return None
+    most = float(levels.at_most)
+    if min(budgets.high, most) > min(budgets.low, most) * _WIDEST:
+        return None
+    return levels.quanta_below(budgets.low)

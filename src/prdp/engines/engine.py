@@ -1,0 +1,28 @@
+"""What prdp asks of an engine: its columns, and exact totals per cell. Rows stay inside."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from prdp.query import Reading
+from prdp.schema import Schema
+from prdp.summary import Summary
+
+
+class Engine(Protocol):
+    """Whoever reads the records."""
+
+    @property
+    def name(self) -> str:
+        """What the engine is called."""
+
+    @property
+    def schema(self) -> Schema:
+        """The table's columns; known without reading a record."""
+
+    def summarise(self, reading: Reading) -> Summary:
+        """Read every record once and return exact totals per cell.
+
+        Raises:
+            EngineFailure: Whatever went wrong while records were read; the text is always the same.
+        """

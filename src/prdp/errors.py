@@ -1,0 +1,107 @@
+"""Everything that prdp raises.
+
+::
+
+    PrdpError
+    ├── InvalidRequest        wrong by public facts alone: nothing was read, nothing was charged
+    │   ├── ExpressionError   a policy or a filter that cannot be used; underlines the place
+    │   └── PolicyError       a policy whose range is unknown or impossible
+    ├── BudgetExhausted       the ledger has less left than was asked for
+    ├── LedgerError           the ledger cannot keep its promise
+    └── EngineFailure         the engine stopped while it read the records
+
+    RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
+
+An error never holds a record, a record's budget or a summary: whether it is raised at all must
+not depend on the data. The one exception, ``EngineFailure``, carries a fixed text for that reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+
+class PrdpError(Exception):
+    """Whatever prdp raises on purpose."""
+
+
+class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is)
+    """A request that is wrong by public facts alone: nothing was read and nothing was charged."""
+
+
+@dataclass
+class ExpressionError(InvalidRequest):
+    """A policy or filter that cannot be used, with the place underlined.
+
+    Attributes:
+        text: The expression as it was given.
+        span: Where in ``text`` the trouble lies: start and end, the end not included.
+        reason: What is wrong there.
+        advice: What to do instead.
+    """
+
+    text: str
+    span: tuple[int, int]
+    reason: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        start, end = self.span
+        line_start = self.text.rfind("\n", 0, start) + 1
+        line_end = self.text.find("\n", start)
+        line = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
+        width = max(1, min(end, line_start + len(line)) - start)
+        shown, offset = _window(line, start - line_start)
+        underline = " " * offset + "^" * min(width, max(1, len(shown) - offset))
+        message = f"{self.reason}\n\n    {shown}\n    {underline}"
+        return f"{message}\n\n{self.advice}" if self.advice else message
+
+
+def _window(line: str, offset: int) -> tuple[str, int]:
+    """Return at most 72 characters of a line around a place, and where the place is in them."""
+    if len(line) <= 72:
+        return line, offset
+    start = max(0, min(offset - 8, len(line) - 72))
+    return line[start : start + 72], offset - start
+
+
+class PolicyError(InvalidRequest):
+    """A policy whose range over the public bounds is unknown or impossible."""
+
+
+class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
+    """The ledger has less left than a question asks for."""
+
+    def __init__(self, asked: Fraction, left: Fraction) -> None:
+        self.asked = asked
+        self.left = left
+        remedy = f"Ask for share={str(left)!r} or less." if left else "Nothing is left to spend."
+        super().__init__(
+            f"this question asks for {asked} of every record's budget, but {left} is left. {remedy}"
+        )
+
+
+class LedgerError(PrdpError):
+    """The ledger cannot keep its promise: wrong table, unreadable file, unknown version."""
+
+
+class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)
+    """The engine stopped while it read the records.
+
+    The text is always the same: what went wrong may depend on the records, so it is not shown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the engine could not finish reading the table. The reason is not shown, because it "
+            "may depend on the records. The charge stands; check that the source is complete and "
+            "readable, and ask the same question again: it is taken up without a second charge."
+        )
+
+
+class RecordsLeftOut(UserWarning):
+    """The policy leaves out records that the declared bounds allow."""

@@ -1,0 +1,201 @@
+"""An expression fitted to a table: its columns exist, and every operation gets what it can use."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, assert_never
+
+from prdp.errors import ExpressionError
+from prdp.expressions.nodes import (
+    Among,
+    And,
+    Arithmetic,
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Compare,
+    IsNull,
+    Moment,
+    Negate,
+    Node,
+    Not,
+    Null,
+    Number,
+    Or,
+    Text,
+)
+from prdp.expressions.spelling import number_text, shown_name, text_literal
+from prdp.schema import Kind, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Typed = tuple[Node, Kind | None]
+"""A checked node and its kind; ``None`` is the kind of NULL, which fits everywhere."""
+
+
+def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
+    """Return an expression with its columns spelled as in the table, or refuse it.
+
+    Args:
+        node: What ``parse`` returned.
+        schema: The table's columns.
+        expected: What the whole expression must be: a number for a policy, true or false for a
+            filter.
+        text: The text that the expression was read from, for the message.
+
+    Raises:
+        ExpressionError: A column is unknown, or an operation cannot use what it is given.
+    """
+    checked, kind = _Checker(schema, text).typed(node)
+    if kind not in (None, expected):
+        reason = f"this is a {kind.value}, and a {expected.value} is needed here"
+        raise ExpressionError(text, node.span or (0, len(text)), reason)
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    schema: Schema
+    text: str
+
+    def typed(self, node: Node) -> Typed:  # noqa: PLR0911  (one return a class)
+        """Return a node with its columns resolved, and its kind."""
+        match node:
+            case Number():
+                return node, Kind.NUMBER
+            case Text():
+                return node, Kind.TEXT
+            case Boolean():
+                return node, Kind.BOOLEAN
+            case Moment():
+                return node, Kind.MOMENT
+            case Null():
+                return node, None
+            case Column():
+                return self._column(node)
+            case Compare() | Among():
+                return self._comparison(node), Kind.BOOLEAN
+            case Case():
+                return self._case(node)
+            case _:
+                return self._operation(node)
+
+    def _operation(self, node: Negate | Arithmetic | Call | And | Or | Not | IsNull) -> Typed:
+        number, boolean = self._each(Kind.NUMBER), self._each(Kind.BOOLEAN)
+        match node:
+            case Negate():
+                return dataclasses.replace(node, operand=number(node.operand)), Kind.NUMBER
+            case Arithmetic():
+                left, right = number(node.left), number(node.right)
+                return dataclasses.replace(node, left=left, right=right), Kind.NUMBER
+            case Call():
+                return dataclasses.replace(node, args=tuple(map(number, node.args))), Kind.NUMBER
+            case And() | Or():
+                parts = tuple(map(boolean, node.parts))
+                return dataclasses.replace(node, parts=parts), Kind.BOOLEAN
+            case Not():
+                return dataclasses.replace(node, operand=boolean(node.operand)), Kind.BOOLEAN
+            case IsNull():
+                return dataclasses.replace(node, operand=self.typed(node.operand)[0]), Kind.BOOLEAN
+            case _:
+                assert_never(node)
+
+    def _each(self, expected: Kind) -> Callable[[Node], Node]:
+        """Return a check that its operand is of a kind."""
+
+        def fitting(operand: Node) -> Node:
+            checked, kind = self.typed(operand)
+            if kind not in (None, expected):
+                self._refuse(operand, f"this is a {kind.value}, and a {expected.value} is needed here")
+            return checked
+
+        return fitting
+
+    def _column(self, node: Column) -> Typed:
+        name = self._spelled(node)
+        column = self.schema[name]
+        if column.kind is Kind.OTHER:
+            self._refuse(
+                node,
+                f"{shown_name(name)} is of type {column.native or 'unknown'}, which expressions do not read",
+                "Numbers, texts, dates, times and truth values can be used.",
+            )
+        return Column(name, span=node.span), column.kind
+
+    def _spelled(self, node: Column) -> str:
+        """Return a column's name as the table spells it; upper and lower case do not matter."""
+        if node.name in self.schema:
+            return node.name
+        same = [name for name in self.schema if name.lower() == node.name.lower()]
+        if len(same) != 1:
+            self._refuse_name(node, same)
+        return same[0]
+
+    def _refuse_name(self, node: Column, same: list[str]) -> NoReturn:
+        if same:
+            spelled = " and ".join(map(shown_name, same))
+            advice = "Write it as the table spells it."
+            self._refuse(node, f"{node.name} could be {spelled}", advice)
+        lowered = {name.lower(): name for name in self.schema}
+        close = difflib.get_close_matches(node.name.lower(), lowered, n=1)
+        known = f"The columns are {', '.join(map(shown_name, self.schema))}."
+        advice = f"Did you mean {shown_name(lowered[close[0]])}? {known}" if close else known
+        self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
+
+    def _comparison(self, node: Compare | Among) -> Node:
+        if isinstance(node, Among):
+            operand, kind = self.typed(node.operand)
+            for item in node.items:
+                self._comparable(node.operand, kind, item, self.typed(item)[1])
+            return dataclasses.replace(node, operand=operand)
+        (left, left_kind), (right, right_kind) = self.typed(node.left), self.typed(node.right)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(side, Null):
+                self._refuse(other, "a comparison with NULL is never true", "Write IS NULL or IS NOT NULL.")
+        self._comparable(node.left, left_kind, node.right, right_kind)
+        if Kind.BOOLEAN in (left_kind, right_kind) and node.op not in ("=", "<>"):
+            self._refuse(node, "true and false have no order", "Compare them with = or <>.")
+        return dataclasses.replace(node, left=left, right=right)
+
+    def _comparable(self, left: Node, left_kind: Kind | None, right: Node, right_kind: Kind | None) -> None:
+        if left_kind is right_kind or left_kind is None or right_kind is None:
+            return
+        reason = f"a {left_kind.value} cannot be compared with a {right_kind.value}"
+        for side, kind, other in ((left, left_kind, right_kind), (right, right_kind, left_kind)):
+            if isinstance(side, Text | Number | Boolean | Moment):
+                self._refuse(side, reason, _how_to_write(side, kind, other))
+        self._refuse(right, reason)
+
+    def _case(self, node: Case) -> Typed:
+        condition = self._each(Kind.BOOLEAN)
+        found: Kind | None = None
+        branches = []
+        for when, then in (*node.branches, (None, node.default)):
+            value, kind = self.typed(then)
+            if kind is not None and found is not None and kind is not found:
+                reason = f"this is a {kind.value}, but another branch gives a {found.value}"
+                self._refuse(then, reason, "All branches of CASE give the same kind of value.")
+            found = found or kind
+            branches.append((None if when is None else condition(when), value))
+        conditional = tuple((when, then) for when, then in branches if when is not None)
+        return Case(conditional, branches[-1][1], span=node.span), found
+
+    def _refuse(self, node: Node, reason: str, advice: str = "") -> NoReturn:
+        raise ExpressionError(self.text, node.span or (0, len(self.text)), reason, advice)
+
+
+def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: Kind) -> str:
+    """Return what to write so that a literal has the other side's kind."""
+    match literal, other:
+        case Text(), Kind.MOMENT:
+            return f"Write DATE {text_literal(literal.value)}."
+        case Text(), Kind.NUMBER:
+            return "Write the number without quotes."
+        case Number(), Kind.TEXT:
+            return f"Write {text_literal(number_text(literal.value))}, in quotes."
+        case _:
+            return f"Write a {other.value} in place of this {kind.value}."

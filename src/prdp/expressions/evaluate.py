@@ -1,0 +1,181 @@
+"""What an expression means for one record: the reference that every engine is held to.
+
+Numbers are doubles: a whole number beyond 2^53, a decimal or a fraction is rounded to the nearest
+double first, and one beyond their range becomes an infinity. NaN in a record is the unknown value.
+A time with a zone is moved to UTC. Texts compare by code point.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, assert_never
+
+from prdp.expressions.nodes import (
+    Among,
+    And,
+    Arithmetic,
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Compare,
+    CompareOp,
+    IsNull,
+    Moment,
+    Negate,
+    Node,
+    Not,
+    Null,
+    Number,
+    Or,
+    Text,
+)
+from prdp.expressions.strict import ARITHMETIC_MEANING, FUNCTION_MEANING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Value = float | str | bool | datetime | None
+"""What an expression can give; ``None`` is unknown."""
+
+
+def evaluate(node: Node, record: Mapping[str, object]) -> Value:
+    """Return the value of a checked expression for a record.
+
+    >>> from prdp.expressions.parse import parse
+    >>> evaluate(parse("10000 / balance"), {"balance": 40_000})
+    0.25
+    >>> evaluate(parse("CASE WHEN balance > 0 THEN 1 ELSE 2 END"), {"balance": None}) is None
+    True
+    """
+    match node:
+        case Number() | Text() | Boolean() | Moment():
+            return node.value
+        case Null():
+            return None
+        case Column():
+            return value_of(record[node.name])
+        case And() | Or() | Not() | Case() | IsNull():
+            return _decide(node, record)
+        case _:
+            return _strict(node, record)
+
+
+def value_of(given: object) -> Value:
+    """Return a record's value as the language sees it."""
+    match given:
+        case None | bool() | str():
+            return given
+        case Decimal():
+            return None if given.is_nan() else float(given)
+        case Real():
+            return as_double(given)
+        case datetime():
+            return _without_zone(given)
+        case date():
+            return datetime(given.year, given.month, given.day)
+        case _:
+            raise TypeError(f"a record's value cannot be of type {type(given).__name__}")
+
+
+def as_double(given: Real) -> float | None:
+    """Return the nearest double, an infinity beyond their range, and None for NaN."""
+    try:
+        double = float(given)
+    except OverflowError:
+        return -math.inf if given < 0 else math.inf
+    return None if math.isnan(double) else double
+
+
+def _without_zone(given: datetime) -> datetime:
+    try:
+        return given.astimezone(UTC).replace(tzinfo=None) if given.tzinfo else given
+    except OverflowError:
+        # Within a day of the calendar's ends there is no UTC time to move to.
+        return given.replace(tzinfo=None)
+
+
+def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[str, object]) -> Value:
+    """Evaluate what is unknown as soon as one operand is."""
+    operands: list[Any] = []
+    for part in _operands(node):
+        value = evaluate(part, record)
+        if value is None:
+            return None
+        operands.append(value)
+    match node:
+        case Negate():
+            return -operands[0]  # type: ignore[no-any-return]
+        case Arithmetic():
+            return ARITHMETIC_MEANING[node.op](*operands)
+        case Call():
+            return FUNCTION_MEANING[node.name](*operands)
+        case Compare():
+            return compare(node.op, *operands)
+        case Among():
+            return any(operands[0] == item.value for item in node.items)
+        case _:
+            assert_never(node)
+
+
+def _operands(node: Negate | Arithmetic | Call | Compare | Among) -> tuple[Node, ...]:
+    match node:
+        case Arithmetic() | Compare():
+            return (node.left, node.right)
+        case Call():
+            return node.args
+        case _:
+            return (node.operand,)
+
+
+def compare(op: CompareOp, left: Any, right: Any) -> bool:
+    """Return whether a comparison of two known values of one kind holds."""
+    match op:
+        case "=":
+            return bool(left == right)
+        case "<>":
+            return bool(left != right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+        case _:
+            assert_never(op)
+
+
+def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) -> Value:  # noqa: PLR0911  (one return a class)
+    match node:
+        case And():
+            return _kleene(node.parts, record, decisive=False)
+        case Or():
+            return _kleene(node.parts, record, decisive=True)
+        case Not():
+            holds = evaluate(node.operand, record)
+            return None if holds is None else not holds
+        case IsNull():
+            return evaluate(node.operand, record) is None
+        case Case():
+            for condition, value in node.branches:
+                holds = evaluate(condition, record)
+                if holds is None:
+                    return None
+                if holds:
+                    return evaluate(value, record)
+            return evaluate(node.default, record)
+        case _:
+            assert_never(node)
+
+
+def _kleene(parts: tuple[Node, ...], record: Mapping[str, object], *, decisive: bool) -> bool | None:
+    """Return ``decisive`` if some part is that, unknown if some part is, else the opposite."""
+    values = [evaluate(part, record) for part in parts]
+    if decisive in values:
+        return decisive
+    return None if None in values else not decisive

@@ -1,0 +1,295 @@
+"""What an expression can be over all records whose columns lie in given ranges.
+
+The range is sound, not always tight: for every record whose number columns are unknown or in their
+ranges, the value of the expression is unknown or in the interval. A column without a range may hold
+any double. Conditions of the form ``column < constant`` narrow the column where they hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from prdp.expressions.evaluate import Value, evaluate
+from prdp.expressions.interval_rules import (
+    EMPTY,
+    UNBOUNDED,
+    Interval,
+    Outcome,
+    arithmetic,
+    call,
+    hull,
+)
+from prdp.expressions.nodes import (
+    MIRRORED,
+    OPPOSITE,
+    Among,
+    And,
+    Arithmetic,
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Compare,
+    CompareOp,
+    IsNull,
+    Literals,
+    Negate,
+    Node,
+    Not,
+    Null,
+    Number,
+    Or,
+    columns,
+)
+
+__all__ = [
+    "EMPTY",
+    "UNBOUNDED",
+    "Interval",
+    "Outcome",
+    "arithmetic",
+    "bound",
+    "call",
+    "hull",
+    "narrowed",
+    "outcome",
+]
+
+Ranges = Mapping[str, Interval]
+
+
+def bound(node: Node, ranges: Ranges) -> Interval:
+    """Return an interval around every number that an expression can give.
+
+    >>> from prdp.expressions.parse import parse
+    >>> bound(parse("10000 / balance"), {"balance": Interval(0.0, 1e12)})
+    Interval(low=1e-08, high=inf)
+    """
+    values = outcome(node, ranges).values
+    return values if values.empty else Interval(values.low + 0.0, values.high + 0.0)
+
+
+def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one return a class)
+    """Return what an expression can give, and whether it is a number wherever its columns are."""
+    match node:
+        case Number():
+            return Outcome(Interval(node.value, node.value), total=True)
+        case Null():
+            return Outcome(EMPTY, total=False)
+        case Column():
+            return Outcome(ranges.get(node.name, UNBOUNDED), total=True)
+        case Negate():
+            inner = outcome(node.operand, ranges)
+            return Outcome(inner.values.negated(), inner.total)
+        case Arithmetic():
+            left, right = outcome(node.left, ranges), outcome(node.right, ranges)
+            result = arithmetic(node.op, left.values, right.values)
+            return Outcome(result.values, result.total and left.total and right.total)
+        case Call():
+            args = [outcome(arg, ranges) for arg in node.args]
+            result = call(node.name, [arg.values for arg in args])
+            return Outcome(result.values, result.total and all(arg.total for arg in args))
+        case Case():
+            return _case(node, ranges)
+        case _:
+            raise TypeError(f"{type(node).__name__} does not give a number")
+
+
+def _case(node: Case, ranges: Ranges) -> Outcome:
+    """Join what the branches give that can be reached, each with the ranges it is reached with."""
+    reached: list[Outcome] = []
+    rest: Ranges | None = ranges
+    undecided = False
+    for condition, value in node.branches:
+        if rest is None:
+            break
+        truth = _truth(condition, rest)
+        undecided = undecided or truth.unknown
+        inside = narrowed(condition, rest, holds=True) if truth.true else None
+        if inside is not None:
+            given = outcome(value, inside)
+            # A branch for unknown columns says nothing about records that have values.
+            reached.append(Outcome(given.values, given.total or EMPTY in inside.values()))
+        rest = narrowed(condition, rest, holds=False) if truth.false else None
+    if rest is not None:
+        reached.append(outcome(node.default, rest))
+    total = not undecided and all(given.total for given in reached)
+    return Outcome(hull(given.values for given in reached), total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """What a condition can be; ``unknown`` is meant for records whose columns all have values."""
+
+    true: bool
+    false: bool
+    unknown: bool
+
+
+_EITHER = _Truth(true=True, false=True, unknown=True)
+
+
+def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one return a class)
+    match condition:
+        case Boolean():
+            return _Truth(true=condition.value, false=not condition.value, unknown=False)
+        case Null():
+            return _Truth(true=False, false=False, unknown=True)
+        case Column() | IsNull():
+            return _Truth(true=True, false=True, unknown=False)
+        case Not():
+            inner = _truth(condition.operand, ranges)
+            return _Truth(true=inner.false, false=inner.true, unknown=inner.unknown)
+        case And() | Or():
+            parts = [_truth(part, ranges) for part in condition.parts]
+            joined = (all, any) if isinstance(condition, And) else (any, all)
+            return _Truth(
+                true=joined[0](part.true for part in parts),
+                false=joined[1](part.false for part in parts),
+                unknown=any(part.unknown for part in parts),
+            )
+        case Compare():
+            return _compared(condition, ranges)
+        case Among():
+            return _listed(condition, ranges)
+        case _:
+            return _EITHER
+
+
+def _compared(node: Compare, ranges: Ranges) -> _Truth:
+    if not (_may_be_number(node.left) and _may_be_number(node.right)):
+        plain = isinstance(node.left, Column | Literals) and isinstance(node.right, Column | Literals)
+        return _Truth(true=True, false=True, unknown=not plain)
+    left, right = outcome(node.left, ranges), outcome(node.right, ranges)
+    if left.values.empty or right.values.empty:
+        return _Truth(true=False, false=False, unknown=True)
+    return _Truth(
+        true=_can_hold(node.op, left.values, right.values),
+        false=_can_hold(OPPOSITE[node.op], left.values, right.values),
+        unknown=not (left.total and right.total),
+    )
+
+
+def _listed(node: Among, ranges: Ranges) -> _Truth:
+    if not all(isinstance(item, Number) for item in node.items):
+        return _Truth(true=True, false=True, unknown=not isinstance(node.operand, Column))
+    operand = outcome(node.operand, ranges)
+    listed = {item.value for item in node.items if isinstance(item, Number)}
+    true = any(operand.values.contains(value) for value in listed)
+    false = not operand.values.empty and operand.values.point not in listed
+    return _Truth(true=true, false=false, unknown=not operand.total)
+
+
+def _can_hold(op: CompareOp, left: Interval, right: Interval) -> bool:
+    """Return whether a comparison holds for some pair of numbers of two intervals."""
+    match op:
+        case "<":
+            return left.low < right.high
+        case "<=":
+            return left.low <= right.high
+        case ">":
+            return left.high > right.low
+        case ">=":
+            return left.high >= right.low
+        case "=":
+            return not left.meet(right).empty
+        case "<>":
+            return left.point is None or left.point != right.point
+
+
+def _may_be_number(node: Node) -> bool:
+    match node:
+        case Number() | Negate() | Arithmetic() | Call() | Column() | Null():
+            return True
+        case Case():
+            return all(_may_be_number(value) for _, value in node.branches) and _may_be_number(node.default)
+        case _:
+            return False
+
+
+def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None:
+    """Return the ranges of the records for which a condition holds, or fails to.
+
+    ``None`` means that there are no such records. A column that is known to be unknown there has
+    the empty range.
+    """
+    match condition:
+        case Not():
+            return narrowed(condition.operand, ranges, holds=not holds)
+        case And() | Or():
+            every = isinstance(condition, And) is holds
+            join = _narrowed_by_all if every else _narrowed_by_some
+            return join(condition.parts, ranges, holds=holds)
+        case IsNull(operand=Column() as column):
+            return {**ranges, column.name: EMPTY} if holds else ranges
+        case Compare():
+            op = condition.op if holds else OPPOSITE[condition.op]
+            return _narrowed_by_comparison(op, condition.left, condition.right, ranges)
+        case Among(operand=Column() as column) if holds:
+            points = [i.value for i in condition.items if isinstance(i, Number)]
+            inside = hull(Interval(point, point) for point in points)
+            return _meet(ranges, column.name, inside) if points else ranges
+        case _:
+            return ranges
+
+
+def _narrowed_by_all(parts: Iterable[Node], ranges: Ranges, *, holds: bool) -> Ranges | None:
+    found: Ranges | None = ranges
+    for part in parts:
+        if found is not None:
+            found = narrowed(part, found, holds=holds)
+    return found
+
+
+def _narrowed_by_some(parts: Iterable[Node], ranges: Ranges, *, holds: bool) -> Ranges | None:
+    """Return ranges around those of each part that can be so."""
+    ways = [way for part in parts if (way := narrowed(part, ranges, holds=holds)) is not None]
+    if not ways:
+        return None
+    names = set().union(*ways)
+    return {name: hull(way.get(name, UNBOUNDED) for way in ways) for name in names}
+
+
+def _narrowed_by_comparison(op: CompareOp, left: Node, right: Node, ranges: Ranges) -> Ranges | None:
+    if isinstance(right, Column) and not isinstance(left, Column):
+        op, left, right = MIRRORED[op], right, left
+    if not isinstance(left, Column) or columns(right):
+        return ranges
+    limit: Value = evaluate(right, {})
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, float):
+        return ranges
+    return _meet(ranges, left.name, _LIMITS[op](limit, ranges.get(left.name, UNBOUNDED)))
+
+
+def _meet(ranges: Ranges, name: str, allowed: Interval) -> Ranges | None:
+    both = ranges.get(name, UNBOUNDED).meet(allowed)
+    return None if both.empty else {**ranges, name: both}
+
+
+def _without(limit: float, interval: Interval) -> Interval:
+    """Return an interval without a number, if the number is one of its ends."""
+    if interval.low == limit:
+        return Interval(math.nextafter(limit, math.inf), interval.high)
+    if interval.high == limit:
+        return Interval(interval.low, math.nextafter(limit, -math.inf))
+    return interval
+
+
+_LIMITS: dict[CompareOp, Callable[[float, Interval], Interval]] = {
+    "<": lambda limit, _: _below(limit),
+    "<=": lambda limit, _: Interval(-math.inf, limit),
+    ">": lambda limit, _: _below(-limit).negated(),
+    ">=": lambda limit, _: Interval(limit, math.inf),
+    "=": lambda limit, _: Interval(limit, limit),
+    "<>": _without,
+}
+
+
+def _below(limit: float) -> Interval:
+    if limit == -math.inf:
+        return EMPTY
+    return Interval(-math.inf, math.nextafter(limit, -math.inf))

@@ -1,0 +1,334 @@
+"""The tree that a policy or a filter is read into: small, frozen, and all that others look at.
+
+Every node may carry the place in the text that it was read from. The place serves messages only:
+two trees are equal when they mean the same operations, wherever they were written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, assert_never, get_args
+
+from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+MOST_LEVELS = 128
+"""How many levels a tree may have, so that walking it never runs out of stack."""
+
+MOST_NODES = 10_000
+"""How many nodes a tree may have."""
+
+ArithmeticOp = Literal["+", "-", "*", "/"]
+CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
+FunctionName = Literal[
+    "least", "greatest", "abs", "sqrt", "ln", "log2", "log10", "exp", "power"
+]  # fmt: skip
+
+ARITHMETIC: tuple[ArithmeticOp, ...] = get_args(ArithmeticOp)
+COMPARISONS: tuple[CompareOp, ...] = get_args(CompareOp)
+FUNCTIONS: tuple[FunctionName, ...] = get_args(FunctionName)
+
+OPPOSITE: dict[CompareOp, CompareOp] = {
+    "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
+"""The comparison that holds just when the other does not (both sides known)."""
+
+MIRRORED: dict[CompareOp, CompareOp] = {
+    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=",
+}  # fmt: skip
+"""The comparison that says the same with its sides exchanged."""
+
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
+"""How tightly an operation binds, from the loosest to the tightest."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Something with a place in the text: start and end, the end not included."""
+
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Number(_Placed):
+    """A number written in the text, as the nearest double; finite, and never minus zero."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Text(_Placed):
+    """A text written in quotes."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(_Placed):
+    """TRUE or FALSE."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(_Placed):
+    """A date or time without a zone; a date is its own midnight."""
+
+    value: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Null(_Placed):
+    """The unknown value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(_Placed):
+    """The record's value in one column."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(_Placed):
+    """A number with its sign turned."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(_Placed):
+    """A sum, difference, product or quotient."""
+
+    op: ArithmeticOp
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Placed):
+    """A function of numbers."""
+
+    name: FunctionName
+    args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(_Placed):
+    """A comparison of two values of one kind."""
+
+    op: CompareOp
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Among(_Placed):
+    """Whether a value is one of a list of constants (IN)."""
+
+    operand: Node
+    items: tuple[Number | Text | Moment | Boolean, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Placed):
+    """Whether all parts hold; no part is itself an And."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Placed):
+    """Whether some part holds; no part is itself an Or."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(_Placed):
+    """Whether a condition fails."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(_Placed):
+    """Whether a value is unknown."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Case(_Placed):
+    """The value of the first branch whose condition holds, else the default.
+
+    Strict: when a condition met on the way is unknown, so is the whole.
+    """
+
+    branches: tuple[tuple[Node, Node], ...]
+    default: Node
+
+
+Literals = Number | Text | Boolean | Moment
+Node = (
+    Literals | Null | Column | Negate | Arithmetic | Call | Compare | Among | And | Or | Not
+    | IsNull | Case
+)  # fmt: skip
+
+
+def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  (one return a class)
+    """Return the nodes right below one, in the order of the text."""
+    match node:
+        case Negate() | Not() | IsNull():
+            return (node.operand,)
+        case Arithmetic() | Compare():
+            return (node.left, node.right)
+        case Call():
+            return node.args
+        case And() | Or():
+            return node.parts
+        case Among():
+            return (node.operand, *node.items)
+        case Case():
+            inner = [part for branch in node.branches for part in branch]
+            return (*inner, node.default)
+        case _:
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and everything below it."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(children(current))
+
+
+def too_large(node: Node) -> bool:
+    """Return whether a tree has more levels or nodes than are walked without trouble."""
+    waiting, seen = [(node, 1)], 0
+    while waiting:
+        current, level = waiting.pop()
+        seen += 1
+        if seen > MOST_NODES or level > MOST_LEVELS:
+            return True
+        waiting.extend((child, level + 1) for child in children(current))
+    return False
+
+
+def columns(node: Node) -> frozenset[str]:
+    """Return the names of the columns that an expression reads."""
+    return frozenset(part.name for part in walk(node) if isinstance(part, Column))
+
+
+def conjunction(parts: Iterable[Node], span: Span | None = None) -> And:
+    """Return the And of parts, with no And inside another."""
+    return And(_flat(parts, And), span=span)
+
+
+def disjunction(parts: Iterable[Node], span: Span | None = None) -> Or:
+    """Return the Or of parts, with no Or inside another."""
+    return Or(_flat(parts, Or), span=span)
+
+
+def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, kind) else (part,))
+    return tuple(flat)
+
+
+def arity(name: FunctionName) -> tuple[int, int]:
+    """Return the fewest and the most arguments that a function takes."""
+    if name in ("least", "greatest"):
+        return 2, MOST_NODES
+    return (2, 2) if name == "power" else (1, 1)
+
+
+def canonical(node: Node) -> str:
+    """Return the text of an expression, the same however it was spaced or capitalised.
+
+    >>> from prdp.expressions.parse import parse
+    >>> canonical(parse("LEAST( 1e4/balance,(100) )"))
+    'least(10000 / balance, 100)'
+    """
+    return _written(node)[0]
+
+
+def _written(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one return a class)
+    """Return the text of a node and how tightly it binds."""
+    match node:
+        case Number():
+            return number_text(node.value), _SIGN if node.value < 0 else _ATOM
+        case Text():
+            return text_literal(node.value), _ATOM
+        case Boolean():
+            return str(node.value).upper(), _ATOM
+        case Moment():
+            return moment_literal(node.value), _ATOM
+        case Null():
+            return "NULL", _ATOM
+        case Column():
+            return shown_name(node.name), _ATOM
+        case Call():
+            return f"{node.name}({', '.join(canonical(arg) for arg in node.args)})", _ATOM
+        case Negate():
+            return f"-{_within(node.operand, _ATOM)}", _SIGN
+        case Arithmetic():
+            return _arithmetic(node)
+        case _:
+            return _condition(node)
+
+
+def _arithmetic(node: Arithmetic) -> tuple[str, int]:
+    level = _SUM if node.op in "+-" else _PRODUCT
+    return f"{_within(node.left, level)} {node.op} {_within(node.right, level + 1)}", level
+
+
+def _condition(  # noqa: PLR0911  (one return a class)
+    node: Compare | Among | And | Or | Not | IsNull | Case,
+) -> tuple[str, int]:
+    match node:
+        case Compare():
+            return f"{_within(node.left, _SUM)} {node.op} {_within(node.right, _SUM)}", _COMPARE
+        case Among():
+            return _among(node, "IN"), _COMPARE
+        case IsNull():
+            return f"{_within(node.operand, _SUM)} IS NULL", _COMPARE
+        case Not(operand=IsNull() as inner):
+            return f"{_within(inner.operand, _SUM)} IS NOT NULL", _COMPARE
+        case Not(operand=Among() as inner):
+            return _among(inner, "NOT IN"), _COMPARE
+        case Not():
+            return f"NOT {_within(node.operand, _COMPARE)}", _NOT
+        case And():
+            return " AND ".join(_within(part, _NOT) for part in node.parts), _AND
+        case Or():
+            return " OR ".join(_within(part, _AND) for part in node.parts), _OR
+        case Case():
+            return _case(node), _ATOM
+        case _:
+            assert_never(node)
+
+
+def _among(node: Among, word: str) -> str:
+    items = ", ".join(canonical(item) for item in node.items)
+    return f"{_within(node.operand, _SUM)} {word} ({items})"
+
+
+def _case(node: Case) -> str:
+    whens = " ".join(f"WHEN {canonical(when)} THEN {canonical(then)}" for when, then in node.branches)
+    default = "" if isinstance(node.default, Null) else f" ELSE {canonical(node.default)}"
+    return f"CASE {whens}{default} END"
+
+
+def _within(node: Node, tightest: int) -> str:
+    """Return the text of a node, in parentheses if it binds less tightly than its place asks."""
+    text, level = _written(node)
+    return text if level >= tightest else f"({text})"

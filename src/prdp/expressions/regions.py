@@ -1,0 +1,178 @@
+"""Where a policy gives no valid budget: regions of one column, or an example among several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from prdp.expressions.evaluate import Value, evaluate
+from prdp.expressions.intervals import Interval, Outcome, outcome
+from prdp.expressions.nodes import (
+    Among,
+    And,
+    Boolean,
+    Case,
+    Column,
+    Compare,
+    Moment,
+    Node,
+    Not,
+    Number,
+    Or,
+    Text,
+    columns,
+    walk,
+)
+
+_MOST_PIECES = 4_000
+_MOST_EXAMPLES = 5_000
+_NARROW = 1e-9
+_PLAUSIBLE = (1.0, 10.0, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Which budgets are valid; whatever is larger than a valid one is valid too."""
+
+    is_valid: Callable[[Value], bool]
+
+    def everywhere(self, found: Outcome) -> bool:
+        """Return whether all that an expression can give is valid."""
+        return found.total and not found.values.empty and self.is_valid(found.values.low)
+
+    def nowhere(self, found: Outcome) -> bool:
+        """Return whether nothing that an expression can give is valid."""
+        return found.values.empty or not self.is_valid(found.values.high)
+
+
+def invalid_regions(node: Node, column: str, within: Interval, threshold: Threshold) -> list[Interval]:
+    """Return where, in the range of its only column, an expression gives no valid budget."""
+    regions: list[Interval] = []
+    for piece in _decided(node, column, within, threshold):
+        last = regions[-1] if regions else None
+        if last is not None and math.nextafter(last.high, math.inf) >= piece.low:
+            regions[-1] = Interval(last.low, piece.high)
+        else:
+            regions.append(piece)
+    return regions
+
+
+def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval]:
+    """Yield, from left to right, the pieces of a range where budgets are not valid."""
+    waiting = list(reversed(_cut_at_constants(node, within)))
+    for _ in range(_MOST_PIECES):
+        if not waiting:
+            return
+        piece = waiting.pop()
+        found = outcome(node, {column: piece})
+        if threshold.everywhere(found):
+            continue
+        middle = _middle(piece)
+        if threshold.nowhere(found):
+            yield piece
+        elif middle is None:
+            ends = (piece.low, piece.high)
+            if not all(threshold.is_valid(evaluate(node, {column: end})) for end in ends):
+                yield piece
+        else:
+            waiting.append(Interval(math.nextafter(middle, math.inf), piece.high))
+            waiting.append(Interval(piece.low, middle))
+
+
+def _cut_at_constants(node: Node, within: Interval) -> list[Interval]:
+    """Cut a range at zero and at the numbers of the expression, which become pieces of their own."""
+    numbers = {0.0, *(part.value for part in walk(node) if isinstance(part, Number))}
+    pieces: list[Interval] = []
+    low = within.low
+    for cut in sorted(number for number in numbers if within.contains(number)):
+        pieces += [Interval(low, math.nextafter(cut, -math.inf)), Interval(cut, cut)]
+        low = math.nextafter(cut, math.inf)
+    return [piece for piece in (*pieces, Interval(low, within.high)) if not piece.empty]
+
+
+def _middle(piece: Interval) -> float | None:
+    """Return where to split: by magnitude as long as the ends differ in it; None when narrow."""
+    low, high = piece.low, piece.high
+    size, largest = sorted((abs(low), abs(high)))
+    if high - low <= _NARROW * largest:
+        return None
+    if size and largest > 4 * size and low * high > 0:
+        return math.copysign(math.sqrt(size) * math.sqrt(min(largest, 1e308)), low)
+    return low / 2 + high / 2 if math.isfinite(high - low) else math.copysign(1.0, low + high)
+
+
+def invalid_example(
+    node: Node, ranges: Mapping[str, Interval], threshold: Threshold
+) -> dict[str, Value] | None:
+    """Return a record within the ranges that has no valid budget, if a grid shows one."""
+    samples = _samples(node, ranges)
+    for values in islice(product(*samples.values()), _MOST_EXAMPLES):
+        record = dict(zip(samples, values, strict=True))
+        if not threshold.is_valid(evaluate(node, record)):
+            return record
+    return None
+
+
+def _samples(node: Node, ranges: Mapping[str, Interval]) -> dict[str, list[Value]]:
+    """Return values to try for each column: ends, powers of ten, and what the expression names."""
+    named = _named_values(node)
+    numbers = [part.value for part in walk(node) if isinstance(part, Number)]
+    samples: dict[str, list[Value]] = {}
+    for column in sorted(columns(node)):
+        if column in named:
+            samples[column] = [*named[column]]
+        elif column in ranges:
+            samples[column] = [*_grid(ranges[column], numbers)]
+        else:
+            samples[column] = [*_PLAUSIBLE]
+    return samples
+
+
+def _grid(within: Interval, numbers: list[float]) -> list[float]:
+    powers = [sign * 10.0**exponent for exponent in range(-3, 16, 3) for sign in (1, -1)]
+    near = [math.nextafter(number, side) for number in numbers for side in (-math.inf, math.inf)]
+    inner = [x for x in (0.0, *numbers, *near, *powers) if within.low < x < within.high]
+    return [*dict.fromkeys((within.high, within.low, *inner))]
+
+
+def _named_values(node: Node) -> dict[str, list[Value]]:
+    """Return, for columns that are not numbers, the values that the expression compares with.
+
+    A text that is not named stands for all others.
+    """
+    named: dict[str, list[Value]] = {}
+    for part in walk(node):
+        match part:
+            case Compare():
+                sides = [(part.left, part.right), (part.right, part.left)]
+            case Among():
+                sides = [(part.operand, item) for item in part.items]
+            case _:
+                sides = []
+        for column, value in sides:
+            if isinstance(column, Column) and isinstance(value, Text | Moment | Boolean):
+                named.setdefault(column.name, []).append(value.value)
+        for column in _used_as_condition(part):
+            named[column.name] = [True, False]
+    return {name: [*values, *_others(values)] for name, values in named.items()}
+
+
+def _used_as_condition(part: Node) -> list[Column]:
+    match part:
+        case And() | Or():
+            inner = part.parts
+        case Not():
+            inner = (part.operand,)
+        case Case():
+            inner = tuple(condition for condition, _ in part.branches)
+        case _:
+            inner = ()
+    return [condition for condition in inner if isinstance(condition, Column)]
+
+
+def _others(values: list[Value]) -> list[Value]:
+    if any(isinstance(value, str) for value in values):
+        return ["" if "" not in values else "another text"]
+    return [True, False] if any(isinstance(value, bool) for value in values) else []

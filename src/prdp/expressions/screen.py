@@ -1,0 +1,224 @@
+"""The first look at an expression's text: word by word, before anything is parsed.
+
+What is refused here has a reason that one word gives away, so the message can name it. Nesting is
+counted here too, because a parser meets its own limits only after it has run out of stack.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from prdp.errors import ExpressionError
+from prdp.expressions.nodes import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MOST_CHARACTERS = 10_000
+MOST_NESTING = 32
+
+KNOWN_FUNCTIONS = (*FUNCTIONS, "pow")
+
+_BEFORE_PARENTHESIS = {"and", "or", "not", "in", "between", "when", "then", "else", "case"}
+_SYMBOLS = {"(", ")", ",", ".", "+", "-", "*", "/", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
+_WORD = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?(?:[eE][+-]?\d+)?", re.ASCII)
+
+_AGGREGATES = """
+    any_value approx_count_distinct approx_quantile arg_max arg_min array_agg avg bool_and bool_or
+    count count_if first last list max mean median min mode quantile stddev stddev_pop stddev_samp
+    string_agg sum var_pop var_samp variance
+"""
+_CLOCKS = """
+    age current_date current_time current_timestamp get_current_timestamp localtime localtimestamp
+    now today transaction_timestamp
+"""
+_RANDOM = "gen_random_uuid hash nextval rand random setseed uuid"
+_SUBQUERIES = "all any exists select some unnest values with"
+_WINDOWS = "filter lag lead over rank row_number within"
+_CONVERSIONS = "cast date strptime timestamp to_timestamp try_cast"
+_CHOICES = "coalesce decode if iff ifnull nullif nvl"
+_NEVER_NAMES = """
+    current_date current_time current_timestamp exists if like localtime localtimestamp over select
+"""
+
+_ONE_RECORD = "A policy or a filter is a function of one record alone."
+_LEAST_OR_GREATEST = (
+    f"{_ONE_RECORD} For the smaller or larger of two values, write least(a, b) or greatest(a, b)."
+)
+_MOMENT_ITSELF = f"{_ONE_RECORD} Write the moment itself, such as DATE '2020-01-31'."
+_PLAIN_VALUES = (
+    "Columns are read as the numbers, texts, dates or truth values that they are. A date is "
+    "written DATE '2020-01-31', a time TIMESTAMP '2020-01-31 10:00:00'."
+)
+_STRICT_CASE = (
+    "Write CASE WHEN ... THEN ... ELSE ... END. Where a condition is unknown, so is the whole; "
+    "x IS NULL is never unknown."
+)
+_VALUE_ITSELF = ("parameters are not read", "Write the value itself.")
+
+Refusal = tuple[str, str]
+"""The reason, and what to write instead."""
+
+
+def _all(words: str, reason: str, advice: str) -> dict[str, Refusal]:
+    return dict.fromkeys(words.split(), (reason, advice))
+
+
+_REFUSED_WORDS: dict[str, Refusal] = {
+    **_all(_AGGREGATES, "an aggregate looks at many records", _LEAST_OR_GREATEST),
+    **_all(_CLOCKS, "the time of asking is not part of the record", _MOMENT_ITSELF),
+    **_all(_RANDOM, "a random value cannot be checked or repeated", _ONE_RECORD),
+    **_all(_SUBQUERIES, "a subquery looks at other records", _ONE_RECORD),
+    **_all(_WINDOWS, "a window or a filtered aggregate looks at other records", _ONE_RECORD),
+    **_all(_CONVERSIONS, "conversions are not read", _PLAIN_VALUES),
+    **_all(_CHOICES, "choices are written as CASE here", _STRICT_CASE),
+    "log": ("databases disagree about the base of log", "Write ln(x), log2(x) or log10(x)."),
+    "like": ("patterns are not read", "Write = or IN with the texts themselves."),
+}
+_REFUSED_ANYWHERE = frozenset(_NEVER_NAMES.split())
+_REFUSED_SYMBOLS: dict[str, Refusal] = {
+    ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
+    "%": ("remainders are not read", ""),
+    "//": ("integer division is not read", "Write a / b, which is the exact quotient."),
+    "^": ("^ means different things in different databases", "Write power(a, b)."),
+    "**": ("** means different things in different databases", "Write power(a, b)."),
+    "::": ("conversions are not read", _PLAIN_VALUES),
+    "?": _VALUE_ITSELF,
+    "$": _VALUE_ITSELF,
+    ":": _VALUE_ITSELF,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word, number, text or sign of the text, as written, and its place."""
+
+    written: str
+    start: int
+    end: int
+
+    @property
+    def lower(self) -> str:
+        """The token in lower case."""
+        return self.written.lower()
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this is a word or a name in quotes."""
+        return self.written[0].isalpha() or self.written[0] in '_"'
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether a value may end here, so that a sign after it is not a prefix."""
+        if self.is_name:
+            return self.lower not in _BEFORE_PARENTHESIS
+        return self.written[0] in "')" or self.written[0].isdigit()
+
+
+def refuse(text: str, token: Token, reason: str, advice: str = "") -> NoReturn:
+    """Raise the refusal of an expression, with one token underlined."""
+    raise ExpressionError(text, (token.start, token.end), reason, advice)
+
+
+def screen(text: str, tokens: Sequence[Token]) -> int:
+    """Refuse what can be refused by looking at single tokens; return how deep the text nests."""
+    if not tokens:
+        raise ExpressionError(text, (0, len(text)), "the expression is empty", "Write such as: 1")
+    _screen_gaps(text, tokens)
+    for before, token, after in _with_neighbours(tokens):
+        first = token.written[0]
+        if first.isdigit():
+            _screen_number(text, token)
+        elif first.isalpha() or first == "_":
+            _screen_word(text, token, after)
+        elif first == '"':
+            if after is not None and after.written == "(":
+                refuse(text, token, "this is not a function", _functions_advice(token.lower))
+        elif first != "'":
+            _screen_symbol(text, token, before, after)
+    return _nesting(text, tokens)
+
+
+def _with_neighbours(
+    tokens: Sequence[Token],
+) -> Iterator[tuple[Token | None, Token, Token | None]]:
+    return zip((None, *tokens[:-1]), tokens, (*tokens[1:], None), strict=True)
+
+
+def _screen_gaps(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse anything between tokens but white space: comments, whatever their style."""
+    ends = [0, *(token.end for token in tokens)]
+    starts = [*(token.start for token in tokens), len(text)]
+    for start, end in zip(ends, starts, strict=True):
+        gap = text[start:end]
+        inside = gap.strip()
+        if inside:
+            left = start + gap.index(inside)
+            place = Token(inside, left, left + len(inside))
+            refuse(text, place, "comments are not read", "Leave it out.")
+
+
+def _screen_number(text: str, token: Token) -> None:
+    if not _NUMBER.fullmatch(token.written):
+        refuse(text, token, "this is not a number", "Write such as 10000, 0.5 or 1e-8.")
+
+
+def _screen_word(text: str, token: Token, after: Token | None) -> None:
+    word = token.lower
+    if not _WORD.fullmatch(token.written):
+        refuse(text, token, "this is not part of the language of policies and filters")
+    if word in _REFUSED_ANYWHERE:
+        _refuse_word(text, token)
+    calls = after is not None and after.written == "("
+    if calls and word not in KNOWN_FUNCTIONS and word not in _BEFORE_PARENTHESIS:
+        _refuse_word(text, token)
+
+
+def _refuse_word(text: str, token: Token) -> NoReturn:
+    unknown = (f"there is no function {token.written} here", _functions_advice(token.lower))
+    refuse(text, token, *_REFUSED_WORDS.get(token.lower, unknown))
+
+
+def _functions_advice(word: str) -> str:
+    close = difflib.get_close_matches(word.strip('"'), KNOWN_FUNCTIONS, n=1)
+    known = f"The functions are {', '.join(FUNCTIONS)}."
+    return f"Did you mean {close[0]}? {known}" if close else known
+
+
+def _screen_symbol(text: str, token: Token, before: Token | None, after: Token | None) -> None:
+    sign = token.written
+    if sign == ".":
+        if before is not None and before.is_name:
+            place = Token("", before.start, token.end if after is None else after.end)
+            refuse(text, place, "columns are named without their table", "Write the name alone.")
+        return
+    if sign not in _SYMBOLS:
+        reason, advice = _REFUSED_SYMBOLS.get(
+            sign, _REFUSED_SYMBOLS.get(sign[0], ("this sign is not read in an expression", ""))
+        )
+        refuse(text, token, reason, advice)
+
+
+def _nesting(text: str, tokens: Sequence[Token]) -> int:
+    """Return how deep the text nests: parentheses, CASE, and signs or NOT before a value."""
+    opened: list[int] = []
+    prefixes = levels = deepest = 0
+    for before, token, _ in _with_neighbours(tokens):
+        word = token.lower
+        if word in ("(", "case"):
+            opened.append(prefixes + 1)
+            levels, prefixes = levels + prefixes + 1, 0
+        elif word == "not" or (word in "+-" and not (before and before.is_operand)):
+            prefixes += 1
+        else:
+            prefixes = 0
+            if word in (")", "end") and opened:
+                levels -= opened.pop()
+        deepest = max(deepest, levels + prefixes)
+        if deepest > MOST_NESTING:
+            refuse(text, token, f"this nests more than {MOST_NESTING} levels deep", "Write it flatter.")
+    return deepest

@@ -1,0 +1,115 @@
+"""What is spent: written down before any record is read, and never given back.
+
+Losses add up record by record, and each question uses the same fraction of everybody's budget, so
+one sum of fractions that must not pass 1 is the whole account. It says nothing about any record.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+from prdp.errors import BudgetExhausted
+from prdp.release import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One charge, and the release that it paid for once there is one."""
+
+    number: int
+    purpose: str
+    share: Fraction
+    release: Release | None = None
+
+
+class Ledger(Protocol):
+    """Keeps the account of one table.
+
+    The order that every caller keeps: ``charge``, read the records, draw, ``record``, show what
+    ``record`` returned. A charge without a release (a crash, an engine that failed) is taken up by
+    the next charge for the same purpose, because nobody has seen its answer. For the same reason the
+    first release that is recorded for a charge stands, and every caller shows that one.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Whether the account outlives the process."""
+
+    @property
+    def left(self) -> Fraction:
+        """The part of every record's budget that is not spent."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All charges, the oldest first."""
+
+    def charge(self, purpose: str, share: Fraction) -> int:
+        """Write a charge down, or take up an unanswered one for the same purpose; return its number.
+
+        Raises:
+            BudgetExhausted: Less than ``share`` is left; nothing was written.
+        """
+
+    def record(self, number: int, release: Release) -> Release:
+        """Attach a release to a charge; return the release that stands."""
+
+    def recorded(self, purpose: str) -> Release | None:
+        """Return the latest release for a purpose, if there is one: showing it again is free."""
+
+
+class MemoryLedger:
+    """An account that lasts as long as the process; safe between threads.
+
+    >>> ledger = MemoryLedger()
+    >>> ledger.charge("count", Fraction(1, 4)), ledger.left
+    (0, Fraction(3, 4))
+    """
+
+    durable = False
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> Fraction:
+        """The part of every record's budget that is not spent."""
+        return 1 - sum((entry.share for entry in self.entries), start=Fraction(0))
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All charges, the oldest first."""
+        return tuple(self._entries)
+
+    def charge(self, purpose: str, share: Fraction) -> int:
+        """Write a charge down, or take up an unanswered one for the same purpose."""
+        with self._lock:
+            for entry in self._entries:
+                if entry.release is None and (entry.purpose, entry.share) == (purpose, share):
+                    return entry.number
+            if share > self.left:
+                raise BudgetExhausted(asked=share, left=self.left)
+            self._entries.append(Entry(len(self._entries), purpose, share))
+            return len(self._entries) - 1
+
+    def record(self, number: int, release: Release) -> Release:
+        """Attach a release to a charge, unless it has one; return the release that stands."""
+        with self._lock:
+            standing = self._entries[number].release
+            if standing is not None:
+                return standing
+            self._entries[number] = replace(self._entries[number], release=release)
+            return release
+
+    def recorded(self, purpose: str) -> Release | None:
+        """Return the latest release for a purpose, if there is one."""
+        for entry in reversed(self.entries):
+            if entry.purpose == purpose and entry.release is not None:
+                return entry.release
+        return None
+
+    def __repr__(self) -> str:
+        return f"MemoryLedger({len(self._entries)} entries, {self.left} left)"

@@ -1,0 +1,102 @@
+"""The public geometric grid that budgets are rounded down to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.errors import PolicyError
+from prdp.geometry import PER_OCTAVE, SLACK, power_below
+
+QUANTUM_BITS = 20
+"""A level's budget is a whole number of quanta; a quantum is 2^-20 of the least budget."""
+
+_MOST_OCTAVES = 256
+_EXPONENTS = (-500, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Eight levels an octave, counted from the least budget that the policy can give.
+
+    Level k stands for the budget ⌊2^(k/8) · (1 - 2^-30) · 2^20⌋ quanta, which is below every budget
+    that is rounded to it. The paper's privacy-specified domains are whole octaves of levels.
+
+    >>> levels = Levels(Fraction(1, 100), Fraction(1))
+    >>> levels.top, levels.domains, levels.index(0.25)
+    (53, 7, 37)
+    """
+
+    at_least: Fraction
+    at_most: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < self.at_least <= self.at_most:
+            raise PolicyError(
+                f"a policy needs 0 < at_least <= at_most, but at_least is {self.at_least} and "
+                f"at_most is {self.at_most}."
+            )
+        low, high = _EXPONENTS
+        ends = Fraction(2) ** low <= self.at_least and self.at_most <= Fraction(2) ** high
+        if not ends or self.at_most > self.at_least * 2**_MOST_OCTAVES:
+            raise PolicyError(
+                f"budgets from {float(self.at_least):.3g} to {float(self.at_most):.3g} span more "
+                f"than {_MOST_OCTAVES} doublings. Raise at_least or lower at_most."
+            )
+
+    @property
+    def quantum(self) -> Fraction:
+        """The public grain of every level's budget."""
+        return self.at_least / (1 << QUANTUM_BITS)
+
+    @property
+    def top(self) -> int:
+        """The last level: the largest k with 2^(k/8) · at_least < at_most, or 0."""
+        ratio = (self.at_most / self.at_least) ** PER_OCTAVE
+        below = -(-ratio.numerator // ratio.denominator) - 1  # the largest integer below the ratio
+        return max(0, below.bit_length() - 1)
+
+    @property
+    def domains(self) -> int:
+        """The number of the paper's domains: ⌈log₂(at_most / at_least)⌉, and at least 1."""
+        return self.top // PER_OCTAVE + 1
+
+    @property
+    def least(self) -> float:
+        """The smallest double that is not below ``at_least``: what an engine compares with."""
+        nearest = float(self.at_least)
+        return nearest if Fraction(nearest) >= self.at_least else math.nextafter(nearest, math.inf)
+
+    def index(self, budget: float | None) -> int | None:
+        """Return the level of a budget, or None where the record is left out."""
+        if budget is None or math.isnan(budget) or budget < self.least:
+            return None
+        ratio = budget / float(self.at_least)
+        if math.isinf(ratio):
+            return self.top
+        return min(self.top, max(0, math.floor(PER_OCTAVE * math.log2(ratio) - SLACK)))
+
+    def quanta(self, level: int) -> int:
+        """Return a level's budget, in quanta."""
+        return power_below(level, QUANTUM_BITS)
+
+    def quanta_below(self, budget: float) -> int:
+        """Return the quanta that are safely below a budget, lowered to ``at_most`` first."""
+        lowered = min(Fraction(budget), self.at_most) if math.isfinite(budget) else self.at_most
+        safe = lowered * (2**30 - 1) / 2**30 / self.quantum
+        return safe.numerator // safe.denominator
+
+    def domain(self, quanta: int) -> int:
+        """Return which of the paper's domains (1, 2, ...) a budget lies in.
+
+        The lower end of domain i is the budget of level 8(i - 1), so no budget is below its domain's.
+        """
+        domain = 1
+        while domain < self.domains and self.domain_quanta(domain + 1) <= quanta:
+            domain += 1
+        return domain
+
+    def domain_quanta(self, domain: int) -> int:
+        """Return the lower end of a domain's budgets, in quanta."""
+        return self.quanta(PER_OCTAVE * (domain - 1))

@@ -1,0 +1,17 @@
+"""From cells to answers: one file, one proof, one exact test, one name."""
+
+from prdp.mechanisms._influence import count_influences, sum_influences
+from prdp.mechanisms._mechanism import Answer, Mechanism
+from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.naive import Naive
+from prdp.mechanisms.partition import Partition
+
+__all__ = [
+    "Answer",
+    "Clip",
+    "Mechanism",
+    "Naive",
+    "Partition",
+    "count_influences",
+    "sum_influences",
+]

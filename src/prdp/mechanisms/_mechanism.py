@@ -1,0 +1,43 @@
+"""What every mechanism has in common: cells in, a law to draw from, answers out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A private total, with what may be said about it.
+
+    Attributes:
+        steps: The total, in steps of the lattice.
+        step: What a step is worth, in units of the summary's values.
+        noises: The independent noises in the total, in steps.
+        choices: What the mechanism chose on the way, in words; all of it private already.
+    """
+
+    steps: int
+    step: Fraction
+    noises: tuple[DiscreteLaplace, ...]
+    choices: tuple[tuple[str, str], ...]
+
+
+class Mechanism(Protocol):
+    """Cells to answers. One file, one proof, one test, one name."""
+
+    @property
+    def name(self) -> str:
+        """The name by which users ask for it."""
+
+    @property
+    def caveat(self) -> str:
+        """What the interval of its answers does not cover, in a sentence."""
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers; a real release draws one."""

@@ -1,0 +1,40 @@
+"""Ordinary differential privacy at the policy's smallest budget, for comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.mechanisms._mechanism import Answer
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Naive:
+    """Add the noise that the most protected record conceivable would need.
+
+    Guarantee:
+        For every record r, the answer is (share · at_least)-indistinguishable, and so
+        (share · E(r))-indistinguishable, between the table with r and the table without it.
+
+    Why:
+        A record moves the total by at most the largest value that the public bounds allow.
+        In full: proofs/naive.md.
+    """
+
+    name = "naive"
+    caveat = "the interval covers the noise, which is all the error there is"
+
+    def law(self, summary: Summary, share: Fraction) -> Noisy:
+        """Return the distribution of the noisy total."""
+        least = summary.levels.quanta(0) * summary.levels.quantum
+        total = sum(cell.clipped(summary.largest) for cell in summary.cells)
+        return Noisy((total,), (DiscreteLaplace(summary.largest / (share * least)),))
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        law = self.law(summary, share)
+        return [Answer(total, Fraction(1), law.noises, ()) for (total,) in law.draw(entropy, runs)]

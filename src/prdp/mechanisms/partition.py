@@ -1,0 +1,85 @@
+"""The paper's Algorithm 1: count each octave of budgets with the noise that octave needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.mechanisms._mechanism import Answer
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Release a noisy total for each domain of budgets, and keep those from the first heavy one on.
+
+    Guarantee:
+        For every record r, the noisy totals together are (share · E(r))-indistinguishable between
+        the table with r and the table without it.
+
+    Why:
+        r lies in one domain and moves that domain's total by at most influence · E(r), which
+        noise of scale influence / share hides up to share · E(r). The other totals stay, and which
+        domains are kept is read off the noisy totals. In full: proofs/partition.md.
+
+    Attributes:
+        influences: For each domain, how many steps a unit of budget can stand for; public.
+        beta: The probability with which some empty domain may pass as heavy.
+        graded: Whether that probability is kept smaller for smaller budgets, whose noise is larger.
+        signed: Whether totals may be negative, so that a heavy domain shows by its size alone.
+    """
+
+    influences: tuple[Fraction, ...]
+    beta: Fraction = Fraction(1, 10)
+    graded: bool = False
+    signed: bool = False
+
+    name = "partition"
+    caveat = (
+        "the interval covers the noise of the domains that were kept; it ignores the choice of "
+        "these domains, and records in dropped domains can only pull the value toward zero"
+    )
+
+    def law(self, summary: Summary, share: Fraction) -> Noisy:
+        """Return the distribution of the noisy totals, smallest budgets first."""
+        levels = summary.levels
+        totals = [0] * levels.domains
+        for cell in summary.cells:
+            domain = levels.domain(cell.key.quanta) - 1
+            cap = int(self.influences[domain] * cell.key.quanta * levels.quantum)
+            totals[domain] += cell.clipped(cap)
+        noises = tuple(DiscreteLaplace(influence / share) for influence in self.influences)
+        return Noisy(tuple(totals), noises)
+
+    def threshold(self, domain: int, noise: DiscreteLaplace) -> int:
+        """Return what the noisy total of domain 1, 2, ... must reach to count as heavy."""
+        domains = len(self.influences)
+        if self.graded:
+            tail = -math.log(self.beta) + (domains - domain + 1) * math.log(2)
+        else:
+            tail = math.log(domains / self.beta)
+        return math.ceil(noise.scale * Fraction(tail))
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        law = self.law(summary, share)
+        thresholds = [self.threshold(i, noise) for i, noise in enumerate(law.noises, start=1)]
+        return [self._kept(totals, thresholds, law.noises, summary) for totals in law.draw(entropy, runs)]
+
+    def _kept(
+        self,
+        totals: tuple[int, ...],
+        thresholds: list[int],
+        noises: tuple[DiscreteLaplace, ...],
+        summary: Summary,
+    ) -> Answer:
+        sizes = map(abs, totals) if self.signed else totals
+        heavy = (i for i, size in enumerate(sizes) if size >= thresholds[i])
+        first = next(heavy, len(totals) - 1)
+        least = float(summary.levels.domain_quanta(first + 1) * summary.levels.quantum)
+        choices = (("kept budgets from", f"{least:.6g} on"),)
+        return Answer(sum(totals[first:]), Fraction(1), noises[first:], choices)

@@ -1,0 +1,120 @@
+"""Probabilities made of exp, known between two integers at any precision, and coins that show them.
+
+Integers only. Every rounding goes outward, so that the true value lies between the bounds whatever
+was lost; proofs/discrete_laplace.md, parts 1 and 2, bounds the loss and shows that the coins are
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from prdp.noise.entropy import Entropy
+
+Bounds = Callable[[int], tuple[int, int]]
+"""A number p known at any precision: ``bounds(bits)`` is (lo, hi) with lo <= p·2**bits <= hi."""
+
+_SERIES_BITS = 8
+_SPARE_BITS = 4
+_FIRST_SLACK = 16
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers lo <= exp(-x)·2**bits <= hi with hi - lo <= 2, for x >= 0.
+
+    >>> from fractions import Fraction
+    >>> exp_bounds(Fraction(1), 20)  # exp(-1)·2**20 = 385749.6...
+    (385749, 385750)
+    """
+    if x < 0:
+        raise ValueError(f"exp_bounds needs x >= 0, so that exp(-x) is a probability; x is {x}")
+    if x == 0:
+        return 1 << bits, 1 << bits
+    if x >= bits:  # exp(-x) < 2**-x
+        return 0, 1
+    halvings = int(x).bit_length() + _SERIES_BITS
+    guard = halvings + bits.bit_length() + _SPARE_BITS
+    precision = bits + guard
+    low, high = _series(x.numerator << precision, x.denominator << halvings, precision)
+    for _ in range(halvings):
+        low = low * low >> precision
+        high = _shift_up(high * high, precision)
+    return low >> guard, _shift_up(high, guard)
+
+
+def logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers lo <= 2**bits / (1 + exp(x)) <= hi with hi - lo <= 2, for x >= 0.
+
+    >>> from fractions import Fraction
+    >>> logistic_bounds(Fraction(0), 10)
+    (512, 512)
+    """
+    precision = bits + 2
+    one = 1 << precision
+    low, high = exp_bounds(x, precision)
+    return (low << bits) // (one + low), -((-high << bits) // (one + high))
+
+
+def expansion(probability: Bounds, places: int) -> bytes:
+    r"""Return the first ``places`` bytes after the binary point of a probability.
+
+    Precision grows until both bounds agree on all these bytes. An irrational number has no byte
+    boundary to lie on, so they will; a rational one must be given by bounds that meet. The number 1
+    is written 0.FF FF FF..., which makes a coin of it that never falls on the other side.
+
+    >>> from fractions import Fraction
+    >>> expansion(lambda bits: logistic_bounds(Fraction(0), bits), 3)
+    b'\x80\x00\x00'
+    """
+    slack = _FIRST_SLACK
+    while True:
+        low, high = probability(8 * places + slack)
+        if low >> slack == high >> slack:
+            return min(low >> slack, (1 << 8 * places) - 1).to_bytes(places, "big")
+        slack *= 2
+
+
+def bernoulli(probability: Bounds, entropy: Entropy) -> bool:
+    """Return True with exactly the given probability.
+
+    A uniform number is read byte by byte until it differs from the probability's own bytes; the
+    first byte settles 255 cases of 256.
+    """
+    places = 1
+    while True:
+        word = entropy.bytes(1)[0]
+        threshold = expansion(probability, places)[-1]
+        if word != threshold:
+            return word < threshold
+        places += 1
+
+
+def _series(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
+    """Bound exp(-y)·2**precision by its Taylor series, where y·2**precision is the fraction given.
+
+    For y < 1 the terms shrink and alternate, so what is left out is less than the last term.
+    """
+    y_low = numerator // denominator
+    y_high = y_low + 1
+    one = 1 << precision
+    low = high = term_low = term_high = one
+    for j in count(1):
+        term_low = (term_low * y_low // j) >> precision
+        term_high = _shift_up(-(-term_high * y_high // j), precision)
+        if j % 2:
+            low, high = low - term_high, high - term_low
+        else:
+            low, high = low + term_low, high + term_high
+        if term_high <= 1:
+            break
+    return low - 1, min(high + 1, one)
+
+
+def _shift_up(value: int, places: int) -> int:
+    """Return value / 2**places rounded up."""
+    return -(-value >> places)

@@ -1,0 +1,100 @@
+"""How a private answer is distributed: the objects that are drawn from are the ones that are proved.
+
+A mechanism turns a summary into a law, by exact arithmetic. Everything random happens in a law's
+``draw``; everything after it is post-processing. The exact tests enumerate the same laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
+from prdp.noise.entropy import Entropy
+
+_FITS = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Integers, each hidden by independent noise on the same lattice (Lemma 3 of the proofs)."""
+
+    values: tuple[int, ...]
+    noises: tuple[DiscreteLaplace, ...]
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
+        """Draw the noisy values, once a run."""
+        columns = [
+            [value + int(draw) for draw in noise.draw_many(entropy, runs)]
+            for value, noise in zip(self.values, self.noises, strict=True)
+        ]
+        return list(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The first place at which a falling mass, with noise, is at most its noisy threshold (Lemma 4).
+
+    Attributes:
+        masses: Lattice points; adding a record raises each by no more than the record's own weight.
+        thresholds: Public lattice points, one for each mass.
+        threshold_noise: Drawn once, and added to every threshold.
+        mass_noise: Drawn for every mass, whether or not it is reached.
+    """
+
+    masses: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    threshold_noise: DiscreteLaplace
+    mass_noise: DiscreteLaplace
+
+    def draw(self, entropy: Entropy, runs: int) -> NDArray[np.int64]:
+        """Draw the index of the place, once a run; the last one where no mass is low enough."""
+        places = len(self.masses)
+        threshold_noise = self.threshold_noise.draw_many(entropy, runs)
+        mass_noise = self.mass_noise.draw_many(entropy, runs * places).reshape(runs, places)
+        gaps = [mass - at for mass, at in zip(self.masses, self.thresholds, strict=True)]
+        room = _difference(threshold_noise[:, None], mass_noise)
+        low = np.asarray(_comparable(gaps, room) <= room, dtype=bool)
+        low[:, -1] = True
+        return np.asarray(np.argmax(low, axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanThenNoisy:
+    """A scan, and then the noisy values that belong to the place it found (Lemma 1)."""
+
+    scan: Scan
+    then: Callable[[int], Noisy]
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, tuple[int, ...]]]:
+        """Draw the place and the noisy values there, once a run."""
+        places = self.scan.draw(entropy, runs)
+        outcomes: list[tuple[int, tuple[int, ...]]] = [(0, ())] * runs
+        for place in np.unique(places):
+            at = np.flatnonzero(places == place)
+            values = self.then(int(place)).draw(entropy, len(at))
+            for run, value in zip(at, values, strict=True):
+                outcomes[run] = (int(place), value)
+        return outcomes
+
+
+def _difference(left: Integers, right: Integers) -> Integers:
+    """Subtract without overflow: in Python's integers where int64 might not hold the result."""
+    if all(side.dtype != object and np.abs(side).max(initial=0) < _FITS for side in (left, right)):
+        return np.asarray(left - right)
+    return np.asarray(left.astype(object) - right.astype(object))
+
+
+def _comparable(numbers: Sequence[int], other: Integers) -> Integers:
+    """Return numbers that compare with ``other`` as the given ones do.
+
+    A number too large for int64 is beyond every int64 that ``_difference`` returns, so it may be
+    capped there.
+    """
+    if other.dtype == object:
+        return np.array(numbers, dtype=object)
+    cap = 2 * _FITS
+    return np.array([max(-cap, min(cap, number)) for number in numbers], dtype=np.int64)

@@ -1,0 +1,276 @@
+"""The public function E(r): what each record may lose, as a function of its own content."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NoReturn
+
+from prdp.errors import PolicyError
+from prdp.exact import Exact, exact
+from prdp.expressions.check import check
+from prdp.expressions.evaluate import Value, as_double, evaluate
+from prdp.expressions.intervals import Interval, bound, outcome
+from prdp.expressions.nodes import Column, Node, Number, canonical, columns
+from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
+from prdp.expressions.spelling import quoted, shown_name
+from prdp.schema import Kind, Schema
+
+Bounds = Mapping[str, tuple[Fraction, Fraction]]
+
+_EXPONENTS = (-1000, 1000)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Policy:
+    """The public function E(r) from a record to its privacy budget.
+
+    A record whose budget is more than ``at_most`` has the budget ``at_most``. A record whose budget
+    is below ``at_least``, not positive or unknown is left out of every answer.
+
+    >>> Policy("10000 / balance", at_most=100).budget({"balance": 40_000})
+    0.25
+    >>> Policy("10000 / balance", at_most=100).budget({"balance": 0})
+    100.0
+
+    Attributes:
+        text: The expression as it was written.
+        expression: What was read from it.
+        at_least: The smallest budget of a record that takes part; the paper's ε̌.
+        at_most: The largest budget; the paper's ε̂.
+    """
+
+    text: str = field(compare=False)
+    expression: Node
+    at_least: Fraction | None
+    at_most: Fraction | None
+
+    def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
+        # Only reading text needs sqlglot; who has an expression already can do without it.
+        from prdp.expressions.parse import parse  # noqa: PLC0415
+
+        _fill(self, text, parse(text), at_least, at_most)
+
+    @classmethod
+    def of(cls, expression: Node, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
+        """Return the policy of an expression that has been read before."""
+        return cls._of(canonical(expression), expression, at_least, at_most)
+
+    @classmethod
+    def constant(cls, budget: Exact) -> Policy:
+        """Return the policy of ordinary differential privacy: every record has one budget.
+
+        >>> Policy.constant("1/2").budget({})
+        0.5
+        """
+        value = exact(budget, "budget")
+        _check_ends(value, value)
+        # The double just above, which is lowered to the budget: below it, all would be left out.
+        return cls._of(str(budget), Number(_double_from(value)), value, value)
+
+    @classmethod
+    def column(cls, name: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
+        """Return the policy of personalised privacy: each record's budget stands in a column."""
+        text = quoted(name)
+        return cls._of(text, Column(name, span=(0, len(text))), at_least, at_most)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the budget depends on."""
+        return columns(self.expression)
+
+    def __repr__(self) -> str:
+        ends = {"at_least": self.at_least, "at_most": self.at_most}
+        given = "".join(f", {name}={str(end)!r}" for name, end in ends.items() if end is not None)
+        return f"Policy({self.text!r}{given})"
+
+    def budget(self, record: Mapping[str, object]) -> float | None:
+        """Return a record's budget, or None where the record is left out.
+
+        This is the reference that every engine is held to.
+        """
+        value = evaluate(self.expression, record)
+        if not self._is_valid(value) or not isinstance(value, float):
+            return None
+        if self.at_most is not None and value > self.at_most:
+            return -_double_from(-self.at_most)
+        return value
+
+    def within(self, schema: Schema, bounds: Bounds) -> Policy:
+        """Return the policy fitted to a table: columns resolved, both ends of its range known.
+
+        Args:
+            schema: The table's columns.
+            bounds: The public least and greatest value of number columns.
+
+        Raises:
+            ExpressionError: The expression does not fit the table's columns.
+            PolicyError: An end of the range is not given and does not follow from the bounds.
+        """
+        expression = check(self.expression, schema, Kind.NUMBER, self.text)
+        values = bound(expression, _ranges(bounds))
+        needed = columns(expression)
+        unbounded = [
+            name for name in schema
+            if name in needed and name not in bounds and schema[name].kind is Kind.NUMBER
+        ]  # fmt: skip
+        found = _Range(self.text, values, unbounded)
+        found.refuse_if_all_are_below(self.at_least)
+        at_most = self.at_most if self.at_most is not None else found.at_most()
+        at_least = self.at_least if self.at_least is not None else min(found.at_least(), at_most)
+        return self._of(self.text, expression, at_least, at_most)
+
+    def left_out(self, bounds: Bounds) -> str | None:
+        """Return a sentence on records within the bounds that the policy leaves out, if any are.
+
+        ``None`` also where nothing is known because a number column has no bounds.
+        """
+        ranges = _ranges(bounds)
+        threshold = Threshold(self._is_valid)
+        if threshold.everywhere(outcome(self.expression, ranges)):
+            return None
+        if len(self.columns) == 1 and self.columns <= ranges.keys():
+            (name,) = self.columns
+            regions = invalid_regions(self.expression, name, ranges[name], threshold)
+            return self._regions_sentence(name, regions) if regions else None
+        example = invalid_example(self.expression, ranges, threshold)
+        if example is None:
+            return None
+        return f"the policy leaves out records within the bounds: for example, {self._case(example)}"
+
+    def _regions_sentence(self, name: str, regions: list[Interval]) -> str:
+        shown = [
+            f"{shown_name(name)} from {_shown(region.low)} to {_shown(region.high)}"
+            if region.low < region.high
+            else f"{shown_name(name)}={_shown(region.low)}"
+            for region in regions[:3]
+        ]
+        more = " and elsewhere" if len(regions) > len(shown) else ""
+        example = self._case({name: self._worst(name, regions[0])})
+        return f"the policy leaves out records with {' or '.join(shown)}{more}: for example, {example}"
+
+    def _worst(self, name: str, region: Interval) -> float:
+        """Return the end or the middle of a region that has no budget, or the smallest."""
+
+        def budget(value: float) -> float:
+            found = evaluate(self.expression, {name: value})
+            return found if isinstance(found, float) else -math.inf
+
+        return min(region.high, region.low, region.low / 2 + region.high / 2, key=budget)
+
+    def _case(self, record: Mapping[str, Value]) -> str:
+        """Return what a made-up record would have for a budget."""
+        values = ", ".join(f"{shown_name(name)}={_shown(value)}" for name, value in record.items())
+        budget = evaluate(self.expression, record)
+        if not isinstance(budget, float):
+            return f"with {values} there is no budget."
+        floor = f"at_least is {_shown(float(self.at_least))}" if self.at_least else "it must be positive"
+        return f"with {values} the budget is {_shown(budget)}, and {floor}."
+
+    def _is_valid(self, value: Value) -> bool:
+        return isinstance(value, float) and value > 0 and value >= (self.at_least or 0)
+
+    @classmethod
+    def _of(cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> Policy:
+        policy = cls.__new__(cls)
+        _fill(policy, text, expression, at_least, at_most)
+        return policy
+
+
+def _fill(policy: Policy, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> None:
+    """Set the attributes of a new policy, which is frozen afterwards."""
+    least = None if at_least is None else exact(at_least, "at_least")
+    most = None if at_most is None else exact(at_most, "at_most")
+    _check_ends(least, most)
+    object.__setattr__(policy, "text", text)
+    object.__setattr__(policy, "expression", expression)
+    object.__setattr__(policy, "at_least", least)
+    object.__setattr__(policy, "at_most", most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What the bounds say about a policy's budgets, and the refusals where they say too little."""
+
+    text: str
+    values: Interval
+    unbounded: list[str]
+
+    def refuse_if_all_are_below(self, at_least: Fraction | None) -> None:
+        """Refuse a policy that leaves out every record."""
+        if self.values.empty:
+            raise PolicyError(f"the policy {self.text!r} never has a value: every record is left out.")
+        if self.values.high <= 0 or (at_least is not None and self.values.high < at_least):
+            floor = "a budget is positive" if at_least is None else f"at_least is {at_least}"
+            raise PolicyError(
+                f"the policy {self.text!r} leaves out every record: {self._so()}, and {floor}. "
+                "Check the policy and the bounds, or lower at_least."
+            )
+
+    def at_most(self) -> Fraction:
+        """Return the largest budget that the bounds allow."""
+        if self.values.high == math.inf:
+            self._refuse(
+                "has no largest budget", "at_most: the most that a record may lose, such as at_most='10'"
+            )
+        return Fraction(repr(self.values.high))
+
+    def at_least(self) -> Fraction:
+        """Return the smallest budget that the bounds allow, in few digits where that is safe."""
+        low = self.values.low
+        if low <= 0:
+            self._refuse(
+                "has no smallest positive budget",
+                "at_least: with less a record is left out of every answer, such as at_least='1e-6'",
+            )
+        if low == math.inf:
+            return Fraction(2) ** _EXPONENTS[1]
+        return min(Fraction(repr(low)), Fraction(low))
+
+    def _so(self) -> str:
+        ends = f"from {_shown(self.values.low)} to {_shown(self.values.high)}"
+        missing = " and ".join(map(shown_name, self.unbounded))
+        return f"over the bounds it ranges {ends}" + (f"; {missing} has no bounds" if missing else "")
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        bounds = "".join(f"bounds={{{name!r}: (low, high)}} or " for name in self.unbounded[:1])
+        raise PolicyError(f"the policy {self.text!r} {what}: {self._so()}. Give {bounds}{remedy}.")
+
+
+def _check_ends(at_least: Fraction | None, at_most: Fraction | None) -> None:
+    smallest, largest = (Fraction(2) ** exponent for exponent in _EXPONENTS)
+    for name, end in (("at_least", at_least), ("at_most", at_most)):
+        if end is not None and not smallest <= end <= largest:
+            raise PolicyError(
+                f"{name}={str(end)[:40]!r} cannot be a budget: a budget is positive and a number "
+                "that a double can hold."
+            )
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise PolicyError(
+            f"at_least={str(at_least)!r} is more than at_most={str(at_most)!r}. Lower at_least."
+        )
+
+
+def _ranges(bounds: Bounds) -> dict[str, Interval]:
+    ends = {name: (as_double(low), as_double(high)) for name, (low, high) in bounds.items()}
+    return {
+        name: Interval(low, high)
+        for name, (low, high) in ends.items()
+        if low is not None and high is not None
+    }
+
+
+def _double_from(value: Fraction) -> float:
+    """Return the smallest double that is not below a number."""
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def _shown(value: Value) -> str:
+    """Return a value for a sentence: 9,990 or 1e12 or 0.25 or 'student'."""
+    if not isinstance(value, float):
+        return repr(value) if isinstance(value, str) else str(value)
+    return re.sub(r"e([+-])0*(\d)", lambda e: f"e{e[1].strip('+')}{e[2]}", f"{value:,.6g}")

@@ -1,0 +1,113 @@
+"""The answer with its honest label: what it is, how sure, and at what price."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.errors import InvalidRequest
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.spread import spread
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A private answer; everything in it may be published.
+
+    Attributes:
+        question: What was asked, in words.
+        steps: The answer, as a whole number of steps.
+        step: What one step is worth.
+        noise_scales: The scales of the independent discrete Laplace noises in it, in steps.
+        share: The part of every record's budget that it used.
+        method: Which mechanism answered.
+        caveat: What the interval does not cover.
+        choices: What the mechanism chose on the way, in words.
+        simulated: Whether the noise was seeded: such an answer protects nobody.
+    """
+
+    question: str
+    steps: int
+    step: Fraction
+    noise_scales: tuple[Fraction, ...]
+    share: Fraction
+    method: str
+    caveat: str
+    choices: tuple[tuple[str, str], ...] = ()
+    simulated: bool = False
+
+    @property
+    def exact(self) -> Fraction:
+        """The answer as an exact fraction."""
+        return self.steps * self.step
+
+    @property
+    def value(self) -> int | float:
+        """The answer: an int where its lattice is whole, else the nearest float."""
+        exact = self.exact
+        return int(exact) if self.step.denominator == 1 else float(exact)
+
+    def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
+        """Return the ends between which the answer without noise lies with this probability.
+
+        Records that were clipped or dropped are outside of what it covers: see ``caveat``.
+        """
+        chance = _chance(level)
+        noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
+        reach = spread(noises, chance) * self.step
+        return _number(self.exact - reach), _number(self.exact + reach)
+
+    def __str__(self) -> str:
+        """Return the answer on one line."""
+        low, high = self.interval()
+        digits = _digits(high - low)
+        mark = " [simulated: not private]" if self.simulated else ""
+        return (
+            f"{self.question}: {self.value:,.{digits}f} (95 %: {low:,.{digits}f} to {high:,.{digits}f}; "
+            f"share {self.share}, {self.method}){mark}"
+        )
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval()
+        digits = _digits(high - low)
+        rows = [
+            (self.question, f"<b>{self.value:,.{digits}f}</b>"),
+            ("95 % interval", f"{low:,.{digits}f} to {high:,.{digits}f}"),
+            ("share", str(self.share)),
+            ("method", self.method),
+            *self.choices,
+            ("note", self.caveat),
+        ]
+        if self.simulated:
+            rows.append(("simulated", "seeded noise: this answer protects nobody"))
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{value if i == 0 else html.escape(value)}</td></tr>"
+            for i, (name, value) in enumerate(rows)
+        )
+        return f"<table>{cells}</table>"
+
+
+def _chance(level: float | Fraction | str) -> Fraction:
+    try:
+        chance = Fraction(str(level)) if isinstance(level, float) else Fraction(level)
+    except (ValueError, ZeroDivisionError, TypeError):
+        chance = Fraction(-1)
+    if not 0 < chance < 1:
+        raise InvalidRequest(
+            f"interval({level!r}) is not a probability: give a number between 0 and 1, such as 0.95."
+        )
+    return chance
+
+
+def _number(exact: Fraction) -> float:
+    return int(exact) if exact.denominator == 1 else float(exact)
+
+
+def _digits(width: float) -> int:
+    """Return how many decimals are worth showing beside an interval of this width."""
+    if width <= 0:
+        return 0
+    return max(0, min(6, 2 - math.floor(math.log10(width)))) if width < 100 else 0

@@ -1,0 +1,36 @@
+"""What kinds of values a table's columns hold: public, and known before any record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What an expression can do with a value."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "true or false"
+    MOMENT = "date or time"
+    OTHER = "something that expressions do not read"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column's kind, and whether its numbers are whole.
+
+    Attributes:
+        kind: What expressions may do with the column.
+        integer: Whether it is a number column that can hold whole numbers only.
+        native: The engine's own name for the type, for messages.
+    """
+
+    kind: Kind
+    integer: bool = False
+    native: str = ""
+
+
+Schema = Mapping[str, ColumnType]
+"""Column names and what they hold, in the table's order."""

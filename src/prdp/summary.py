@@ -1,0 +1,119 @@
+"""Exact totals per cell: all that a mechanism ever sees of the records.
+
+A cell holds the records of one budget and one range of magnitudes. Its ends contain its records'
+values, and its budget is at most what any of them is owed; the proofs use these two facts alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from prdp.geometry import largest_until, smallest_from
+from prdp.levels import Levels
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellKey:
+    """What the records of a cell have in common: public by construction.
+
+    Attributes:
+        quanta: The cell's budget in quanta, at most the budget of each of its records.
+        low: The smallest absolute value that the cell can hold, in steps.
+        high: The largest one.
+        sign: -1, 0 or 1; 0 also holds records that have no value.
+    """
+
+    quanta: int
+    low: int
+    high: int
+    sign: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell's records, counted and added up exactly; its repr shows no number of theirs."""
+
+    key: CellKey
+    count: int = field(repr=False)
+    total: int = field(repr=False)
+
+    def clipped(self, cap: int) -> int:
+        """Return the records' total when none may count for more than ``cap`` steps.
+
+        Where the cell's upper end is within the cap the total is exact; else each record counts for
+        the cap or the cell's lower end, whichever is less.
+        """
+        if self.key.high <= cap:
+            return self.total
+        return self.key.sign * self.count * min(self.key.low, cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All cells of a table, with the public facts that the mechanisms need.
+
+    Attributes:
+        levels: The grid of budgets.
+        smallest: The least absolute value above zero that the public bounds allow, in steps.
+        largest: The greatest one.
+        cells: The cells that hold records.
+    """
+
+    levels: Levels
+    smallest: int
+    largest: int
+    cells: tuple[Cell, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, levels: Levels, smallest: int, largest: int, cells: Iterable[Cell]) -> Summary:
+        """Add up cells that share a key."""
+        counts: dict[CellKey, int] = defaultdict(int)
+        totals: dict[CellKey, int] = defaultdict(int)
+        for cell in cells:
+            counts[cell.key] += cell.count
+            totals[cell.key] += cell.total
+        merged = (Cell(key, counts[key], totals[key]) for key in sorted(counts))
+        return cls(levels, smallest, largest, tuple(merged))
+
+    def merged(self, other: Summary) -> Summary:
+        """Return the summary of both tables' records together."""
+        if (self.levels, self.smallest, self.largest) != (
+            other.levels,
+            other.smallest,
+            other.largest,
+        ):
+            raise ValueError("summaries merge only over the same levels and bounds")
+        cells = (*self.cells, *other.cells)
+        return Summary.of(self.levels, self.smallest, self.largest, cells)
+
+    def counted(self) -> Summary:
+        """Return the summary in which every record has the value 1."""
+        cells = (Cell(CellKey(cell.key.quanta, 1, 1, 1), cell.count, cell.count) for cell in self.cells)
+        return Summary.of(self.levels, 1, 1, cells)
+
+    def refined(self, bits: int) -> Summary:
+        """Return the same values on a lattice 2^bits times as fine."""
+        cells = tuple(
+            Cell(
+                replace(cell.key, low=cell.key.low << bits, high=cell.key.high << bits),
+                cell.count,
+                cell.total << bits,
+            )
+            for cell in self.cells
+        )
+        return Summary(self.levels, self.smallest << bits, self.largest << bits, cells)
+
+
+def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
+    """Return the key of an engine's magnitude code.
+
+    Code 0 (or none) is a record with the value zero or no value; ±(m + 2) is a value of that sign
+    whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
+    """
+    if not code:
+        return CellKey(quanta, 0, 0, 0)
+    step = abs(code) - 2
+    high = min(largest_until(step + 1), largest)
+    return CellKey(quanta, smallest_from(step), high, 1 if code > 0 else -1)

@@ -1,0 +1,312 @@
+"""A private table: where policy, engine, mechanism and ledger meet, and the only place they do."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.engines.duckdb import open_source
+from prdp.engines.engine import Engine
+from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.exact import Exact, exact, exact_share
+from prdp.expressions.check import check
+from prdp.expressions.nodes import Node, canonical, conjunction
+from prdp.expressions.parse import parse
+from prdp.ledger import Ledger, MemoryLedger
+from prdp.levels import Levels
+from prdp.mechanisms import Clip, Mechanism, Naive, Partition, count_influences, sum_influences
+from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.policy import Policy
+from prdp.query import Bounds, Count, Measure, Query, Question, Reading, Sum
+from prdp.release import Release
+from prdp.schema import Kind, Schema
+from prdp.summary import Summary
+
+METHODS = ("clip", "partition", "naive")
+"""The mechanisms that answer counts and sums; the first is the default."""
+
+Number = int | float | str | Fraction
+
+
+def open(  # noqa: A001  (prdp.open is what the door is called)
+    source: object,
+    *,
+    policy: Policy,
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    units: Mapping[str, Exact] | None = None,
+    types: Mapping[str, str] | None = None,
+    name: str | None = None,
+    ledger: Ledger | None = None,
+) -> Table:
+    """Open a table for private questions. Reads the column names and types, and no record.
+
+    Args:
+        source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
+            or Polars frame, or a dict of NumPy arrays.
+        policy: The public budget of a record, as a function of its content.
+        bounds: For number columns, the public least and greatest value. A value beyond them is moved to
+            the nearest one, after the record's budget has been taken from the true value.
+        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        types: For a CSV file or for text columns of a frame, SQL types by column.
+        name: What the table is called; by default the file's stem.
+        ledger: The account to charge; by default a new one that lasts as long as the process.
+
+    Raises:
+        InvalidRequest: Something is wrong by public facts alone; the message says what to write.
+    """
+    if not isinstance(policy, Policy):
+        raise InvalidRequest(f"policy={policy!r} is not a policy. Write prdp.Policy('10000 / balance').")
+    engine = open_source(source, types)
+    ends = _read_bounds(bounds or {}, engine.schema)
+    checked = policy.within(engine.schema, ends)
+    left_out = checked.left_out(ends)
+    if left_out:
+        warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
+    assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
+    return Table(
+        engine=engine,
+        policy=checked,
+        levels=Levels(checked.at_least, checked.at_most),
+        bounds=ends,
+        units=_read_units(units or {}, engine.schema),
+        name=name or _default_name(source),
+        ledger=ledger if ledger is not None else MemoryLedger(),
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that answers with releases; what ``prdp.open`` returns."""
+
+    engine: Engine = field(repr=False)
+    policy: Policy
+    levels: Levels = field(repr=False)
+    bounds: Bounds
+    units: Mapping[str, Fraction]
+    name: str
+    ledger: Ledger
+    condition: Node | None = field(default=None, repr=False)
+    _kept: dict[tuple[Measure | None, Node | None], Summary] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def where(self, condition: str) -> Table:
+        """Return the table of those records alone for which a condition holds.
+
+        The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
+        record for which it is unknown (NULL) does not take part.
+        """
+        node = check(parse(condition), self.engine.schema, Kind.BOOLEAN, condition)
+        both = node if self.condition is None else conjunction((self.condition, node))
+        return replace(self, condition=both)
+
+    def count(
+        self,
+        *,
+        share: Exact,
+        method: str = "clip",
+        beta: Exact | None = None,
+        graded: bool | None = None,
+        fresh: bool = False,
+    ) -> Release:
+        """Count the records.
+
+        Args:
+            share: The part of every record's budget to use, such as ``"1/10"``.
+            method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1) or ``"naive"``.
+            beta: For ``partition``: the failure rate, by default ``"1/10"``.
+            graded: For ``partition``: thresholds that make bad failures rarer.
+            fresh: Pay for a new answer although this question has been answered before.
+        """
+        return self._ask(Count(), share, method, beta, graded, fresh=fresh)
+
+    def sum(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "clip",
+        beta: Exact | None = None,
+        graded: bool | None = None,
+        fresh: bool = False,
+    ) -> Release:
+        """Add up a column, in its unit; arguments as in ``count``.
+
+        The column needs public bounds; they may be as wide as you like.
+        """
+        return self._ask(Sum(column), share, method, beta, graded, fresh=fresh)
+
+    def _ask(
+        self,
+        query: Query,
+        share: Exact,
+        method: str,
+        beta: Exact | None,
+        graded: bool | None,
+        *,
+        fresh: bool,
+    ) -> Release:
+        part = exact_share(share)
+        mechanism = self._mechanism(query, part, method, beta, graded)
+        options = _options(mechanism)
+        question = str(Question(query, self.condition, part, method, options))
+        known = None if fresh else self.ledger.recorded(question)
+        if known is not None:
+            return known
+        number = self.ledger.charge(question, part)
+        (release,) = self._releases(query, mechanism, part, SystemEntropy(), runs=1, simulated=False)
+        return self.ledger.record(number, release)
+
+    def _releases(
+        self,
+        query: Query,
+        mechanism: Mechanism,
+        share: Fraction,
+        entropy: Entropy,
+        *,
+        runs: int,
+        simulated: bool,
+    ) -> list[Release]:
+        measure = self._measure(query)
+        summary = self._summary(measure)
+        unit = measure.unit if measure else Fraction(1)
+        words = str(query)
+        if self.condition is not None:
+            words += f" where {canonical(self.condition)}"
+        return [
+            Release(
+                question=words,
+                steps=answer.steps,
+                step=answer.step * unit,
+                noise_scales=tuple(noise.scale for noise in answer.noises),
+                share=share,
+                method=mechanism.name,
+                caveat=mechanism.caveat,
+                choices=answer.choices,
+                simulated=simulated,
+            )
+            for answer in mechanism.answers(summary, share, entropy, runs)
+        ]
+
+    def _mechanism(
+        self, query: Query, share: Fraction, method: str, beta: Exact | None, graded: bool | None
+    ) -> Mechanism:
+        """Return the mechanism that was asked for, from public facts alone."""
+        measure = self._measure(query)
+        if method not in METHODS:
+            raise InvalidRequest(f"method={method!r} is unknown. The methods are {', '.join(METHODS)}.")
+        if method != "partition":
+            if beta is not None or graded is not None:
+                raise InvalidRequest(
+                    f"beta and graded belong to method='partition', not to method={method!r}."
+                )
+            return Clip.tuned(share) if method == "clip" else Naive()
+        failure = exact(beta if beta is not None else "1/10", "beta")
+        if not 0 < failure < 1:
+            raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1.")
+        if measure is None:
+            influences = count_influences(self.levels)
+        else:
+            influences = sum_influences(self.policy, self.levels, self.bounds, measure)
+        signed = measure is not None and measure.low < 0
+        return Partition(influences, failure, bool(graded), signed)
+
+    def _measure(self, query: Query) -> Measure | None:
+        """Return what a query adds up, or refuse by public facts."""
+        if isinstance(query, Count):
+            return None
+        column = _known(query.column, self.engine.schema, "sum")
+        kind = self.engine.schema[column]
+        if kind.kind is not Kind.NUMBER:
+            raise InvalidRequest(
+                f"sum({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
+            )
+        if column not in self.bounds:
+            raise InvalidRequest(
+                f"sum({column!r}) needs the column's public bounds. Write bounds={{{column!r}: (0, 10**12)}} "
+                "in prdp.open; wide bounds cost next to nothing."
+            )
+        if column not in self.units and not kind.integer:
+            raise InvalidRequest(
+                f"sum({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
+                f"units={{{column!r}: '0.01'}} in prdp.open for two decimals."
+            )
+        unit = self.units.get(column, Fraction(1))
+        low, high = self.bounds[column]
+        measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
+        most = 2**63 if kind.integer and unit == 1 else 2**53
+        if measure.low > measure.high or measure.largest >= most:
+            raise InvalidRequest(
+                f"the bounds of {column!r}, {low} to {high}, hold no value or more than "
+                f"2^{most.bit_length() - 1} of its units of {unit}. Narrow the bounds or take a larger unit."
+            )
+        return measure
+
+    def _summary(self, measure: Measure | None) -> Summary:
+        """Return the cells, reading the records only if they were not read for this before."""
+        for key, summary in tuple(self._kept.items()):
+            if key == (measure, self.condition):
+                return summary
+            if measure is None and key[1] == self.condition:
+                return summary.counted()
+        reading = Reading(self.policy, self.levels, self.bounds, measure, self.condition)
+        summary = self.engine.summarise(reading)
+        self._kept[measure, self.condition] = summary
+        return summary
+
+
+def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
+    if isinstance(mechanism, Partition):
+        return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
+    return ()
+
+
+def _known(column: str, schema: Schema, what: str) -> str:
+    if column in schema:
+        return column
+    close = get_close_matches(column, schema, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InvalidRequest(f"{what} names the column {column!r}, but the table has {', '.join(schema)}.{hint}")
+
+
+def _read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> Bounds:
+    return {_known(name, schema, "bounds"): _ends(name, pair, schema) for name, pair in given.items()}
+
+
+def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fraction, Fraction]:
+    kind = schema[name]
+    if kind.kind is not Kind.NUMBER:
+        raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
+    try:
+        low, high = (Fraction(end) for end in pair)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InvalidRequest(
+            f"bounds[{name!r}] = {pair!r} is not a pair of finite numbers, such as (0, 10**12)."
+        ) from None
+    if low > high:
+        raise InvalidRequest(
+            f"bounds[{name!r}] = {pair!r} is reversed: the least value comes first. "
+            f"Write ({pair[1]!r}, {pair[0]!r})."
+        )
+    return low, high
+
+
+def _read_units(given: Mapping[str, Exact], schema: Schema) -> dict[str, Fraction]:
+    units = {}
+    for name, grain in given.items():
+        unit = exact(grain, f"units[{name!r}]")
+        if unit <= 0:
+            raise InvalidRequest(f"units[{name!r}] = {grain!r} is not a grain: it is more than 0.")
+        units[_known(name, schema, "units")] = unit
+    return units
+
+
+def _default_name(source: object) -> str:
+    if isinstance(source, str | Path):
+        return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
+    return "table"

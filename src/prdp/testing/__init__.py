@@ -1,0 +1,6 @@
+"""For tests and experiments: seeded noise, simulation, and contracts that engines and mechanisms meet."""
+
+from prdp.testing.seeded import Seeded
+from prdp.testing.simulate import simulate
+
+__all__ = ["Seeded", "simulate"]

@@ -1,0 +1,142 @@
+"""What every engine must do, as tests: subclass ``EngineContract`` and say how to open a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from prdp.engines.engine import Engine
+from prdp.expressions.check import check
+from prdp.expressions.parse import parse
+from prdp.levels import Levels
+from prdp.policy import Policy
+from prdp.query import Measure, Reading
+from prdp.schema import Kind
+from prdp.summary import Summary, magnitude_key
+from prdp.testing.reference import magnitude_code, reference_summary
+
+Record = Mapping[str, Any]
+
+NAN, INFINITY = float("nan"), float("inf")
+
+BUDGETS = [
+    None,
+    NAN,
+    INFINITY,
+    -INFINITY,
+    -1.0,
+    -0.0,
+    0.0,
+    5e-324,
+    0.0999,
+    0.1,
+    0.2,
+    0.4,
+    1.0,
+    9.9,
+    1e300,
+]
+WHOLES = [None, 0, 1, -1, 7, 8, 9, 1023, 1024, 1025, 2**40 + 50, 2**53 + 1, 2**63 - 1, -(2**63)]
+FRACTIONS = [None, NAN, INFINITY, -INFINITY, -0.0, 0.005, 0.015, 2.5, -2.5, 123.456, 1e18, -1e18]
+
+
+class EngineContract:
+    """Tests that an engine's cells are those of the plain Python reference, odd records included."""
+
+    def engine(self, records: Sequence[Record]) -> Engine:
+        """Open a table with the columns ``eps`` and ``x`` (double), ``v`` (64-bit) and ``job`` (text)."""
+        raise NotImplementedError
+
+    def summary(
+        self,
+        records: Sequence[Record],
+        policy: Policy,
+        measure: Measure | None = None,
+        where: str | None = None,
+        bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
+    ) -> tuple[Summary, Summary]:
+        """Return what the engine finds, and what it should."""
+        engine = self.engine(records)
+        checked = policy.within(engine.schema, bounds or {})
+        condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
+        assert checked.at_least is not None
+        assert checked.at_most is not None
+        levels = Levels(checked.at_least, checked.at_most)
+        reading = Reading(checked, levels, bounds or {}, measure, condition)
+        return engine.summarise(reading), reference_summary(records, reading)
+
+    def test_budgets_of_every_kind_land_on_their_level_or_are_left_out(self) -> None:
+        """Count records of ordinary and of odd budgets."""
+        records = [_record(eps=budget, v=1) for budget in BUDGETS]
+        found, expected = self.summary(records, PERSONAL)
+        assert found.cells == expected.cells
+
+    def test_whole_values_of_every_size_land_in_a_cell_that_contains_them(self) -> None:
+        """Add up whole numbers from one end of 64 bits to the other."""
+        records = [_record(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0, NAN)]
+        for low, high in ((-(2**63) + 1, 2**63 - 1), (0, 10**12), (5, 1024), (-9, -2)):
+            found, expected = self.summary(records, PERSONAL, Measure("v", Fraction(1), low, high))
+            assert found.cells == expected.cells
+
+    def test_fractions_are_rounded_to_their_unit_and_moved_into_bounds(self) -> None:
+        """Add up doubles, NaN and the infinities among them."""
+        records = [_record(eps=0.5, x=x) for x in FRACTIONS]
+        for unit in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
+            measure = Measure("x", unit, -(10**9), 10**9)
+            found, expected = self.summary(records, PERSONAL, measure)
+            assert found.cells == expected.cells
+
+    def test_a_filter_keeps_the_records_for_which_it_is_true(self) -> None:
+        """Filter on text and numbers, with NULLs in both."""
+        records = [_record(eps=0.5, v=v, job=job) for v in (None, 1, 50) for job in (None, "", "clerk")]
+        for where in ("job = 'clerk'", "v > 10 OR job = ''", "NOT (v > 10)", "job IS NULL"):
+            found, expected = self.summary(records, PERSONAL, where=where)
+            assert found.cells == expected.cells
+
+    def test_an_empty_table_has_no_cells(self) -> None:
+        """Ask an empty table and one whose values are all NULL."""
+        measure = Measure("v", Fraction(1), 0, 100)
+        empty, _ = self.summary([], PERSONAL, measure)
+        nothing, _ = self.summary([_record(eps=None)] * 3, PERSONAL, measure)
+        assert empty.cells == nothing.cells == ()
+
+    def test_one_key_promises_no_more_than_two(self) -> None:
+        """Let the magnitude of the summed column tell the budget, and look at every record's."""
+        values = [None, *range(70), *(10**k + d for k in range(2, 14) for d in (-1, 0, 1))]
+        records = [_record(v=value) for value in values]
+        policy = Policy("10000 / v", at_most=100)
+        bounds = {"v": (Fraction(0), Fraction(10**12))}
+        found, expected = self.summary(records, policy, VALUE, bounds=bounds)
+        fitted = policy.within(self.engine([]).schema, bounds)
+        budgets: dict[tuple[int, int], list[float]] = defaultdict(list)
+        for record in records:
+            budget = fitted.budget(record)
+            if budget is not None:
+                key = magnitude_key(0, magnitude_code(record["v"]), VALUE.largest)
+                budgets[key.low, key.high].append(budget)
+        assert found.counted().cells  # else nothing is compared
+        assert _totals(found) == _totals(expected)
+        for cell in found.cells:
+            least = Fraction(min(budgets[cell.key.low, cell.key.high]))
+            assert cell.key.quanta * found.levels.quantum <= least
+
+
+def _totals(summary: Summary) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return each magnitude's count and total, whatever its budgets."""
+    totals: dict[tuple[int, int], tuple[int, int]] = {}
+    for cell in summary.cells:
+        count, total = totals.get((cell.key.low, cell.key.high), (0, 0))
+        totals[cell.key.low, cell.key.high] = (count + cell.count, total + cell.total)
+    return totals
+
+
+PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
+VALUE = Measure("v", Fraction(1), 0, 10**12)
+
+
+def _record(
+    eps: float | None = None, v: int | None = None, x: float | None = None, job: str | None = None
+) -> Record:
+    return {"eps": eps, "v": v, "x": x, "job": job}

@@ -1,0 +1,190 @@
+"""What a record really loses: output distributions compared without chance, in outward-rounded numbers.
+
+Needs python-flint (``pip install prdp[testing]``), whose balls contain the true value whatever was
+rounded. The laws that are compared are the objects that real releases are drawn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+from flint import arb, ctx, fmpq
+
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import Noisy, Scan, ScanThenNoisy
+from prdp.summary import Summary
+
+Law = Noisy | Scan | ScanThenNoisy
+Record = Mapping[str, Any]
+
+TOLERANCE = 1e-9
+"""What a measured loss may exceed its bound by: the width of the balls, with room."""
+
+_PRECISION = 256
+_TAIL_SCALES = 110
+_MOST_OUTPUTS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The worst log-ratio found between two neighbouring tables, beside what was promised."""
+
+    record: Record
+    table: tuple[Record, ...]
+    measured: float
+    promised: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the promise is broken; at most ``TOLERANCE`` if it is kept."""
+        return self.measured - self.promised
+
+
+def worst_loss(
+    universe: Sequence[Record],
+    law: Callable[[Summary], Law],
+    summary_of: Callable[[Sequence[Record]], Summary],
+    promised: Callable[[Record], Fraction | float],
+    most_records: int,
+) -> Loss:
+    """Compare every table of up to ``most_records`` records with itself plus each record.
+
+    Args:
+        universe: All records there can be; a table may hold one several times.
+        law: The mechanism, from a summary to a law.
+        summary_of: The engine, from records to a summary; called for single records and for none.
+        promised: What a record may lose.
+        most_records: The size of the largest table.
+
+    Returns:
+        The comparison with the largest excess.
+    """
+    single = [summary_of([record]) for record in universe]
+    laws: dict[tuple[int, ...], Law] = {}
+    empty = summary_of([])
+
+    def law_of(table: tuple[int, ...]) -> Law:
+        if table not in laws:
+            merged = empty
+            for index in table:
+                merged = merged.merged(single[index])
+            laws[table] = law(merged)
+        return laws[table]
+
+    def losses() -> Iterator[Loss]:
+        for table, added in _neighbours(len(universe), most_records):
+            measured = largest_log_ratio(law_of(table), law_of(tuple(sorted((*table, added)))))
+            records = tuple(universe[index] for index in table)
+            yield Loss(universe[added], records, measured, float(promised(universe[added])))
+
+    return max(losses(), key=lambda loss: loss.excess)
+
+
+def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    for size in range(most_records):
+        for table in combinations_with_replacement(range(kinds), size):
+            for added in range(kinds):
+                yield table, added
+
+
+def largest_log_ratio(one: Law, other: Law) -> float:
+    """Return an upper bound of |ln(Pr₁[y] / Pr₂[y])| over every output y."""
+    with ctx.workprec(_PRECISION):
+        if isinstance(one, Noisy) and isinstance(other, Noisy):
+            return _up(_noisy_ratio(one, other))
+        if isinstance(one, Scan) and isinstance(other, Scan):
+            return _up(_largest(_place_ratios(one, other)))
+        if isinstance(one, ScanThenNoisy) and isinstance(other, ScanThenNoisy):
+            return _up(_scan_ratio(one, other))
+    raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
+
+
+@lru_cache(maxsize=4096)
+def scan_probabilities(scan: Scan) -> tuple[Any, ...]:
+    """Return a ball around the probability of each place that a scan can find."""
+    with ctx.workprec(_PRECISION):
+        return _scan_probabilities(scan)
+
+
+def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
+    reach = int(_TAIL_SCALES * scan.threshold_noise.scale) + 1
+    found = [arb(0) for _ in scan.masses]
+    for rho in range(-reach, reach + 1):
+        here = _probability(scan.threshold_noise, rho)
+        for place, mass in enumerate(scan.masses[:-1]):
+            room = scan.thresholds[place] + rho - mass
+            found[place] += here * _at_most(scan.mass_noise, room)
+            here *= _at_most(scan.mass_noise, -room - 1)  # symmetric: Pr[noise > room]
+        found[-1] += here
+    beyond = 2 * _at_most(scan.threshold_noise, -reach - 1)
+    return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
+
+
+def _place_ratios(one: Scan, other: Scan) -> list[Any]:
+    """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
+    if len(one.masses) != len(other.masses):
+        return [arb("inf")]
+    pairs = zip(scan_probabilities(one), scan_probabilities(other), strict=True)
+    return [abs((left / right).log()) for left, right in pairs]
+
+
+def _scan_ratio(one: ScanThenNoisy, other: ScanThenNoisy) -> Any:
+    choices = _place_ratios(one.scan, other.scan)
+    return _largest(
+        choice + _noisy_ratio(one.then(place), other.then(place)) for place, choice in enumerate(choices)
+    )
+
+
+def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
+    """Return the largest log-ratio of independent noisy values: the coordinates' maxima add up."""
+    if one.noises != other.noises:
+        return arb("inf")  # a scale that depends on the data gives itself away in the tail
+    pairs = zip(one.values, other.values, one.noises, strict=True)
+    return sum((_shift_ratio(left, right, noise) for left, right, noise in pairs), start=arb(0))
+
+
+def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
+    """Enumerate the outputs between and just beyond two centres; further out the ratio is constant."""
+    if left == right:
+        return arb(0)
+    low, high = min(left, right) - 1, max(left, right) + 1
+    if high - low > _MOST_OUTPUTS:
+        raise ValueError("the universe is not tiny: too many outputs to enumerate")
+    return _largest(
+        abs((_probability(noise, output - left) / _probability(noise, output - right)).log())
+        for output in range(low, high + 1)
+    )
+
+
+@lru_cache(maxsize=1 << 18)
+def _probability(noise: DiscreteLaplace, k: int) -> Any:
+    """Return a ball around Pr[noise = k]."""
+    step = _ball(1 / noise.scale)
+    return (step / 2).tanh() * (-abs(k) * step).exp()
+
+
+@lru_cache(maxsize=1 << 18)
+def _at_most(noise: DiscreteLaplace, k: int) -> Any:
+    """Return a ball around Pr[noise <= k]."""
+    step = _ball(1 / noise.scale)
+    alpha = (-step).exp()
+    if k < 0:
+        return (k * step).exp() / (1 + alpha)
+    return 1 - (-(k + 1) * step).exp() / (1 + alpha)
+
+
+def _ball(number: Fraction) -> Any:
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def _largest(balls: Iterable[Any]) -> Any:
+    return max(balls, key=lambda ball: ball.upper())
+
+
+def _up(ball: Any) -> float:
+    return float(ball.upper())

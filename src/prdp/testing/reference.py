@@ -1,0 +1,61 @@
+"""Cells computed record by record in plain Python: slow, plain, and what every engine is held to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from prdp.expressions.evaluate import evaluate
+from prdp.geometry import PER_OCTAVE, SLACK
+from prdp.query import Measure, Reading
+from prdp.summary import Cell, CellKey, Summary, magnitude_key
+
+Record = Mapping[str, Any]
+
+
+def reference_summary(records: Iterable[Record], reading: Reading) -> Summary:
+    """Return the cells of the records; the two-key form."""
+    cells = list(_cells(records, reading))
+    return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
+
+
+def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+    for record in records:
+        if reading.where is not None and evaluate(reading.where, record) is not True:
+            continue
+        level = reading.levels.index(_number(evaluate(reading.policy.expression, record)))
+        if level is None:
+            continue
+        quanta = reading.levels.quanta(level)
+        if reading.measure is None:
+            yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
+            continue
+        value = whole_value(record[reading.measure.column], reading.measure)
+        yield Cell(magnitude_key(quanta, magnitude_code(value), reading.largest), 1, value)
+
+
+def whole_value(value: float | Decimal | None, measure: Measure) -> int:
+    """Return a value in whole units, moved into its bounds; 0 where there is none."""
+    if value is None or value != value:  # noqa: PLR0124  (NaN alone differs from itself)
+        return 0
+    if isinstance(value, int) and measure.unit == 1:
+        return max(measure.low, min(measure.high, value))
+    factor = 1 / measure.unit
+    scaled = float(value) * factor.numerator / factor.denominator
+    if scaled <= measure.low:
+        return measure.low
+    return measure.high if scaled >= measure.high else round(scaled)
+
+
+def magnitude_code(value: int) -> int:
+    """Return the code of a whole value's magnitude, as ``magnitude_key`` reads it."""
+    if value == 0:
+        return 0
+    code = math.floor(PER_OCTAVE * math.log2(abs(value)) - SLACK) + 2
+    return code if value > 0 else -code
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None

@@ -1,0 +1,77 @@
+"""Who may import whom: read from the source, so that no test run can hide an import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "prdp"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+FORBIDDEN = {
+    "engines": ("prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.table", "prdp.release"),
+    "mechanisms": ("prdp.engines", "prdp.ledger", "prdp.table"),
+    "expressions": ("prdp.engines", "prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.table"),
+}
+ONLY_IN = {
+    "duckdb": {"engines/duckdb.py"},
+    "polars": set(),
+    "pandas": set(),
+    "pyarrow": set(),
+    "typer": {"cli/app.py", "cli/demo.py"},
+    "cryptography": {"noise/entropy.py", "testing/seeded.py"},
+    "random": set(),
+    "secrets": set(),
+}
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0]
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_imports_only_what_its_room_may_see(path: Path) -> None:
+    for name in imports(path):
+        for package in FORBIDDEN.get(room(path), ()):
+            assert not within(name, package), f"{room(path)} must not see {name}"
+        if room(path) == "noise":
+            assert not within(name, "prdp") or within(name, "prdp.noise"), name
+        for package, homes in ONLY_IN.items():
+            if within(name, package):
+                assert str(path.relative_to(SOURCE)) in homes, f"{package} has no place here"
+        if within(name, "sqlglot"):
+            assert room(path) == "expressions"
+        if within(name, "prdp.testing"):
+            assert room(path) == "testing", "seeded noise must not reach real releases"
+
+
+def test_only_the_entropy_file_touches_the_system_s_generator() -> None:
+    users = [p for p in FILES if "urandom" in p.read_text(encoding="utf-8")]
+    assert [str(p.relative_to(SOURCE)) for p in users] == ["noise/entropy.py"]
+
+
+def test_files_and_functions_stay_short() -> None:
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                docstring = ast.get_docstring(node, clean=False) or ""
+                length = (node.end_lineno or 0) - node.lineno - docstring.count("\n")
+                assert length <= 50, f"{path.name}:{node.name} has {length} lines"

@@ -1,0 +1,33 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_s_example_runs_as_printed() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
+    )
+    count, total, left = ran.stdout.splitlines()
+    assert re.match(r"count: [\d,.]+ \(95 %: .* share 1/10, clip\)", count)
+    assert re.match(r"sum of balance where age >= 40: ", total)
+    assert left == "4/5 of every budget is left"
+
+
+def test_the_readme_s_commands_are_in_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in re.findall(r"`?make (\w+)", README):
+        assert f"\n{command}:" in makefile, command
+
+
+def test_the_readme_s_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([\w./]+)\)", README):
+        assert (ROOT / target).exists(), target

@@ -1,0 +1,34 @@
+"""A wheel installs into an empty environment, stays light, and answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+ASK = """
+import sys, prdp
+table = prdp.open({"v": __import__("numpy").arange(1, 1000)}, policy=prdp.Policy.constant("1"))
+table.count(share="1/2")
+heavy = {"pyarrow", "pandas", "polars", "scipy", "flint", "opendp"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_wheel_works_where_nothing_else_is_installed(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("prdp-*.whl")
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+    run(python, "-c", ASK)
+    assert run(tmp_path / "empty" / "bin" / "prdp", "--version").startswith("prdp 0.")

@@ -1,0 +1,144 @@
+"""DuckDB meets the contract, whatever the records come in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.errors import EngineFailure, InvalidRequest
+from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
+
+SCHEMA = pyarrow.schema(
+    [
+        ("eps", pyarrow.float64()),
+        ("v", pyarrow.int64()),
+        ("x", pyarrow.float64()),
+        ("job", pyarrow.string()),
+    ]
+)
+TYPES = {"eps": "DOUBLE", "v": "BIGINT", "x": "DOUBLE", "job": "VARCHAR"}
+
+
+def arrow(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    return pyarrow.Table.from_pylist([dict(record) for record in records], schema=SCHEMA)
+
+
+class TestArrow(EngineContract):
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        return open_source(arrow(records), None)
+
+
+class TestTwoKeys(EngineContract):
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        return open_source(arrow(records), None, own_column=False)
+
+
+class TestParquet(EngineContract):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        half = len(records) // 2
+        for number, part in enumerate((records[:half], records[half:])):
+            pyarrow.parquet.write_table(arrow(part), self.folder / f"part{number}.parquet")
+        return open_source(str(self.folder / "part*.parquet"), None)
+
+
+class TestRelation(EngineContract):
+    """Also with the setting that turns a division by zero into NULL."""
+
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        connection = duckdb.connect()
+        connection.execute("SET ieee_floating_point_ops = false")
+        return open_source(connection.from_arrow(arrow(records)), None)
+
+
+class TestPolars(EngineContract):
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        return open_source(pl.from_arrow(arrow(records)), None)
+
+
+class TestPandas(EngineContract):
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        frame = arrow(records).to_pandas(types_mapper=pd.ArrowDtype)
+        return open_source(frame, None)
+
+
+def test_csv_cells_that_do_not_fit_are_missing_and_lines_that_do_not_are_no_records(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        'eps,v,x,job\n0.5,1,2.5,clerk\n0.5,oops,2.5,"a,b"\nnan,3,x\n,,,\n1,2,3,4,5\n', encoding="utf-8"
+    )
+    engine = open_source(path, TYPES)
+    assert [kind.native for kind in engine.schema.values()] == list(TYPES.values())
+    assert engine._run("SELECT v, job FROM prdp_records") == [
+        (1, "clerk"),
+        (None, "a,b"),
+        (None, None),
+    ]
+
+
+def test_csv_without_declared_types_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("balance,age\n1,2\n", encoding="utf-8")
+    with pytest.raises(InvalidRequest, match=r"types=\{'balance': 'BIGINT'"):
+        open_source(path, None)
+
+
+def test_numpy_columns_can_be_opened() -> None:
+    engine = open_source({"v": np.arange(5), "eps": np.ones(5)}, None)
+    assert list(engine.schema) == ["v", "eps"]
+
+
+def test_text_columns_of_a_pandas_frame_are_not_guessed() -> None:
+    frame = pd.DataFrame({"v": pd.Series(["1", "2", "x"], dtype=object)})
+    assert open_source(frame, None).schema["v"].native == "VARCHAR"
+    assert open_source(frame, {"v": "BIGINT"})._run("SELECT v FROM prdp_records") == [
+        (1,),
+        (2,),
+        (None,),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("nowhere.parquet", "there is no file"),
+        ("none*.csv", "there is no file"),
+        (42, "cannot read a int"),
+        (__file__, "neither Parquet"),
+    ],
+)
+def test_a_source_that_cannot_be_opened_is_refused_by_public_facts(source: object, says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        open_source(source, None)
+
+
+def test_a_failure_while_reading_says_nothing_about_the_records(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    records = [{"v": k, "eps": 0.5, "x": k / 7} for k in range(1000)]
+    pyarrow.parquet.write_table(arrow(records), path, compression="none")
+    engine = open_source(path, None)
+    raw = bytearray(path.read_bytes())
+    footer = int.from_bytes(raw[-8:-4], "little")
+    raw[4 : -footer - 8] = b"\xff" * (len(raw) - footer - 12)
+    path.write_bytes(raw)
+    contract = TestArrow()
+    contract.engine = lambda records: engine  # type: ignore[method-assign]
+    with pytest.raises(EngineFailure) as caught:
+        contract.summary([], PERSONAL, VALUE)
+    assert str(caught.value) == str(EngineFailure())
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__

@@ -1,0 +1,59 @@
+"""A universe of records small enough to try every table over it, through the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pyarrow
+
+from prdp.engines.duckdb import open_source
+from prdp.levels import Levels
+from prdp.policy import Policy
+from prdp.query import Measure, Reading
+from prdp.summary import Summary
+
+Record = Mapping[str, Any]
+
+POLICY = Policy.column("eps", at_least="1/8", at_most="3")
+LEVELS = Levels(Fraction(1, 8), Fraction(3))
+MEASURE = Measure("v", Fraction(1), -12, 12)
+
+RECORDS: tuple[Record, ...] = (
+    {"v": 1, "eps": 0.125},  # the least budget
+    {"v": 12, "eps": 3.0},  # the largest
+    {"v": 5, "eps": 0.5},  # exactly on the edge of a domain
+    {"v": -7, "eps": 0.3},
+    {"v": 12, "eps": 0.2},  # a large value, well protected
+    {"v": 0, "eps": 7.0},  # no influence on a sum; a budget above the largest
+)
+ODD: tuple[Record, ...] = (
+    {"v": 9, "eps": 0.1249},  # below the least budget: left out
+    {"v": 9, "eps": float("nan")},
+    {"v": None, "eps": 1.0},  # counts, but adds nothing
+    {"v": 40, "eps": 0.5},  # beyond its bounds
+)
+
+
+def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) -> Summary:
+    """Return the cells of some records, as DuckDB finds them."""
+    table = pyarrow.table(
+        {
+            "v": pyarrow.array([record["v"] for record in records], pyarrow.int64()),
+            "eps": pyarrow.array([record["eps"] for record in records], pyarrow.float64()),
+        }
+    )
+    engine = open_source(table, None)
+    policy = POLICY.within(engine.schema, {})
+    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))
+
+
+def count_of(records: Sequence[Record]) -> Summary:
+    """Return the cells of some records when they are only counted."""
+    return summary_of(records, measure=None)
+
+
+def budget(record: Record) -> float:
+    """Return what a record is promised: 0 for one that is left out."""
+    return POLICY.budget(record) or 0.0

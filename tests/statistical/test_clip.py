@@ -1,0 +1,108 @@
+"""clip's answers have the noise that they state, and its threshold has the right size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.stats import chisquare
+
+from prdp.levels import Levels
+from prdp.mechanisms import Clip
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import ScanThenNoisy
+from prdp.summary import Cell, CellKey, Summary
+from prdp.testing import Seeded
+from prdp.testing.exact_loss import scan_probabilities
+from tests.statistical.thresholds import P_THRESHOLD
+
+RUNS = 60_000
+LEVELS = Levels(Fraction(1, 4), Fraction(4))
+SUMMARY = Summary.of(
+    LEVELS,
+    1,
+    64,
+    [
+        Cell(CellKey(LEVELS.quanta(level), size, size, 1), count, size * count)
+        for level, size, count in ((0, 40, 3), (10, 20, 12), (31, 5, 40))
+    ],
+)
+
+
+def fit(law: ScanThenNoisy, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
+    """Return how well (place, noisy total) fits a law: places, and totals in 20 equal parts each."""
+    places = np.array([place for place, _ in drawn])
+    chances = [float(ball.mid()) for ball in scan_probabilities(law.scan)]
+    observed: list[float] = []
+    expected: list[float] = []
+    for place, chance in enumerate(chances):
+        if chance * RUNS < 500:
+            continue
+        totals = np.array([values[0] for at, values in drawn if at == place])
+        noisy = law.then(place)
+        counts, masses = _binned(totals - noisy.values[0], noisy.noises[0])
+        observed.extend(counts)
+        expected.extend(masses * chance * RUNS)
+    kept = sum(observed)
+    observed.append(len(places) - kept)
+    expected.append(max(1e-9, RUNS - sum(expected)))
+    if observed[-1] == 0 and expected[-1] < 1:
+        observed.pop()
+        expected.pop()
+    scaled = np.array(expected) * sum(observed) / sum(expected)
+    return float(chisquare(observed, scaled).pvalue)
+
+
+def _binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.ndarray]:
+    reach = int(6 * noise.scale)
+    edges = np.unique(np.linspace(-reach, reach, 21).astype(int))
+    support = np.arange(-40 * reach - 40, 40 * reach + 41)
+    step = 1 / float(noise.scale)
+    masses = np.tanh(step / 2) * np.exp(-np.abs(support) * step)
+    bins = np.searchsorted(edges, support, side="right")
+    found = np.bincount(np.searchsorted(edges, errors, side="right"), minlength=edges.size + 1)
+    return found.tolist(), np.bincount(bins, weights=masses, minlength=edges.size + 1)
+
+
+def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off() -> None:
+    mechanism = replace(Clip.tuned(Fraction(1)), scan_bits=6, threshold=Fraction(5))
+    law = mechanism.law(SUMMARY, Fraction(1, 2))
+    drawn = law.draw(Seeded(20261116), RUNS)
+    assert fit(law, drawn) > P_THRESHOLD
+    for factor in (Fraction(85, 100), Fraction(115, 100)):
+        assert fit(_scaled(law, factor), drawn) < P_THRESHOLD
+
+
+def _scaled(law: ScanThenNoisy, factor: Fraction) -> ScanThenNoisy:
+    def other(noise: DiscreteLaplace) -> DiscreteLaplace:
+        return DiscreteLaplace(noise.scale * factor)
+
+    scan = replace(
+        law.scan,
+        threshold_noise=other(law.scan.threshold_noise),
+        mass_noise=other(law.scan.mass_noise),
+    )
+    return ScanThenNoisy(
+        scan,
+        lambda place: replace(law.then(place), noises=tuple(map(other, law.then(place).noises))),
+    )
+
+
+def test_a_threshold_that_ignores_the_share_overshoots_where_ours_does_not() -> None:
+    """With T fixed instead of T / share, a small share drowns it in its own noise."""
+    share = Fraction(1, 10)
+    levels = Levels(Fraction(1, 10**8), Fraction(100))
+    crowd = [Cell(CellKey(levels.quanta(level), 1, 1, 1), 2000, 2000) for level in range(200, 260, 4)]
+    summary = Summary.of(levels, 1, 1, crowd)
+    ours = Clip.tuned(share)
+    unscaled = replace(ours, threshold=Clip.tuned(Fraction(1)).threshold * share)
+
+    def runaways(mechanism: Clip) -> float:
+        """Return how often the scan goes two points past the first that clips nothing."""
+        law = mechanism.law(summary, share)
+        empty = next(place for place, mass in enumerate(law.scan.masses) if mass == 0)
+        return float(np.mean(law.scan.draw(Seeded(5), 20_000) > empty + 1))
+
+    assert runaways(ours) < 0.04
+    assert runaways(unscaled) > 0.15

@@ -1,0 +1,75 @@
+"""The ledger never lets more than the whole be spent."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prdp.errors import BudgetExhausted
+from prdp.ledger import MemoryLedger
+from prdp.release import Release
+
+RELEASE = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+
+
+@given(shares=st.lists(st.fractions(Fraction(1, 50), 1), max_size=30))
+def test_charges_never_pass_the_whole(shares: list[Fraction]) -> None:
+    ledger = MemoryLedger()
+    for number, share in enumerate(shares):
+        try:
+            ledger.charge(f"question {number}", share)
+        except BudgetExhausted as refusal:
+            assert share > ledger.left
+            assert (refusal.asked, refusal.left) == (share, ledger.left)
+    assert 0 <= ledger.left == 1 - sum((e.share for e in ledger.entries), start=Fraction(0))
+
+
+def test_a_refusal_says_what_was_asked_and_what_is_left() -> None:
+    ledger = MemoryLedger()
+    ledger.charge("a", Fraction(3, 4))
+    with pytest.raises(BudgetExhausted, match=r"asks for 1/2 .* but 1/4 is left\. Ask for share='1/4'"):
+        ledger.charge("b", Fraction(1, 2))
+
+
+def test_an_unanswered_charge_is_taken_up_by_the_same_question() -> None:
+    ledger = MemoryLedger()
+    number = ledger.charge("a", Fraction(1, 4))
+    assert ledger.charge("a", Fraction(1, 4)) == number
+    assert ledger.left == Fraction(3, 4)
+    ledger.record(number, RELEASE)
+    assert ledger.charge("a", Fraction(1, 4)) != number
+
+
+def test_the_first_recorded_release_stands() -> None:
+    ledger = MemoryLedger()
+    number = ledger.charge("a", Fraction(1, 4))
+    later = replace(RELEASE, steps=11)
+    assert ledger.record(number, RELEASE) is RELEASE
+    assert ledger.record(number, later) is RELEASE
+    assert ledger.recorded("a") is RELEASE
+    assert ledger.recorded("b") is None
+
+
+def test_threads_that_race_for_the_last_room_do_not_overspend() -> None:
+    ledger = MemoryLedger()
+    refused = []
+
+    def spend(name: str) -> None:
+        try:
+            ledger.charge(name, Fraction(1, 10))
+        except BudgetExhausted:
+            refused.append(name)
+
+    threads = [threading.Thread(target=spend, args=(f"q{k}",)) for k in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.entries) == 10
+    assert len(refused) == 30
+    assert ledger.left == 0

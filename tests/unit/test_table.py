@@ -1,0 +1,212 @@
+"""Questions that are wrong by public facts are refused; odd records never are."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+import prdp
+from prdp.errors import BudgetExhausted, InvalidRequest, PolicyError, RecordsLeftOut
+from prdp.testing import simulate
+
+POLICY = prdp.Policy("10000 / balance", at_most=100)
+BOUNDS = {"balance": (0, 10**12)}
+
+
+def accounts(**options: Any) -> prdp.Table:
+    source: dict[str, Any] = {
+        "balance": np.arange(1, 20_001),
+        "age": np.arange(20_000) % 90,
+        "rate": np.linspace(0, 1, 20_000),
+        "job": np.array(["clerk", "chef"] * 10_000),
+    }
+    chosen: dict[str, Any] = {"policy": POLICY, "bounds": BOUNDS} | options
+    return prdp.open(source, **chosen)
+
+
+def test_a_count_and_a_sum_come_close_to_the_truth() -> None:
+    table = accounts()
+    count = table.count(share="1/2")
+    total = table.sum("balance", share="1/2")
+    assert count.value == pytest.approx(20_000, rel=0.05)
+    assert total.value == pytest.approx(20_000 * 20_001 / 2, rel=0.2)
+    assert table.ledger.left == 0
+
+
+def test_the_least_budget_is_derived_from_the_bounds() -> None:
+    assert accounts().policy.at_least == Fraction(1, 10**8)
+
+
+def test_filters_add_up_and_keep_the_same_ledger() -> None:
+    table = accounts()
+    both = table.where("age >= 40").where("job = 'clerk'")
+    truth = sum(1 for k in range(20_000) if k % 90 >= 40 and k % 2 == 0)
+    assert both.count(share="1/2").value == pytest.approx(truth, rel=0.1)
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_the_same_question_again_is_free_and_a_fresh_one_is_not() -> None:
+    table = accounts()
+    first = table.count(share="1/4")
+    assert table.count(share="1/4") is first
+    assert table.where("age > 3").count(share="1/4") is not first
+    assert table.ledger.left == Fraction(1, 2)
+    assert table.count(share="1/4", fresh=True) is not first
+    assert table.ledger.left == Fraction(1, 4)
+
+
+def test_what_would_overspend_is_refused_and_nothing_is_charged() -> None:
+    table = accounts()
+    table.count(share="2/3")
+    with pytest.raises(BudgetExhausted, match="but 1/3 is left"):
+        table.sum("balance", share="1/2")
+    assert table.ledger.left == Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda t: t.sum("balanec", share="1/2"), "Did you mean 'balance'"),
+        (lambda t: t.sum("job", share="1/2"), "holds text"),
+        (lambda t: t.sum("age", share="1/2"), "needs the column's public bounds"),
+        (lambda t: t.count(share=0), "more than 0 and at most 1"),
+        (lambda t: t.count(share="3/2"), "more than 0 and at most 1"),
+        (lambda t: t.count(share=0.1), r"Write share='0\.1', as text"),
+        (lambda t: t.count(share="a tenth"), "not a number"),
+        (lambda t: t.count(share="1/0"), "not a number"),
+        (lambda t: t.count(share="1/2", method="magic"), "clip, partition, naive"),
+        (lambda t: t.count(share="1/2", beta="1/10"), "belong to method='partition'"),
+        (lambda t: t.count(share="1/2", method="partition", beta="2"), "between 0 and 1"),
+        (lambda t: t.where("agee > 3"), "age"),
+        (lambda t: t.where("count(*) > 3"), "count"),
+        (lambda t: t.where("age + 1"), "true or false"),
+    ],
+)
+def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(ask: Any, says: str) -> None:
+    table = accounts()
+    with pytest.raises(InvalidRequest, match=says):
+        ask(table)
+    assert table.ledger.left == 1
+    assert table._kept == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bounds": {"balance": (10, 0)}}, "reversed"),
+        ({"bounds": {"balance": (0, float("inf"))}}, "not a pair of finite numbers"),
+        ({"bounds": {"balanse": (0, 1)}}, "Did you mean 'balance'"),
+        ({"bounds": {"job": (0, 1)}}, "number column"),
+        ({"units": {"balance": "0"}}, "more than 0"),
+        ({"units": {"balance": 0.01}}, "is a float"),
+        ({"policy": "10000 / balance"}, "prdp.Policy"),
+    ],
+)
+def test_a_table_that_is_wrong_by_public_facts_is_not_opened(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        accounts(**options)
+
+
+def test_a_fractional_column_needs_a_unit() -> None:
+    table = accounts(bounds=BOUNDS | {"rate": (0, 1)})
+    with pytest.raises(InvalidRequest, match=r"units=\{'rate': '0.01'\}"):
+        table.sum("rate", share="1/2")
+    cents = accounts(bounds=BOUNDS | {"rate": (0, 1)}, units={"rate": "0.01"})
+    assert cents.sum("rate", share="1").value == pytest.approx(10_000, rel=0.05)
+
+
+def test_bounds_that_hold_too_many_units_are_refused() -> None:
+    table = accounts(bounds=BOUNDS | {"rate": (0, 10**12)}, units={"rate": "1e-6"})
+    with pytest.raises(InvalidRequest, match="larger unit"):
+        table.sum("rate", share="1/2")
+
+
+def test_a_policy_without_a_derivable_least_budget_asks_for_it() -> None:
+    with pytest.raises(PolicyError, match="at_least"):
+        accounts(policy=prdp.Policy("10 - balance / 1000", at_most=10))
+
+
+def test_a_policy_that_leaves_records_out_warns_which() -> None:
+    policy = prdp.Policy("10 - balance / 1000", at_most=10, at_least="1/100")
+    with pytest.warns(RecordsLeftOut, match="balance"):
+        accounts(policy=policy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        accounts()
+
+
+ODD = {
+    "empty": [],
+    "all NULL": [None] * 50,
+    "NaN": [float("nan")] * 50,
+    "infinite": [float("inf"), float("-inf")] * 25,
+    "minus zero": [-0.0] * 50,
+    "beyond the bounds": [1e300, -1e300, 1e13] * 10,
+}
+
+
+@pytest.mark.parametrize("values", ODD.values(), ids=ODD.keys())
+@pytest.mark.parametrize("method", ["clip", "partition", "naive"])
+def test_odd_tables_give_ordinary_noisy_answers(values: list[float | None], method: str) -> None:
+    source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, units={"balance": "1"})
+    for release in (
+        table.count(share="1/4", method=method),
+        table.sum("balance", share="1/4", method=method),
+    ):
+        low, high = release.interval()
+        assert low <= float(release.exact) <= high
+        assert math.isfinite(release.value)
+
+
+def test_64_bit_limits_are_added_up_exactly() -> None:
+    values = pyarrow.array([2**63 - 1, -(2**63) + 1, 2**63 - 1, None], pyarrow.int64())
+    table = prdp.open(
+        pyarrow.table({"v": values}),
+        policy=prdp.Policy.constant("100"),
+        bounds={"v": (-(2**63) + 1, 2**63 - 1)},
+    )
+    answers = simulate(table, prdp.Sum("v"), method="naive", runs=50, seed=1)
+    assert np.median([float(a.exact) for a in answers]) == pytest.approx(2.0**63, rel=0.05)
+
+
+def test_a_second_question_on_the_same_columns_reads_no_records() -> None:
+    table = accounts()
+    table.sum("balance", share="1/4")
+
+    def refuse(reading: object) -> None:
+        raise AssertionError("records were read again")
+
+    table.engine.summarise = refuse  # type: ignore[method-assign, assignment]
+    table.sum("balance", share="1/5")
+    table.count(share="1/5")
+
+
+def test_simulated_answers_are_marked_and_repeat_with_their_seed() -> None:
+    table = accounts()
+    one = simulate(table, prdp.Count(), share="1/10", runs=20, seed=3)
+    assert one == simulate(table, prdp.Count(), share="1/10", runs=20, seed=3)
+    assert one != simulate(table, prdp.Count(), share="1/10", runs=20, seed=4)
+    assert all(release.simulated for release in one)
+    assert table.ledger.left == 1
+
+
+def test_a_table_with_a_durable_ledger_is_not_simulated() -> None:
+    class Durable(prdp.MemoryLedger):
+        durable = True
+
+    with pytest.raises(InvalidRequest, match="durable ledger"):
+        simulate(accounts(ledger=Durable()), prdp.Count(), runs=1, seed=0)
+
+
+def test_printing_a_table_shows_public_facts_only() -> None:
+    table = accounts(name="accounts")
+    table.count(share="1/4")
+    assert "accounts" in repr(table)
+    assert "Cell" not in repr(table)
