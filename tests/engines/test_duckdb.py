@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ import pytest
 
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import EngineFailure, InvalidRequest
+from prdp.expressions.check import check
+from prdp.expressions.parse import parse
+from prdp.levels import Levels
+from prdp.policy import Policy
+from prdp.query import Measure, Reading
+from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
 
 SCHEMA = pyarrow.schema(
@@ -142,3 +149,29 @@ def test_a_failure_while_reading_says_nothing_about_the_records(tmp_path: Path) 
     assert str(caught.value) == str(EngineFailure())
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("native", ["UBIGINT", "HUGEINT", "UHUGEINT"])
+def test_whole_numbers_beyond_64_bits_are_moved_into_their_bounds(native: str) -> None:
+    connection = duckdb.connect()
+    values = [0, 1, 7, 2**64 - 1] + ([2**120] if "HUGE" in native else [])
+    listed = ", ".join(f"({value}::{native})" for value in values)
+    relation = connection.sql(f"SELECT v, 0.5::DOUBLE AS eps FROM (VALUES {listed}, (NULL)) AS t(v)")
+    engine = open_source(relation, None)
+    policy = PERSONAL.within(engine.schema, {})
+    measure = Measure("v", Fraction(1), -5, 10)
+    levels = Levels(Fraction(1, 10), Fraction(10))
+    summary = engine.summarise(Reading(policy, levels, {}, measure, None))
+    assert sum(cell.total for cell in summary.cells) == sum(min(value, 10) for value in values)
+    assert sum(cell.count for cell in summary.cells) == len(values) + 1
+
+
+def test_a_filter_with_or_does_not_reach_around_the_bounds() -> None:
+    source = {"v": np.array([-5, 5, 50, 500]), "age": np.array([70, 10, 70, 70])}
+    engine = open_source(source, None)
+    bounds = {"v": (Fraction(0), Fraction(100))}
+    policy = Policy("10 / v", at_most=10).within(engine.schema, bounds)
+    condition = check(parse("age > 60 OR v > 40"), engine.schema, Kind.BOOLEAN, "")
+    levels = Levels(Fraction(1, 10), Fraction(10))
+    reading = Reading(policy, levels, bounds, Measure("v", Fraction(1), 0, 100), condition)
+    assert [cell.total for cell in engine.summarise(reading).cells] == [50]

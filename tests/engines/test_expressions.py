@@ -195,14 +195,14 @@ def test_times_with_a_zone_are_compared_in_utc_whatever_the_session() -> None:
 
 def test_a_column_of_any_name_is_read() -> None:
     schema = {name: ColumnType(Kind.NUMBER, native="DOUBLE") for name in ('a"b', "prdp_value", "select")}
-    text = 'least(1 / ("a""b" + prdp_value), "select")' + ' + "a""b" * prdp_value' * 20
+    text = 'least(1 / ("a""b" + prdp_value), "select")' + ' + "a""b" * prdp_value' * 80
     sql = to_sql(check(parse(f"1 / ({text})"), schema, Kind.NUMBER, text), schema)
     assert "lambda prdp_value_:" in sql
     with duckdb.connect() as connection:
         connection.execute('CREATE TABLE t ("a""b" DOUBLE, prdp_value DOUBLE, "select" DOUBLE)')
         connection.execute("INSERT INTO t VALUES (1, 2, 3)")
         (found,) = connection.execute(f"SELECT {sql} FROM t").fetchall()[0]
-    assert found == 1 / (1 / 3 + 40)
+    assert found == 1 / (1 / 3 + 160)
 
 
 @settings(deadline=None)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from prdp.engines._column_types import fits_64_bits
 from prdp.engines._expressions import to_sql
 from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
@@ -20,12 +21,6 @@ from prdp.summary import Cell, CellKey, Summary, magnitude_key
 
 RECORDS = "prdp_records"
 """The name under which the statement finds the table."""
-
-_RANGES = {
-    f"{sign}{kind}": (0 if sign else -(1 << bits - 1), (1 << bits - (not sign)) - 1)
-    for kind, bits in {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}.items()
-    for sign in ("", "U")
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +44,8 @@ class Statement:
     def _level_cells(self, rows: Iterable[Sequence[Any]]) -> Iterator[Cell]:
         levels = self.reading.levels
         for level, *rest in rows:
+            if level is None:
+                continue
             quanta = levels.quanta(level)
             if self.reading.measure is None:
                 (count,) = rest
@@ -78,28 +75,24 @@ def statement(reading: Reading, schema: Schema, *, own_column: bool = True) -> S
 
 
 def _two_keys(reading: Reading, schema: Schema) -> str:
-    levels = reading.levels
     budget = to_sql(reading.policy.expression, schema)
-    value = f", {measured(reading.measure, schema)} AS value" if reading.measure else ""
+    level = f"{level_sql(reading.levels)} AS level"
     condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
-    inner = f"SELECT {budget} AS budget{value} FROM {RECORDS}{condition}"
-    keys = f"{level_sql(levels)} AS level"
     if reading.measure is None:
-        totals = "count(*)"
-        grouping = "GROUP BY level"
-        columns = f"level, {totals}"
-    else:
-        keys += f", {code_sql(reading.measure, 'value')} AS code, value"
-        columns = "level, code, count(*), sum(value)"
-        grouping = "GROUP BY level, code"
-    kept = f"budget >= {levels.least!r} AND NOT isnan(budget)"
-    return f"SELECT {columns} FROM (SELECT {keys} FROM ({inner}) WHERE {kept}) {grouping}"
+        inner = f"SELECT {budget} AS budget FROM {RECORDS}{condition}"
+        return f"SELECT level, count(*) FROM (SELECT {level} FROM ({inner})) GROUP BY level"
+    value = measured(reading.measure, schema)
+    inner = f"SELECT {budget} AS budget, {value} AS value FROM {RECORDS}{condition}"
+    keys = f"{level}, {code_sql(reading.measure, 'value')} AS code, value"
+    return (
+        f"SELECT level, code, count(*), sum(value) FROM (SELECT {keys} FROM ({inner})) GROUP BY level, code"
+    )
 
 
 def _one_key(reading: Reading, own: OwnColumn, schema: Schema) -> str:
     column = quoted(own.column)
     within = f"{column} BETWEEN {own.low} AND {own.high}"
-    condition = f" AND {to_sql(reading.where, schema)}" if reading.where is not None else ""
+    condition = f" AND ({to_sql(reading.where, schema)})" if reading.where is not None else ""
     total = f", sum({column})" if reading.measure else ""
     measure = Measure(own.column, own.unit, own.low, own.high)
     return (
@@ -109,9 +102,15 @@ def _one_key(reading: Reading, own: OwnColumn, schema: Schema) -> str:
 
 
 def level_sql(levels: Levels) -> str:
-    """Return the level of the column ``budget``, which is a number and at least the least budget."""
+    """Return the level of the column ``budget``, a number or NULL; NULL where the record is left out.
+
+    A condition in the CASE, not in a WHERE: DuckDB would compute the budget once for each.
+    """
     steps = f"floor({PER_OCTAVE} * log2(budget / {float(levels.at_least)!r}) - {SLACK!r})"
-    return f"CAST(greatest(0, least({levels.top}, {steps})) AS SMALLINT)"
+    return (
+        f"CASE WHEN budget >= {float(levels.at_most)!r} THEN CAST({levels.top} AS SMALLINT) "
+        f"WHEN budget >= {levels.least!r} THEN CAST(greatest(0, {steps}) AS SMALLINT) END"
+    )
 
 
 def code_sql(measure: Measure, value: str) -> str:
@@ -145,11 +144,17 @@ def measured(measure: Measure, schema: Schema) -> str:
 
 
 def _whole(name: str, measure: Measure, column: ColumnType) -> str:
-    low, high = _RANGES.get(column.native, (None, None))
-    if low is not None and high is not None and measure.low <= low and high <= measure.high:
-        return name
-    wide = name if column.native in _RANGES and column.native != "UBIGINT" else f"CAST({name} AS HUGEINT)"
+    if fits_64_bits(column):
+        return _moved_into_bounds(name, measure)
+    narrow = f"TRY_CAST({name} AS BIGINT)"
     return (
-        f"CASE WHEN {wide} < {measure.low} THEN {measure.low} "
-        f"WHEN {wide} > {measure.high} THEN {measure.high} ELSE CAST({wide} AS BIGINT) END"
+        f"CASE WHEN {narrow} IS NOT NULL THEN {_moved_into_bounds(narrow, measure)} "
+        f"WHEN {name} > 0 THEN {measure.high} WHEN {name} < 0 THEN {measure.low} END"
+    )
+
+
+def _moved_into_bounds(whole: str, measure: Measure) -> str:
+    return (
+        f"CASE WHEN {whole} < {measure.low} THEN {measure.low} "
+        f"WHEN {whole} > {measure.high} THEN {measure.high} ELSE CAST({whole} AS BIGINT) END"
     )

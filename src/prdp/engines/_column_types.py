@@ -36,6 +36,11 @@ def is_native_integer(column: ColumnType) -> bool:
     return column.native in _RANGES
 
 
+def fits_64_bits(column: ColumnType) -> bool:
+    """Return whether every whole number that a column can hold is a BIGINT."""
+    return column.native in _RANGES and not column.native.endswith(("UBIGINT", "HUGEINT"))
+
+
 def column_sql(name: str, column: ColumnType) -> str:
     """Return a column's value as the language sees it: as a double, say, or a text."""
     match column.kind:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["quoted", "text_literal", "to_sql"]
 
-_LONGEST_CONDITION = 400
+_LONGEST_CONDITION = 2_000
 """How long a condition may be to be written twice."""
 
 _EXACT_WHOLE = 2.0**53

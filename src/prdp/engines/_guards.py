@@ -23,8 +23,8 @@ INFINITY = "CAST('Infinity' AS DOUBLE)"
 NAN = "CAST('NaN' AS DOUBLE)"
 UNKNOWN = "CAST(NULL AS DOUBLE)"
 
-_LONGEST_REPEATED = 400
-"""How many characters of operands may be written more than once in a guard."""
+_LONGEST_GUARD = 4_000
+"""How long a guard may be that mentions its operands more than once, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,9 @@ class Guards:
 
     def once(self, operands: Sequence[str], write: Callable[..., str]) -> str:
         """Write SQL that mentions its operands several times, long ones being computed once."""
-        if sum(map(len, operands)) <= _LONGEST_REPEATED:
-            return write(*operands)
+        plain = write(*operands)
+        if len(plain) <= _LONGEST_GUARD:
+            return plain
         if len(operands) == 1:
             return f"list_transform([{operands[0]}], lambda {self.name}: {write(self.name)})[1]"
         names = [f"{self.name}[{place}]" for place in range(1, len(operands) + 1)]

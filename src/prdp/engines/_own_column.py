@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.geometry import PER_OCTAVE, largest_until, smallest_from
 from prdp.query import Reading
@@ -65,7 +66,7 @@ def _only_column(reading: Reading, schema: Schema) -> str | None:
     measure = reading.measure
     if measure is not None and (measure.column != column or measure.unit != 1):
         return None
-    if not schema[column].integer or column not in reading.bounds:
+    if not fits_64_bits(schema[column]) or column not in reading.bounds:
         return None
     if any(end.denominator != 1 or abs(end) >= 2**63 for end in reading.bounds[column]):
         return None

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MOST_LEVELS = 128
 """How many levels a tree may have, so that walking it never runs out of stack."""
 
-MOST_NODES = 10_000
-"""How many nodes a tree may have."""
+MOST_NODES = 4_000
+"""How many nodes a tree may have, not counting constants."""
 
 ArithmeticOp = Literal["+", "-", "*", "/"]
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -215,7 +215,7 @@ def too_large(node: Node) -> bool:
     waiting, seen = [(node, 1)], 0
     while waiting:
         current, level = waiting.pop()
-        seen += 1
+        seen += not isinstance(current, Literals)
         if seen > MOST_NODES or level > MOST_LEVELS:
             return True
         waiting.extend((child, level + 1) for child in children(current))
