@@ -175,3 +175,9 @@ def test_a_filter_with_or_does_not_reach_around_the_bounds() -> None:
     levels = Levels(Fraction(1, 10), Fraction(10))
     reading = Reading(policy, levels, bounds, Measure("v", Fraction(1), 0, 100), condition)
     assert [cell.total for cell in engine.summarise(reading).cells] == [50]
+
+
+def test_the_values_of_a_categorical_column_are_no_part_of_its_type() -> None:
+    frame = pd.DataFrame({"job": pd.Categorical(["spy", "clerk"])})
+    for source in (frame, {"job": np.array(["spy", "clerk"])}):
+        assert "spy" not in repr(open_source(source, None).schema)

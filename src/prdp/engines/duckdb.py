@@ -173,8 +173,10 @@ def _kind(native: str) -> ColumnType:
         return ColumnType(Kind.NUMBER, integer=True, native=native)
     if native in {"FLOAT", "DOUBLE"} or native.startswith("DECIMAL("):
         return ColumnType(Kind.NUMBER, native=native)
-    if native == "VARCHAR" or native.startswith("ENUM("):
+    if native == "VARCHAR":
         return ColumnType(Kind.TEXT, native=native)
+    if native.startswith("ENUM("):
+        return ColumnType(Kind.TEXT, native="ENUM")  # its list may have been made from the records
     if native == "BOOLEAN":
         return ColumnType(Kind.BOOLEAN, native=native)
     if native in _MOMENTS:
