@@ -5,9 +5,9 @@ For saying what each record may lose:
 For asking:
     open, Table, Count, Sum
 For reading the answers and the account:
-    Release, Ledger, MemoryLedger
+    Release, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
-    errors, PrdpError, InvalidRequest, BudgetExhausted, EngineFailure, RecordsLeftOut
+    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 For experiments and tests, never for publication:
     prdp.testing
 """
@@ -17,10 +17,11 @@ from prdp.errors import (
     BudgetExhausted,
     EngineFailure,
     InvalidRequest,
+    LedgerError,
     PrdpError,
     RecordsLeftOut,
 )
-from prdp.ledger import Ledger, MemoryLedger
+from prdp.ledger import DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
 from prdp.query import Count, Sum
 from prdp.release import Release
@@ -30,9 +31,11 @@ from prdp.version import __version__
 __all__ = [
     "BudgetExhausted",
     "Count",
+    "DurableLedger",
     "EngineFailure",
     "InvalidRequest",
     "Ledger",
+    "LedgerError",
     "MemoryLedger",
     "Policy",
     "PrdpError",

@@ -14,6 +14,9 @@ from prdp.policy import Policy
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 """For each column that has them, the public least and greatest value."""
 
+Units = Mapping[str, Fraction]
+"""For each column that has one, the public grain of its values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Count:

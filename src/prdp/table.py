@@ -17,12 +17,12 @@ from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
-from prdp.ledger import Ledger, MemoryLedger
+from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
 from prdp.levels import Levels
 from prdp.mechanisms import Clip, Mechanism, Naive, Partition, count_influences, sum_influences
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.policy import Policy
-from prdp.query import Bounds, Count, Measure, Query, Question, Reading, Sum
+from prdp.query import Bounds, Count, Measure, Query, Question, Reading, Sum, Units
 from prdp.release import Release
 from prdp.schema import Kind, Schema
 from prdp.summary import Summary
@@ -41,7 +41,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     units: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     name: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
+    who: str | None = None,
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
 
@@ -54,10 +55,13 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         name: What the table is called; by default the file's stem.
-        ledger: The account to charge; by default a new one that lasts as long as the process.
+        ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
+            none. Or a ledger object. By default, a new account that lasts as long as the process.
+        who: Whose questions these are, in a ledger file; by default the user's name.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
+        LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     if not isinstance(policy, Policy):
         raise InvalidRequest(f"policy={policy!r} is not a policy. Write prdp.Policy('10000 / balance').")
@@ -68,13 +72,19 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
     assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
+    called = name or _default_name(source)
+    grains = _read_units(units or {}, engine.schema)
+    if isinstance(ledger, str | Path):
+        ledger = DurableLedger.bound(
+            ledger, Binding.of(called, engine.schema, checked, ends, grains), who=who
+        )
     return Table(
         engine=engine,
         policy=checked,
         levels=Levels(checked.at_least, checked.at_most),
         bounds=ends,
-        units=_read_units(units or {}, engine.schema),
-        name=name or _default_name(source),
+        units=grains,
+        name=called,
         ledger=ledger if ledger is not None else MemoryLedger(),
     )
 
@@ -87,7 +97,7 @@ class Table:
     policy: Policy
     levels: Levels = field(repr=False)
     bounds: Bounds
-    units: Mapping[str, Fraction]
+    units: Units
     name: str
     ledger: Ledger
     condition: Node | None = field(default=None, repr=False)

@@ -1,0 +1,75 @@
+"""What a durable ledger is bound to: public facts alone, never anything computed from records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prdp.expressions.nodes import canonical
+from prdp.policy import Policy
+from prdp.query import Bounds, Units
+from prdp.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The public facts under which a ledger's charges mean what they say.
+
+    A row count, a file's date or a checksum would be facts about the records: whoever sees the ledger
+    could confirm a guess with them. So new rows under the same facts share the old ledger, and a new
+    data set is given a new name by whoever publishes it.
+    """
+
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, schema: Schema, policy: Policy, bounds: Bounds, units: Units) -> Binding:
+        """Collect the facts of an opened table."""
+        return cls(
+            {
+                "name": name,
+                "schema": {column: kind.native for column, kind in schema.items()},
+                "policy": canonical(policy.expression),
+                "at_least": str(policy.at_least),
+                "at_most": str(policy.at_most),
+                "bounds": {column: [str(low), str(high)] for column, (low, high) in sorted(bounds.items())},
+                "units": {column: str(unit) for column, unit in sorted(units.items())},
+                "protect": None,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Binding:
+        """Read what ``to_json`` wrote."""
+        return cls(json.loads(text))
+
+    def to_json(self) -> str:
+        """Return the facts as one line of text."""
+        return json.dumps(self.facts, ensure_ascii=False, sort_keys=True)
+
+    def differences(self, other: Binding) -> list[str]:
+        """Return, in words, each fact in which another binding differs from this one."""
+        return [
+            line
+            for fact in sorted(self.facts.keys() | other.facts.keys())
+            for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
+        ]
+
+
+def _difference(fact: str, kept: Any, given: Any) -> list[str]:
+    if kept == given:
+        return []
+    if isinstance(kept, dict) and isinstance(given, dict):
+        changed = sorted(key for key in kept.keys() | given.keys() if kept.get(key) != given.get(key))
+        if not changed:
+            return [f"{fact}: the order differs"]
+        return [f"{fact} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
+    return [f"{fact}: {_shown(kept)} -> {_shown(given)}"]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    return " to ".join(value) if isinstance(value, list) else str(value)
