@@ -33,7 +33,7 @@ class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is
     """A request that is wrong by public facts alone: nothing was read and nothing was charged."""
 
 
-@dataclass
+@dataclass(eq=False)
 class ExpressionError(InvalidRequest):
     """A policy or filter that cannot be used, with the place underlined.
 

@@ -64,9 +64,11 @@ class Levels:
 
     @property
     def least(self) -> float:
-        """The smallest double that is not below ``at_least``: what an engine compares with."""
-        nearest = float(self.at_least)
-        return nearest if Fraction(nearest) >= self.at_least else math.nextafter(nearest, math.inf)
+        """The double nearest to ``at_least``: what an engine compares budgets with.
+
+        It may be below by 2^-53 of it; the margin of level 0's budget, 2^-30, is far wider.
+        """
+        return float(self.at_least)
 
     def index(self, budget: float | None) -> int | None:
         """Return the level of a budget, or None where the record is left out."""

@@ -68,8 +68,7 @@ class Policy:
         """
         value = exact(budget, "budget")
         _check_ends(value, value)
-        # The double just above, which is lowered to the budget: below it, all would be left out.
-        return cls._of(str(budget), Number(_double_from(value)), value, value)
+        return cls._of(str(budget), Number(float(value)), value, value)
 
     @classmethod
     def column(cls, name: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
@@ -96,7 +95,7 @@ class Policy:
         if not self._is_valid(value) or not isinstance(value, float):
             return None
         if self.at_most is not None and value > self.at_most:
-            return -_double_from(-self.at_most)
+            return _double_below(self.at_most)
         return value
 
     def within(self, schema: Schema, bounds: Bounds) -> Policy:
@@ -171,7 +170,7 @@ class Policy:
         return f"with {values} the budget is {_shown(budget)}, and {floor}."
 
     def _is_valid(self, value: Value) -> bool:
-        return isinstance(value, float) and value > 0 and value >= (self.at_least or 0)
+        return isinstance(value, float) and value > 0 and value >= float(self.at_least or 0)
 
     @classmethod
     def _of(cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> Policy:
@@ -203,7 +202,7 @@ class _Range:
         """Refuse a policy that leaves out every record."""
         if self.values.empty:
             raise PolicyError(f"the policy {self.text!r} never has a value: every record is left out.")
-        if self.values.high <= 0 or (at_least is not None and self.values.high < at_least):
+        if self.values.high <= 0 or (at_least is not None and self.values.high < float(at_least)):
             floor = "a budget is positive" if at_least is None else f"at_least is {at_least}"
             raise PolicyError(
                 f"the policy {self.text!r} leaves out every record: {self._so()}, and {floor}. "
@@ -219,7 +218,7 @@ class _Range:
         return Fraction(repr(self.values.high))
 
     def at_least(self) -> Fraction:
-        """Return the smallest budget that the bounds allow, in few digits where that is safe."""
+        """Return the smallest budget that the bounds allow, as it is written in decimals."""
         low = self.values.low
         if low <= 0:
             self._refuse(
@@ -228,7 +227,7 @@ class _Range:
             )
         if low == math.inf:
             return Fraction(2) ** _EXPONENTS[1]
-        return min(Fraction(repr(low)), Fraction(low))
+        return Fraction(repr(low))
 
     def _so(self) -> str:
         ends = f"from {_shown(self.values.low)} to {_shown(self.values.high)}"
@@ -263,10 +262,10 @@ def _ranges(bounds: Bounds) -> dict[str, Interval]:
     }
 
 
-def _double_from(value: Fraction) -> float:
-    """Return the smallest double that is not below a number."""
+def _double_below(value: Fraction) -> float:
+    """Return the largest double that is not above a number."""
     nearest = float(value)
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+    return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 
 def _shown(value: Value) -> str:

@@ -23,9 +23,16 @@ def test_a_level_s_budget_is_at_most_the_record_s(least: Fraction, octaves: Frac
     levels = Levels(least, least * Fraction(2 ** float(octaves)))
     level = levels.index(budget)
     if level is None:
-        assert Fraction(budget) < least
+        assert budget < float(least)
     else:
         assert levels.quanta(level) * levels.quantum <= min(Fraction(budget), levels.at_most)
+
+
+@pytest.mark.parametrize("written", ["0.1", "0.3", "0.7", "1e-8", "1/3"])
+def test_a_budget_written_as_at_least_is_takes_part(written: str) -> None:
+    """The double 0.3 is a little below 3/10."""
+    levels = Levels(Fraction(written), Fraction(10))
+    assert levels.index(float(Fraction(written))) == 0
 
 
 @pytest.mark.parametrize("ulps", [-2, -1, 0, 1, 2])
@@ -36,7 +43,7 @@ def test_a_budget_beside_an_edge_lands_on_its_level_or_one_below(level: int, ulp
         budget = math.nextafter(budget, math.inf if ulps > 0 else 0)
     found = LEVELS.index(budget)
     if found is None:
-        assert Fraction(budget) < LEVELS.at_least
+        assert budget < float(LEVELS.at_least)
     else:
         assert level - 1 <= found <= level
         assert LEVELS.quanta(found) * LEVELS.quantum <= Fraction(budget)

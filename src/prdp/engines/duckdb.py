@@ -23,7 +23,12 @@ _WHOLE = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
 }
-_MOMENTS = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
+_KINDS = {
+    **dict.fromkeys(("FLOAT", "DOUBLE"), Kind.NUMBER),
+    **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
+}
 
 Rows = list[tuple[Any, ...]]
 
@@ -169,16 +174,10 @@ def _described(rows: Rows) -> Schema:
 
 
 def _kind(native: str) -> ColumnType:
+    if native.startswith("ENUM("):
+        native = "ENUM"  # its list may have been made from the records
     if native in _WHOLE:
         return ColumnType(Kind.NUMBER, integer=True, native=native)
-    if native in {"FLOAT", "DOUBLE"} or native.startswith("DECIMAL("):
+    if native.startswith("DECIMAL("):
         return ColumnType(Kind.NUMBER, native=native)
-    if native == "VARCHAR":
-        return ColumnType(Kind.TEXT, native=native)
-    if native.startswith("ENUM("):
-        return ColumnType(Kind.TEXT, native="ENUM")  # its list may have been made from the records
-    if native == "BOOLEAN":
-        return ColumnType(Kind.BOOLEAN, native=native)
-    if native in _MOMENTS:
-        return ColumnType(Kind.MOMENT, native=native)
-    return ColumnType(Kind.OTHER, native=native)
+    return ColumnType(_KINDS.get(native, Kind.OTHER), native=native)
