@@ -162,7 +162,7 @@ class Table:
         fresh: bool,
     ) -> Release:
         part = exact_share(share)
-        mechanism = self._mechanism(query, part, method, beta, graded)
+        mechanism = self._mechanism(query, method, beta, graded)
         options = _options(mechanism)
         question = str(Question(query, self.condition, part, method, options))
         known = None if fresh else self.ledger.recorded(question)
@@ -185,6 +185,7 @@ class Table:
         measure = self._measure(query)
         summary = self._summary(measure)
         unit = measure.unit if measure else Fraction(1)
+        signed = measure is not None and measure.low < 0 < measure.high
         words = str(query)
         if self.condition is not None:
             words += f" where {canonical(self.condition)}"
@@ -196,16 +197,14 @@ class Table:
                 noise_scales=tuple(noise.scale for noise in answer.noises),
                 share=share,
                 method=mechanism.name,
-                caveat=mechanism.caveat,
+                caveat=mechanism.caveat(signed=signed),
                 choices=answer.choices,
                 simulated=simulated,
             )
             for answer in mechanism.answers(summary, share, entropy, runs)
         ]
 
-    def _mechanism(
-        self, query: Query, share: Fraction, method: str, beta: Exact | None, graded: bool | None
-    ) -> Mechanism:
+    def _mechanism(self, query: Query, method: str, beta: Exact | None, graded: bool | None) -> Mechanism:
         """Return the mechanism that was asked for, from public facts alone."""
         measure = self._measure(query)
         if method not in METHODS:
@@ -215,7 +214,7 @@ class Table:
                 raise InvalidRequest(
                     f"beta and graded belong to method='partition', not to method={method!r}."
                 )
-            return Clip.tuned(share) if method == "clip" else Naive()
+            return Clip() if method == "clip" else Naive()
         failure = exact(beta if beta is not None else "1/10", "beta")
         if not 0 < failure < 1:
             raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1.")

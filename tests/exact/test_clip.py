@@ -10,28 +10,35 @@ import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms.clip import Points
+from prdp.mechanisms.clip import Points, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, Scan, ScanThenNoisy
+from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
 from prdp.summary import Cell, Summary
 from prdp.testing.exact_loss import TOLERANCE, Loss, worst_loss
 from tests.exact.universe import ODD, RECORDS, Record, budget, count_of, summary_of
 
-COARSE = Clip(
-    split=(Fraction(28, 100), Fraction(12, 100), Fraction(60, 100)),
+TUNING = Tuning(
+    split=(Fraction(24, 100), Fraction(12, 100), Fraction(54, 100)),
     threshold=Fraction(1),
     rise=Fraction(1, 10),
     beyond=1,
+    stride=2,
+)
+GATE_PART, SCAN_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
+COARSE = Clip(
+    gate=GATE_PART,
+    tunings=((3, TUNING), (None, replace(TUNING, threshold=Fraction(4), rise=Fraction(0), stride=4))),
     scan_bits=6,
 )
-SCAN_PART, TOTAL_PART = Fraction(40, 100), Fraction(60, 100)
 
-Part = Callable[[ScanThenNoisy], ScanThenNoisy | Scan | Noisy]
+Part = Callable[[NoisyThen], NoisyThen | ScanThenNoisy | Scan | Noisy]
 PARTS: dict[str, tuple[Part, Fraction]] = {
     "whole": (lambda law: law, Fraction(1)),
-    "scan": (lambda law: law.scan, SCAN_PART),
-    "total, much clipped": (lambda law: law.then(5), TOTAL_PART),
-    "total, little clipped": (lambda law: law.then(20), TOTAL_PART),
+    "gate": (lambda law: law.first, GATE_PART),
+    "scan": (lambda law: law.laws[0].scan, SCAN_PART),
+    "other scan": (lambda law: law.laws[1].scan, SCAN_PART),
+    "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
+    "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
 }
 
 
@@ -83,7 +90,7 @@ def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
     assert found.excess <= TOLERANCE, found
 
 
-@pytest.mark.parametrize(("part", "least"), [("scan", 0.9), ("total, much clipped", 0.9)])
+@pytest.mark.parametrize(("part", "least"), [("gate", 0.85), ("scan", 0.85), ("total, much clipped", 0.9)])
 def test_some_record_comes_close_to_what_it_may_lose(part: str, least: float) -> None:
     """A bound that nothing comes near would hide a mistake in the measuring itself."""
     losses = [worst(COARSE, part, records=[record]) for record in RECORDS]
@@ -97,32 +104,35 @@ def test_some_record_comes_close_to_what_it_may_lose(part: str, least: float) ->
 class TooLittleNoise(Clip):
     """Draws with noise 15 % too small."""
 
-    def law(self, summary: Summary, share: Fraction) -> ScanThenNoisy:
+    def law(self, summary: Summary, share: Fraction) -> NoisyThen:
         right = super(TooLittleNoise, self).law(summary, share)
-
-        def then(place: int) -> Noisy:
-            noisy = right.then(place)
-            return Noisy(noisy.values, tuple(_smaller(noise) for noise in noisy.noises))
-
-        scan = replace(
-            right.scan,
-            threshold_noise=_smaller(right.scan.threshold_noise),
-            mass_noise=_smaller(right.scan.mass_noise),
-        )
-        return ScanThenNoisy(scan, then)
+        return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet_scan, right.laws)))
 
 
 def _smaller(noise: DiscreteLaplace) -> DiscreteLaplace:
     return DiscreteLaplace(noise.scale * Fraction(85, 100))
 
 
+def _quiet(noisy: Noisy) -> Noisy:
+    return Noisy(noisy.values, tuple(map(_smaller, noisy.noises)))
+
+
+def _quiet_scan(law: ScanThenNoisy) -> ScanThenNoisy:
+    scan = replace(
+        law.scan,
+        threshold_noise=_smaller(law.scan.threshold_noise),
+        mass_noise=_smaller(law.scan.mass_noise),
+    )
+    return ScanThenNoisy(scan, lambda place: _quiet(law.then(place)))
+
+
 @dataclass(frozen=True, slots=True)
 class OffLattice(Clip):
     """Adds up exact budgets and rounds the sum: adding a record may move it by a step too many."""
 
-    def scan(self, summary: Summary, points: Points, share: Fraction) -> Scan:
-        right = super(OffLattice, self).scan(summary, points, share)
-        lattice = self._scan_lattice(summary, share)
+    def scan(self, summary: Summary, points: Points, share: Fraction, tuning: Tuning) -> Scan:
+        right = super(OffLattice, self).scan(summary, points, share, tuning)
+        lattice = self.lattice(summary, share)
         masses = tuple(
             -(
                 -sum(
@@ -141,8 +151,8 @@ class OffLattice(Clip):
 class Unclipped(Clip):
     """Chooses the noise for a clipping point, and then does not clip."""
 
-    def law(self, summary: Summary, share: Fraction) -> ScanThenNoisy:
-        right = super(Unclipped, self).law(summary, share)
+    def rest(self, summary: Summary, share: Fraction, tuning: Tuning) -> ScanThenNoisy:
+        right = super(Unclipped, self).rest(summary, share, tuning)
         total = sum(cell.total for cell in summary.cells)
         return ScanThenNoisy(right.scan, lambda place: Noisy((total,), right.then(place).noises))
 
@@ -166,16 +176,22 @@ def _as_it_is(summary: Summary) -> Summary:
     return summary
 
 
+def _twin(kind: type[Clip], bits: int = 6) -> Clip:
+    return kind(COARSE.gate, COARSE.tunings, bits)
+
+
 @pytest.mark.parametrize(
     ("twin", "prepare", "part"),
     [
-        (TooLittleNoise(COARSE.split, Fraction(1), scan_bits=6), _as_it_is, "scan"),
-        (TooLittleNoise(COARSE.split, Fraction(1), scan_bits=6), _as_it_is, "total, much clipped"),
-        (OffLattice(COARSE.split, Fraction(1), scan_bits=2), _as_it_is, "scan"),
-        (Unclipped(COARSE.split, Fraction(1), scan_bits=6), _as_it_is, "total, much clipped"),
+        (_twin(TooLittleNoise), _as_it_is, "gate"),
+        (_twin(TooLittleNoise), _as_it_is, "scan"),
+        (_twin(TooLittleNoise), _as_it_is, "total, much clipped"),
+        (_twin(OffLattice, bits=2), _as_it_is, "scan"),
+        (_twin(Unclipped), _as_it_is, "total, much clipped"),
         (COARSE, _rounded_up, "total, much clipped"),
     ],
     ids=[
+        "gate with noise 15 % too small",
         "scan with noise 15 % too small",
         "total with noise 15 % too small",
         "scan off the lattice",
@@ -185,3 +201,8 @@ def _as_it_is(summary: Summary) -> Summary:
 )
 def test_a_wrong_twin_is_caught(twin: Clip, prepare: Callable[[Summary], Summary], part: str) -> None:
     assert worst(twin, part, prepare=prepare).excess > 0.001
+
+
+def test_parts_that_add_up_to_more_than_the_share_are_refused() -> None:
+    with pytest.raises(ValueError, match="more than the whole"):
+        replace(COARSE, gate=Fraction(11, 100))

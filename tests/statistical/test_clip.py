@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
+from prdp.mechanisms.clip import POOR, RICH, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import ScanThenNoisy
 from prdp.summary import Cell, CellKey, Summary
@@ -66,8 +67,7 @@ def _binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.n
 
 
 def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off() -> None:
-    mechanism = replace(Clip.tuned(Fraction(1)), scan_bits=6, threshold=Fraction(5))
-    law = mechanism.law(SUMMARY, Fraction(1, 2))
+    law = Clip(scan_bits=8).rest(SUMMARY, Fraction(1, 2), POOR)
     drawn = law.draw(Seeded(20261116), RUNS)
     assert fit(law, drawn) > P_THRESHOLD
     for factor in (Fraction(85, 100), Fraction(115, 100)):
@@ -95,14 +95,22 @@ def test_a_threshold_that_ignores_the_share_overshoots_where_ours_does_not() -> 
     levels = Levels(Fraction(1, 10**8), Fraction(100))
     crowd = [Cell(CellKey(levels.quanta(level), 1, 1, 1), 2000, 2000) for level in range(200, 260, 4)]
     summary = Summary.of(levels, 1, 1, crowd)
-    ours = Clip.tuned(share)
-    unscaled = replace(ours, threshold=Clip.tuned(Fraction(1)).threshold * share)
+    unscaled = replace(RICH, threshold=RICH.threshold * share, rise=RICH.rise * share)
 
-    def runaways(mechanism: Clip) -> float:
+    def runaways(tuning: Tuning) -> float:
         """Return how often the scan goes two points past the first that clips nothing."""
-        law = mechanism.law(summary, share)
+        law = Clip().rest(summary, share, tuning)
         empty = next(place for place, mass in enumerate(law.scan.masses) if mass == 0)
         return float(np.mean(law.scan.draw(Seeded(5), 20_000) > empty + 1))
 
-    assert runaways(ours) < 0.04
+    assert runaways(RICH) < 0.04
     assert runaways(unscaled) > 0.15
+
+
+def test_a_richer_table_is_given_the_tuning_for_rich_ones() -> None:
+    """The total budget mass is 15, 400 and 4,000 times what a share of 1 can measure to about 25."""
+    for count, expected in ((5, 2), (130, 1), (1300, 0)):
+        crowd = [Cell(CellKey(LEVELS.quanta(LEVELS.top), 1, 1, 1), count, count)]
+        law = Clip().law(Summary.of(LEVELS, 1, 1, crowd), Fraction(1))
+        picked = [which for which, _, _ in law.draw(Seeded(3), 400)]
+        assert np.bincount(picked, minlength=3)[expected] > 380

@@ -35,9 +35,12 @@ class Mechanism(Protocol):
     def name(self) -> str:
         """The name by which users ask for it."""
 
-    @property
-    def caveat(self) -> str:
-        """What the interval of its answers does not cover, in a sentence."""
+    def caveat(self, *, signed: bool) -> str:
+        """Return what the interval of its answers does not cover, in a sentence.
+
+        Args:
+            signed: Whether values of both signs are added up.
+        """
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; a real release draws one."""

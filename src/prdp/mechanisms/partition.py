@@ -39,10 +39,14 @@ class Partition:
     signed: bool = False
 
     name = "partition"
-    caveat = (
-        "the interval covers the noise of the domains that were kept; it ignores the choice of "
-        "these domains, and records in dropped domains can only pull the value toward zero"
-    )
+
+    def caveat(self, *, signed: bool) -> str:
+        """Return what the interval does not cover."""
+        pull = "move the value either way" if signed else "only pull the value toward zero"
+        return (
+            "the interval covers the noise of the domains that were kept; it ignores the choice of these "
+            f"domains, and records that were dropped or clipped can {pull}"
+        )
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, smallest budgets first."""

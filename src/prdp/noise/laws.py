@@ -81,6 +81,21 @@ class ScanThenNoisy:
         return outcomes
 
 
+@dataclass(frozen=True, slots=True)
+class NoisyThen:
+    """Noisy values, and then the law that a public rule picks by them (Lemma 1)."""
+
+    first: Noisy
+    rule: Callable[[tuple[int, ...]], int]
+    laws: tuple[ScanThenNoisy, ...]
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Draw which law is picked, its place and its noisy values, once a run."""
+        picked = [self.rule(values) for values in self.first.draw(entropy, runs)]
+        drawn = {which: iter(self.laws[which].draw(entropy, picked.count(which))) for which in set(picked)}
+        return [(which, *next(drawn[which])) for which in picked]
+
+
 def _difference(left: Integers, right: Integers) -> Integers:
     """Subtract without overflow: in Python's integers where int64 might not hold the result."""
     if all(side.dtype != object and np.abs(side).max(initial=0) < _FITS for side in (left, right)):

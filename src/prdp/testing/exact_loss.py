@@ -16,10 +16,10 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, Scan, ScanThenNoisy
+from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
 from prdp.summary import Summary
 
-Law = Noisy | Scan | ScanThenNoisy
+Law = Noisy | Scan | ScanThenNoisy | NoisyThen
 Record = Mapping[str, Any]
 
 TOLERANCE = 1e-9
@@ -101,6 +101,10 @@ def largest_log_ratio(one: Law, other: Law) -> float:
             return _up(_largest(_place_ratios(one, other)))
         if isinstance(one, ScanThenNoisy) and isinstance(other, ScanThenNoisy):
             return _up(_scan_ratio(one, other))
+        if isinstance(one, NoisyThen) and isinstance(other, NoisyThen):
+            laws = zip(one.laws, other.laws, strict=True)
+            rest = _largest(_scan_ratio(left, right) for left, right in laws)
+            return _up(_noisy_ratio(one.first, other.first) + rest)
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
 
 

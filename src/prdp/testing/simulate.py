@@ -34,7 +34,7 @@ def simulate(
     if runs < 1:
         raise InvalidRequest(f"runs={runs} simulates nothing: ask for 1 or more.")
     part = exact_share(share)
-    mechanism = table._mechanism(query, part, method or METHODS[0], beta, graded)  # noqa: SLF001  (its back door)
+    mechanism = table._mechanism(query, method or METHODS[0], beta, graded)  # noqa: SLF001  (its back door)
     return table._releases(  # noqa: SLF001
         query, mechanism, part, Seeded(seed), runs=runs, simulated=True
     )
