@@ -12,6 +12,9 @@ For experiments and tests, never for publication:
     prdp.testing
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from prdp import errors
 from prdp.errors import (
     BudgetExhausted,
@@ -27,6 +30,14 @@ from prdp.query import Count, Sum
 from prdp.release import Release
 from prdp.table import Table, open  # noqa: A004  (prdp.open is the door)
 from prdp.version import __version__
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load ``prdp.testing`` when it is first asked for: real releases never need it."""
+    if name == "testing":
+        return import_module("prdp.testing")
+    raise AttributeError(f"module 'prdp' has no attribute {name!r}")
+
 
 __all__ = [
     "BudgetExhausted",

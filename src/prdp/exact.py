@@ -11,6 +11,7 @@ Exact = int | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``"1/10"``, ``"0.1"``, ``Fraction(1, 10)``."""
 
 _MOST_DIGITS = 400
+_LEAST_SHARE = Fraction(1, 10**12)
 
 
 def exact(value: Exact, what: str) -> Fraction:
@@ -21,8 +22,8 @@ def exact(value: Exact, what: str) -> Fraction:
     """
     if isinstance(value, float):
         raise InvalidRequest(
-            f"{what}={value!r} is a float, and a float is not exact ({value!r} is stored as a "
-            f"nearby binary fraction). Write {what}={str(value)!r}, as text, or a Fraction."
+            f"{what}={value!r} is a float, and floats are not exact in general. Write "
+            f"{what}={f'{value:g}'!r}, as text, or a Fraction."
         )
     if isinstance(value, bool) or not isinstance(value, int | str | Fraction | Decimal):
         raise InvalidRequest(
@@ -39,6 +40,8 @@ def exact_share(value: Exact) -> Fraction:
             f"share={value!r} is not a part of the budget: a share is more than 0 and at most 1, "
             "such as '1/10'."
         )
+    if share < _LEAST_SHARE:
+        raise InvalidRequest(f"share={value!r} is too small to answer anything; the least is 1e-12.")
     return share
 
 

@@ -223,7 +223,7 @@ class _Range:
         if low <= 0:
             self._refuse(
                 "has no smallest positive budget",
-                "at_least: with less a record is left out of every answer, such as at_least='1e-6'",
+                "at_least='1e-6', say; records with a smaller budget are then left out",
             )
         if low == math.inf:
             return Fraction(2) ** _EXPONENTS[1]

@@ -12,7 +12,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.spread import spread
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Release:
     """A private answer; everything in it may be published.
 
@@ -61,20 +61,26 @@ class Release:
 
     def __str__(self) -> str:
         """Return the answer on one line."""
-        low, high = self.interval()
-        digits = _digits(high - low)
+        value, reach = self._shown()
         mark = " [simulated: not private]" if self.simulated else ""
         return (
-            f"{self.question}: {self.value:,.{digits}f} (95 %: {low:,.{digits}f} to {high:,.{digits}f}; "
-            f"share {self.share}, {self.method}){mark}"
+            f"{self.question}: {value} ± {reach} (95 % of the noise; share {self.share}, {self.method}){mark}"
         )
 
-    def _repr_html_(self) -> str:
+    def __repr__(self) -> str:
+        return f"Release({self})"
+
+    def _shown(self) -> tuple[str, str]:
+        """Return the value and the noise's reach, with as many digits as make sense together."""
         low, high = self.interval()
         digits = _digits(high - low)
+        return f"{self.value:,.{digits}f}", f"{(high - low) / 2:,.{digits}f}"
+
+    def _repr_html_(self) -> str:
+        value, reach = self._shown()
         rows = [
-            (self.question, f"<b>{self.value:,.{digits}f}</b>"),
-            ("95 % interval", f"{low:,.{digits}f} to {high:,.{digits}f}"),
+            (self.question, f"<b>{value}</b>"),
+            ("95 % of the noise", f"± {reach}"),
             ("share", str(self.share)),
             ("method", self.method),
             *self.choices,

@@ -64,7 +64,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     if not isinstance(policy, Policy):
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write prdp.Policy('10000 / balance').")
+        written = policy if isinstance(policy, str) else "10000 / balance"
+        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
+    _refuse_unless_mappings(bounds=bounds, units=units, types=types)
     engine = open_source(source, types)
     ends = _read_bounds(bounds or {}, engine.schema)
     checked = policy.within(engine.schema, ends)
@@ -74,10 +76,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
     called = name or _default_name(source)
     grains = _read_units(units or {}, engine.schema)
-    if isinstance(ledger, str | Path):
-        ledger = DurableLedger.bound(
-            ledger, Binding.of(called, engine.schema, checked, ends, grains), who=who
-        )
+    account = _account(ledger, Binding.of(called, engine.schema, checked, ends, grains), who)
     return Table(
         engine=engine,
         policy=checked,
@@ -85,25 +84,27 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         bounds=ends,
         units=grains,
         name=called,
-        ledger=ledger if ledger is not None else MemoryLedger(),
+        ledger=account,
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A table that answers with releases; what ``prdp.open`` returns."""
 
-    engine: Engine = field(repr=False)
+    engine: Engine
     policy: Policy
-    levels: Levels = field(repr=False)
+    levels: Levels
     bounds: Bounds
     units: Units
     name: str
     ledger: Ledger
-    condition: Node | None = field(default=None, repr=False)
-    _kept: dict[tuple[Measure | None, Node | None], Summary] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    condition: Node | None = None
+    _kept: dict[tuple[Measure | None, Node | None], Summary] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        where = "" if self.condition is None else f" where {canonical(self.condition)}"
+        return f"<prdp table {self.name!r}{where}: {self.policy!r}, {self.ledger.left} of every budget left>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -168,6 +169,7 @@ class Table:
         known = None if fresh else self.ledger.recorded(question)
         if known is not None:
             return known
+        self.engine.ensure_there()
         number = self.ledger.charge(question, part)
         (release,) = self._releases(query, mechanism, part, SystemEntropy(), runs=1, simulated=False)
         return self.ledger.record(number, release)
@@ -251,8 +253,9 @@ class Table:
         most = 2**63 if kind.integer and unit == 1 else 2**53
         if measure.low > measure.high or measure.largest >= most:
             raise InvalidRequest(
-                f"the bounds of {column!r}, {low} to {high}, hold no value or more than "
-                f"2^{most.bit_length() - 1} of its units of {unit}. Narrow the bounds or take a larger unit."
+                f"the bounds of {column!r}, {low} to {high}, hold "
+                + ("no whole" if measure.low > measure.high else f"more than 2^{most.bit_length() - 1}")
+                + f" units of {unit}. Take a {'smaller' if measure.low > measure.high else 'larger'} unit."
             )
         return measure
 
@@ -275,16 +278,27 @@ def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
     return ()
 
 
+def _refuse_unless_mappings(**options: object) -> None:
+    for name, option in options.items():
+        if option is not None and not isinstance(option, Mapping):
+            raise InvalidRequest(f"{name}={option!r} is no dict by column. Write {name}={{'balance': ...}}.")
+
+
 def _known(column: str, schema: Schema, what: str) -> str:
-    if column in schema:
-        return column
-    close = get_close_matches(column, schema, n=1)
+    """Return a column's name as the table spells it; capitals do not matter, as in SQL."""
+    same = [name for name in schema if name == column] or [
+        name for name in schema if isinstance(column, str) and name.lower() == column.lower()
+    ]
+    if len(same) == 1:
+        return same[0]
+    close = get_close_matches(str(column), schema, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise InvalidRequest(f"{what} names the column {column!r}, but the table has {', '.join(schema)}.{hint}")
 
 
 def _read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> Bounds:
-    return {_known(name, schema, "bounds"): _ends(name, pair, schema) for name, pair in given.items()}
+    known = ((_known(name, schema, "bounds"), pair) for name, pair in given.items())
+    return {name: _ends(name, pair, schema) for name, pair in known}
 
 
 def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fraction, Fraction]:
@@ -311,8 +325,24 @@ def _read_units(given: Mapping[str, Exact], schema: Schema) -> dict[str, Fractio
         unit = exact(grain, f"units[{name!r}]")
         if unit <= 0:
             raise InvalidRequest(f"units[{name!r}] = {grain!r} is not a grain: it is more than 0.")
-        units[_known(name, schema, "units")] = unit
+        known = _known(name, schema, "units")
+        if schema[known].kind is not Kind.NUMBER:
+            raise InvalidRequest(
+                f"units[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+            )
+        units[known] = unit
     return units
+
+
+def _account(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:
+    """Return the ledger that was asked for, attached to the table's public facts."""
+    if isinstance(ledger, str | Path):
+        ledger = DurableLedger.opened(ledger, facts, who=who)
+    account: Ledger = MemoryLedger() if ledger is None else ledger
+    if isinstance(account, type) or not hasattr(account, "attach"):
+        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
+    account.attach(facts)
+    return account
 
 
 def _default_name(source: object) -> str:

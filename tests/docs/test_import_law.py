@@ -21,7 +21,6 @@ ONLY_IN = {
     "polars": set(),
     "pandas": set(),
     "pyarrow": set(),
-    "typer": {"cli/app.py", "cli/demo.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "secrets": set(),
@@ -57,6 +56,8 @@ def test_a_file_imports_only_what_its_room_may_see(path: Path) -> None:
                 assert str(path.relative_to(SOURCE)) in homes, f"{package} has no place here"
         if within(name, "sqlglot"):
             assert room(path) == "expressions"
+        if within(name, "typer") or within(name, "rich"):
+            assert room(path) == "cli"
         if within(name, "prdp.testing"):
             assert room(path) == "testing", "seeded noise must not reach real releases"
 

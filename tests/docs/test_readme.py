@@ -17,7 +17,7 @@ def test_the_readme_s_example_runs_as_printed() -> None:
         [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
     )
     count, total, left = ran.stdout.splitlines()
-    assert re.match(r"count: [\d,.]+ \(95 %: .* share 1/10, clip\)", count)
+    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", count)
     assert re.match(r"sum of balance where age >= 40: ", total)
     assert left == "4/5 of every budget is left"
 

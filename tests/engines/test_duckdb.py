@@ -122,9 +122,13 @@ def test_text_columns_of_a_pandas_frame_are_not_guessed() -> None:
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("nowhere.parquet", "there is no file"),
-        ("none*.csv", "there is no file"),
-        (42, "cannot read a int"),
+        ("nowhere.parquet", "is no file"),
+        ("none*.csv", "is no file"),
+        (42, "cannot read this builtins.int"),
+        ("s3://bucket/t.parquet", "not a local file"),
+        (".", "is a folder"),
+        ({"v": [1, 2]}, "numpy.asarray"),
+        ({"v": np.arange(2), "w": np.arange(3)}, "all of one length"),
         (__file__, "neither Parquet"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
 
 
 def test_one_line_says_value_interval_share_and_method() -> None:
-    assert str(COUNT) == "count: 12,345.0 (95 %: 12,315.0 to 12,375.0; share 1/10, clip)"
+    assert str(COUNT) == "count: 12,345.0 ± 30.0 (95 % of the noise; share 1/10, clip)"
 
 
 def test_a_simulated_release_says_so_everywhere() -> None:

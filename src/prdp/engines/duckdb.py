@@ -7,6 +7,7 @@ import gzip
 import threading
 from collections.abc import Callable, Mapping
 from glob import glob
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ _KINDS = {
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
 }
 
+_DESCRIBE = f"DESCRIBE SELECT * FROM {RECORDS}"
+
 Rows = list[tuple[Any, ...]]
 
 
@@ -42,7 +45,20 @@ class DuckDBEngine:
         self._run = run
         self._own_column = own_column
         self._lock = threading.Lock()  # a DuckDB connection serves one query at a time
-        self.schema: Schema = _described(run(f"DESCRIBE SELECT * FROM {RECORDS}"))
+        self.schema: Schema = _described(run(_DESCRIBE))
+
+    def ensure_there(self) -> None:
+        """Refuse a source that is gone or has other columns by now; reads no record."""
+        try:
+            with self._lock:
+                found = _described(self._run(_DESCRIBE))
+        except duckdb.Error:
+            found = None
+        if found != self.schema:
+            raise InvalidRequest(
+                "the source cannot be read any more, or its columns have changed since it was opened. "
+                "Nothing was charged; open it again."
+            )
 
     def summarise(self, reading: Reading) -> Summary:
         """Read every record once and return exact totals per cell."""
@@ -73,7 +89,12 @@ def _opened(source: object, types: Mapping[str, str] | None) -> Callable[[str], 
         config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
     )
     if isinstance(source, str | Path):
-        connection.execute(f"CREATE VIEW {RECORDS} AS {_file_sql(str(source), types)}")
+        path = str(source)
+        if "://" in path:
+            raise InvalidRequest(
+                f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
+            )
+        connection.execute(f"CREATE VIEW {RECORDS} AS {_file_sql(str(Path(path).expanduser()), types)}")
     else:
         connection.execute("SET pandas_analyze_sample = 0")  # an object column's type is declared
         name = RECORDS if not types else "prdp_raw"
@@ -90,21 +111,41 @@ def _fetched(result: duckdb.DuckDBPyRelation | None) -> Rows:
 
 
 def _register(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> None:
+    if isinstance(source, dict):
+        _refuse_unless_columns(source)
     try:
         connection.register(name, source)
-    except (duckdb.InvalidInputException, TypeError):
+    except (duckdb.Error, TypeError, ImportError):
+        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
+        if kind.startswith("polars.") and find_spec("pyarrow") is None:
+            raise InvalidRequest("a Polars frame needs pyarrow: pip install 'prdp[polars]'.") from None
         raise InvalidRequest(
-            f"prdp.open cannot read a {type(source).__name__}. Give a path or a glob of Parquet or "
-            "CSV files, a DuckDB relation, an Arrow table, a pandas or Polars frame, or a dict of "
-            "NumPy arrays."
+            f"prdp.open cannot read this {kind}. Give a path or a glob of Parquet or CSV files, a DuckDB "
+            "relation, an Arrow table, a pandas or Polars frame, or a dict of NumPy arrays."
         ) from None
 
 
+def _refuse_unless_columns(source: dict[object, object]) -> None:
+    """Refuse a dict that is no table of NumPy columns, naming the column at fault."""
+    lengths = set()
+    for name, column in source.items():
+        shape = getattr(column, "shape", None)
+        if not isinstance(name, str) or not isinstance(shape, tuple) or len(shape) != 1:
+            raise InvalidRequest(
+                f"the column {name!r} is no one-dimensional NumPy array but a {type(column).__name__}. "
+                "Write numpy.asarray(...) around a list."
+            )
+        lengths.add(shape[0])
+    if len(lengths) != 1:
+        raise InvalidRequest("a dict of NumPy arrays needs one column or more, all of one length.")
+
+
 def _file_sql(path: str, types: Mapping[str, str] | None) -> str:
-    files = sorted(glob(path)) if any(mark in path for mark in "*?[") else [path]
+    files = sorted(glob(path, recursive=True)) if any(mark in path for mark in "*?[") else [path]
     files = [file for file in files if Path(file).is_file()]
     if not files:
-        raise InvalidRequest(f"there is no file {path!r}. Check the path, or the glob's pattern.")
+        found = "a folder" if Path(path).is_dir() else "no file"
+        raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
     if all(file.endswith((".parquet", ".pq")) for file in files):
         if types:
             raise InvalidRequest("types= is for CSV and for frames: a Parquet file states its own.")
@@ -151,7 +192,9 @@ def _header(file: str, delimiter: str) -> list[str]:
 
 def _cast_sql(columns: list[str], types: Mapping[str, str], *, declared_only: bool) -> str:
     for name, native in types.items():
-        if _kind(native.upper()).kind is Kind.OTHER:
+        if name not in columns:
+            raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
+        if not isinstance(native, str) or _kind(native.upper()).kind is Kind.OTHER:
             raise InvalidRequest(
                 f"types[{name!r}] = {native!r} is not a type that prdp reads. Write BIGINT, DOUBLE, "
                 "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE or TIMESTAMP."

@@ -20,6 +20,13 @@ class Engine(Protocol):
     def schema(self) -> Schema:
         """The table's columns; known without reading a record."""
 
+    def ensure_there(self) -> None:
+        """Refuse, by public facts and before any charge, a source that is gone or has changed its columns.
+
+        Raises:
+            InvalidRequest: The source is not what was opened.
+        """
+
     def summarise(self, reading: Reading) -> Summary:
         """Read every record once and return exact totals per cell.
 

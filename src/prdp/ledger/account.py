@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from prdp.ledger.binding import Binding
 from prdp.release import Release
 
 
@@ -50,6 +51,13 @@ class Ledger(Protocol):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
+
+    def attach(self, binding: Binding) -> None:
+        """Take a table's public facts in; called once by whoever opens the table.
+
+        Raises:
+            LedgerError: The ledger keeps the account of another table.
+        """
 
     def charge(self, purpose: str, share: Fraction) -> int:
         """Write a charge down, or take up an unanswered one for the same purpose; return its number.

@@ -50,21 +50,23 @@ class DurableLedger:
             verify(database, self.path)
 
     @classmethod
-    def bound(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
-        """Open the ledger of a table, or begin one; refuse one that is bound to other facts."""
+    def opened(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
+        """Open the ledger of a table, or begin one where there is none."""
         path = Path(path)
         if not path.exists():
             _begin(path, binding)
-        ledger = cls(path, who=who)
-        differences = ledger.binding.differences(binding)
+        return cls(path, who=who)
+
+    def attach(self, binding: Binding) -> None:
+        """Refuse a table whose public facts are not those that the ledger is bound to."""
+        differences = self.binding.differences(binding)
         if differences:
             listed = "\n".join(f"  {line}" for line in differences)
             raise LedgerError(
-                f"the ledger {path} belongs to other public facts than this table's "
+                f"the ledger {self.path} belongs to other public facts than this table's "
                 f"(in the ledger -> here):\n{listed}\n"
                 "Open the table as it was, or give what is a new data set its own name and ledger."
             )
-        return ledger
 
     @property
     def binding(self) -> Binding:
@@ -136,7 +138,7 @@ class DurableLedger:
             database.backup(copy)
 
     def __repr__(self) -> str:
-        return f"DurableLedger({str(self.path)!r}, {len(self.entries)} entries, {self.left} left)"
+        return f"DurableLedger({str(self.path)!r}, entries: {len(self.entries)}, left: {self.left})"
 
     def _refuse_unless_there(self) -> None:
         if not self.path.is_file():

@@ -6,8 +6,9 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 
-from prdp.errors import BudgetExhausted
+from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger.account import Entry
+from prdp.ledger.binding import Binding
 from prdp.release import Release
 
 
@@ -24,6 +25,17 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._lock = threading.Lock()
+        self._attached = False
+
+    def attach(self, binding: Binding) -> None:  # noqa: ARG002  (which facts they are does not matter)
+        """Belong to one table; a second one's questions could be taken for the first one's."""
+        with self._lock:
+            if self._attached:
+                raise LedgerError(
+                    "this ledger keeps the account of a table that was opened before. Give each table its "
+                    "own, or a ledger file to open the same table again."
+                )
+            self._attached = True
 
     @property
     def left(self) -> Fraction:
@@ -63,4 +75,4 @@ class MemoryLedger:
         return None
 
     def __repr__(self) -> str:
-        return f"MemoryLedger({len(self._entries)} entries, {self.left} left)"
+        return f"MemoryLedger(entries: {len(self._entries)}, left: {self.left})"

@@ -40,8 +40,9 @@ def sum_influences(policy: Policy, levels: Levels, bounds: Bounds, measure: Meas
         first, last = (_domain(levels, end) for end in (budgets.low, budgets.high))
         for domain in range(first, last + 1):
             inverse = least[domain - 1]
-            if budgets.low > 0 and math.isfinite(budgets.low):
-                inverse = min(inverse, 1 / min(Fraction(budgets.low), levels.at_most))
+            level = levels.index(budgets.low)
+            if level is not None:  # the budget as it is after rounding, or no record would be reached
+                inverse = min(inverse, 1 / (levels.quanta(level) * levels.quantum))
             most[domain - 1] = max(most[domain - 1], reach * inverse)
     return tuple(most)
 

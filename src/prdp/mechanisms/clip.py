@@ -43,9 +43,9 @@ def _tuning(parts: tuple[int, int, int], threshold: int, rise: Fraction, stride:
     return Tuning((of_threshold, of_masses, of_total), Fraction(threshold), rise, beyond, stride)
 
 
-RICH = _tuning((21, 9, 66), 20, Fraction(1, 20), stride=1)
-MIDDLING = _tuning((25, 15, 56), 8, Fraction(1, 10), stride=2)
-POOR = _tuning((30, 20, 46), 6, Fraction(1, 10), stride=2)
+RICH = _tuning((21, 9, 67), 21, Fraction(1, 20), stride=1)
+MIDDLING = _tuning((25, 15, 57), 8, Fraction(1, 10), stride=2)
+POOR = _tuning((30, 20, 47), 6, Fraction(1, 10), stride=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Clip:
         scan_bits: The lattice of masses is as fine as this many bits of the noise on the total.
     """
 
-    gate: Fraction = Fraction(4, 100)
+    gate: Fraction = Fraction(3, 100)
     tunings: tuple[tuple[int | None, Tuning], ...] = ((800, RICH), (150, MIDDLING), (None, POOR))
     scan_bits: int = 50
 

@@ -1,0 +1,5 @@
+"""``python -m prdp``: the command line."""
+
+from prdp.cli import main
+
+main()
