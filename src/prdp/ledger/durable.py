@@ -15,7 +15,7 @@ from pathlib import Path
 from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger.account import Entry
 from prdp.ledger.binding import Binding
-from prdp.ledger.format import create, explained, upgrade, verify
+from prdp.ledger.file_format import create, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
 

@@ -1,0 +1,192 @@
+"""Whether the ledger can be overspent, lost or corrupted; and what a charge costs.
+
+``python -m benchmarks.ledger_stress`` races processes for the last room, lets a crowd charge for a minute,
+and kills processes with SIGKILL at random points between charge and answer. It counts what went wrong; all
+of it should be 0. ``--quick`` does a tenth of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from prdp.errors import BudgetExhausted
+from prdp.ledger import Binding, DurableLedger
+from prdp.ledger.file_format import verify
+from prdp.release import Release
+
+FACTS = Binding({"name": "stress"})
+FORK = multiprocessing.get_context("fork")
+
+
+def answer(value: int) -> Release:
+    return Release("count", value, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+
+
+def begun(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.ledger"
+    DurableLedger.opened(path, FACTS, who="stress")
+    return path
+
+
+def sound(path: Path) -> bool:
+    """Say whether a ledger opens, checks and adds up."""
+    ledger = DurableLedger(path)
+    with ledger._reading() as database:
+        verify(database, path)
+    spent = sum((entry.share for entry in ledger.entries), start=Fraction(0))
+    return spent <= 1 and ledger.left == 1 - spent
+
+
+def together(count: int, work: Callable[[int], None]) -> None:
+    """Run work in so many processes at once and wait for all."""
+    processes = [FORK.Process(target=work, args=(k,)) for k in range(count)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
+def race(folder: Path, processes: int, room: int, times: int) -> int:
+    """Return in how many races not exactly ``room`` charges were made."""
+    wrong = 0
+    for turn in range(times):
+        path = begun(folder, f"race{turn}")
+
+        def spend(k: int, path: Path = path) -> None:
+            with suppress(BudgetExhausted):
+                DurableLedger(path).charge(f"question {k}", Fraction(1, room))
+
+        together(processes, spend)
+        wrong += len(DurableLedger(path).entries) != room or not sound(path)
+    return wrong
+
+
+def crowd(folder: Path, processes: int, seconds: float) -> tuple[int, bool]:
+    """Let many processes charge, record and read for a while; return the charges made, and soundness."""
+    path = begun(folder, "crowd")
+    until = time.monotonic() + seconds
+
+    def live(k: int) -> None:
+        ledger, turn = DurableLedger(path), 0
+        while time.monotonic() < until:
+            number = ledger.charge(f"{k} asks {turn}", Fraction(1, 10**7))
+            ledger.record(number, answer(turn))
+            turn += 1
+
+    together(processes, live)
+    ledger = DurableLedger(path)
+    answered = all(entry.release is not None for entry in ledger.entries)
+    return len(ledger.entries), sound(path) and answered
+
+
+def ask(path: Path, question: str, shown: Connection) -> None:
+    """Charge, take a moment as an engine would, record, and only then show."""
+    ledger = DurableLedger(path)
+    known = ledger.recorded(question)
+    if known is None:
+        number = ledger.charge(question, Fraction(1, 10**6))
+        time.sleep(random.random() * 0.004)
+        known = ledger.record(number, answer(random.getrandbits(60)))
+    shown.send(known.steps)
+
+
+def kills(folder: Path, times: int, seed: int) -> dict[str, int]:
+    """Kill a process at a random point of a question, then ask again; count what must not happen."""
+    chance = random.Random(seed)
+    path = begun(folder, "kills")
+    counts = {
+        "killed in time": 0,
+        "shown but not recorded": 0,
+        "charged twice": 0,
+        "corrupt": 0,
+        "not taken up": 0,
+    }
+    for turn in range(times):
+        question = f"question {turn}"
+        receiver, sender = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=ask, args=(path, question, sender))
+        process.start()
+        time.sleep(chance.random() * 0.02)
+        if process.is_alive() and process.pid:
+            os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        counts["killed in time"] += process.exitcode == -signal.SIGKILL
+        shown = receiver.recv() if receiver.poll() else None
+        ledger = DurableLedger(path)
+        recorded = ledger.recorded(question)
+        counts["shown but not recorded"] += shown is not None and (
+            recorded is None or recorded.steps != shown
+        )
+        ask(path, question, sender)
+        again = receiver.recv() if receiver.poll() else None
+        counts["not taken up"] += again is None or (shown is not None and again != shown)
+        if turn % 50 == 0:
+            counts["corrupt"] += not sound(path)
+    entries = DurableLedger(path).entries
+    counts["charged twice"] = len(entries) - len({entry.purpose for entry in entries})
+    counts["corrupt"] += not sound(path)
+    return counts
+
+
+def latency(folder: Path, times: int = 200) -> float:
+    """Return the median seconds of a charge that is on disk when it returns."""
+    ledger = DurableLedger(begun(folder, "latency"))
+    seconds = []
+    for turn in range(times):
+        start = time.perf_counter()
+        ledger.charge(f"question {turn}", Fraction(1, 10**6))
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def sync_alone(folder: Path, times: int = 200) -> float:
+    """Return the median seconds of writing and syncing one small file: the disk's own price."""
+    seconds = []
+    for turn in range(times):
+        start = time.perf_counter()
+        with (folder / f"sync{turn % 4}").open("wb") as file:
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    part = 10 if arguments.quick else 1
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        charge, sync = latency(folder), sync_alone(folder)
+        print(
+            f"one charge, synced: {charge * 1e3:.2f} ms, {charge / sync:.1f} times one plain write and sync"
+        )
+        (folder / "eight").mkdir()
+        seconds = 20 / part
+        count, _ = crowd(folder / "eight", 8, seconds)
+        print(f"8 processes, charge and record: {2 * count / seconds:.0f} commits a second")
+        wrong = race(folder, 16, 10, 100 // part)
+        print(f"16 processes for room for 10 charges, {100 // part} times: {wrong} times not exactly 10")
+        count, good = crowd(folder, 64, 60 / part)
+        print(f"64 processes for {60 / part:.0f} s: {count} charges, all answered and adding up: {good}")
+        times = 1000 // part
+        print(f"killed at random points, {times} times: {kills(folder, times, arguments.seed)}")
+
+
+if __name__ == "__main__":
+    main()

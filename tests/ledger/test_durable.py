@@ -1,0 +1,256 @@
+"""The ledger file keeps its word: exact, append-only, bound to public facts, and whole or refused."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
+from prdp.ledger import Binding, DurableLedger, file_format
+from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.release import Release
+from prdp.testing import simulate
+
+FACTS = Binding({"name": "t", "bounds": {"v": ["0", "9"]}})
+ANSWER = Release(
+    question="count where job = 'é'",
+    steps=-(10**30) - 1,
+    step=Fraction(1, 3),
+    noise_scales=(Fraction(10**20, 7), Fraction(1, 9)),
+    share=Fraction(1, 4),
+    method="clip",
+    caveat="none",
+    choices=(("clipped at", "3"),),
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> DurableLedger:
+    return DurableLedger.opened(path, FACTS, who="ana")
+
+
+def accounts(path: Path, **options: Any) -> prdp.Table:
+    chosen: dict[str, Any] = {
+        "policy": prdp.Policy("10000 / balance", at_most=100),
+        "bounds": {"balance": (0, 10**12)},
+        "name": "accounts",
+        "ledger": path,
+    }
+    return prdp.open({"balance": np.arange(1, 3000)}, **(chosen | options))
+
+
+def test_a_release_survives_the_file_to_the_last_digit() -> None:
+    assert release_from_json(release_to_json(ANSWER)) == ANSWER
+
+
+def test_charges_and_releases_are_there_after_reopening(ledger: DurableLedger, path: Path) -> None:
+    number = ledger.charge("a", Fraction(1, 3))
+    ledger.record(number, ANSWER)
+    ledger.charge("b", Fraction(1, 7))
+    again = DurableLedger(path)
+    assert again.left == 1 - Fraction(1, 3) - Fraction(1, 7)
+    assert [(e.purpose, e.share, e.who, e.release) for e in again.entries] == [
+        ("a", Fraction(1, 3), "ana", ANSWER),
+        ("b", Fraction(1, 7), "ana", None),
+    ]
+    assert again.recorded("a") == ANSWER
+
+
+def test_a_charge_that_would_pass_the_whole_is_refused_and_not_written(ledger: DurableLedger) -> None:
+    ledger.charge("a", Fraction(2, 3))
+    with pytest.raises(BudgetExhausted, match="1/3 is left"):
+        ledger.charge("b", Fraction(1, 2))
+    assert len(ledger.entries) == 1
+
+
+def test_an_unanswered_charge_is_taken_up_and_the_first_release_stands(ledger: DurableLedger) -> None:
+    number = ledger.charge("a", Fraction(1, 4))
+    assert ledger.charge("a", Fraction(1, 4)) == number
+    assert ledger.record(number, ANSWER) == ANSWER
+    assert ledger.record(number, replace(ANSWER, steps=5)) == ANSWER
+    assert ledger.charge("a", Fraction(1, 4)) == number + 1
+
+
+def test_nothing_in_the_file_can_be_changed_or_removed(ledger: DurableLedger, path: Path) -> None:
+    ledger.charge("a", Fraction(1, 4))
+    with sqlite3.connect(path) as database:
+        for act in ("UPDATE charges SET share = '0'", "DELETE FROM charges", "DELETE FROM facts"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(act)
+    database.close()
+
+
+def test_the_same_question_in_another_process_s_table_is_free(path: Path) -> None:
+    first = accounts(path).count(share="1/10")
+    again = accounts(path)
+    assert again.count(share="1/10") == first
+    assert again.ledger.left == Fraction(9, 10)
+    assert again.count(share="1/10", fresh=True) != first
+    assert again.ledger.left == Fraction(8, 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"policy": prdp.Policy("9000 / balance", at_most=100)}, "policy: 10000 / balance -> 9000 / balance"),
+        ({"bounds": {"balance": (1, 10**12)}}, "bounds of balance: 0 to 1000000000000 -> 1 to 1000000000000"),
+        ({"units": {"balance": "10"}}, "units of balance: none -> 10"),
+        ({"name": "accounts-2026-12"}, "name: accounts -> accounts-2026-12"),
+        ({"policy": prdp.Policy("10000 / balance", at_most=50)}, "at_most: 100 -> 50"),
+    ],
+)
+def test_a_ledger_of_other_public_facts_is_refused_with_the_difference(
+    path: Path, options: dict[str, Any], says: str
+) -> None:
+    accounts(path)
+    with pytest.raises(LedgerError, match=says.replace("/", ".").replace("+", ".")):
+        accounts(path, **options)
+
+
+def test_other_rows_under_the_same_facts_share_the_ledger(path: Path) -> None:
+    """Whatever was computed from rows would confirm a guess about them."""
+    accounts(path)
+    other = prdp.open(
+        {"balance": np.arange(5)},
+        policy=prdp.Policy("10000 / balance", at_most=100),
+        bounds={"balance": (0, 10**12)},
+        name="accounts",
+        ledger=path,
+    )
+    assert other.ledger.left == 1
+    facts = DurableLedger(path).binding.to_json()
+    assert "2999" not in facts
+
+
+def test_an_engine_that_fails_leaves_an_unanswered_charge_that_is_taken_up(path: Path) -> None:
+    table = accounts(path)
+    works = table.engine.summarise
+
+    def fails(reading: object) -> Any:
+        raise EngineFailure
+
+    table.engine.summarise = fails  # type: ignore[method-assign]
+    with pytest.raises(EngineFailure):
+        table.count(share="1/4")
+    assert table.ledger.left == Fraction(3, 4)
+    table.engine.summarise = works  # type: ignore[method-assign]
+    table.count(share="1/4")
+    assert table.ledger.left == Fraction(3, 4)
+
+
+def test_a_table_with_a_ledger_file_is_not_simulated(path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="durable ledger"):
+        simulate(accounts(path), prdp.Count(), runs=1, seed=0)
+
+
+def test_threads_share_one_ledger_object(ledger: DurableLedger) -> None:
+    refused = []
+
+    def spend(name: str) -> None:
+        try:
+            ledger.charge(name, Fraction(1, 5))
+        except BudgetExhausted:
+            refused.append(name)
+
+    threads = [threading.Thread(target=spend, args=(f"q{k}",)) for k in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(ledger.entries), len(refused), ledger.left) == (5, 7, Fraction(0))
+
+
+def test_a_backup_is_a_ledger_and_does_not_overwrite(ledger: DurableLedger, tmp_path: Path) -> None:
+    ledger.charge("a", Fraction(1, 3))
+    ledger.backup(tmp_path / "copy.ledger")
+    assert DurableLedger(tmp_path / "copy.ledger").entries == ledger.entries
+    with pytest.raises(LedgerError, match="does not overwrite"):
+        ledger.backup(tmp_path / "copy.ledger")
+
+
+def test_a_missing_an_empty_and_a_foreign_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        DurableLedger(tmp_path / "none.ledger")
+    empty = tmp_path / "empty.ledger"
+    empty.touch()
+    with pytest.raises(LedgerError, match="a ledger never is"):
+        DurableLedger.opened(empty, FACTS)
+    text = tmp_path / "text.ledger"
+    text.write_text("spent: nothing, I promise\n" * 100, encoding="utf-8")
+    with pytest.raises(LedgerError, match="damaged or no ledger"):
+        DurableLedger(text)
+    other = tmp_path / "other.ledger"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+    with pytest.raises(LedgerError, match="no ledger of prdp's"):
+        DurableLedger(other)
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9, 0.99])
+def test_a_truncated_ledger_is_refused(ledger: DurableLedger, path: Path, kept: float) -> None:
+    for turn in range(60):
+        ledger.record(ledger.charge(f"question {turn}", Fraction(1, 100)), ANSWER)
+    os.truncate(path, int(path.stat().st_size * kept))
+    with pytest.raises(LedgerError, match="damaged or no ledger"):
+        DurableLedger(path)
+
+
+def test_a_ledger_whose_sums_do_not_add_up_is_refused(ledger: DurableLedger, path: Path) -> None:
+    ledger.charge("a", Fraction(1, 3))
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TRIGGER charges_no_update")
+        database.execute("UPDATE charges SET spent = '0'")
+    database.close()
+    with pytest.raises(LedgerError, match="damaged"):
+        DurableLedger(path)
+
+
+def test_a_ledger_of_a_newer_format_is_refused(ledger: DurableLedger, path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version = {file_format.VERSION + 1}")
+    database.close()
+    with pytest.raises(LedgerError, match="newer prdp"):
+        DurableLedger(path)
+
+
+def test_an_older_format_is_brought_up_to_date_and_kept_beside(
+    ledger: DurableLedger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.charge("a", Fraction(1, 3))
+
+    def add_a_note(database: sqlite3.Connection) -> None:
+        database.execute("ALTER TABLE charges ADD COLUMN note TEXT")
+
+    monkeypatch.setattr(file_format, "VERSION", file_format.VERSION + 1)
+    monkeypatch.setattr(file_format, "MIGRATIONS", {file_format.VERSION - 1: add_a_note})
+    assert DurableLedger(path).left == Fraction(2, 3)
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT note FROM charges").fetchall() == [(None,)]
+    database.close()
+    assert path.with_name(f"{path.name}.format{file_format.VERSION - 1}").exists()
+
+
+def test_a_clock_that_goes_backwards_changes_no_sum(
+    ledger: DurableLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(["2026-11-16T12:00:00+00:00", "2001-01-01T00:00:00+00:00"])
+    monkeypatch.setattr("prdp.ledger.durable._now", lambda: next(times))
+    ledger.charge("a", Fraction(1, 3))
+    ledger.charge("b", Fraction(1, 3))
+    assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
+    assert ledger.left == Fraction(1, 3)
