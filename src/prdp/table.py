@@ -32,6 +32,9 @@ METHODS = ("clip", "partition", "naive")
 
 Number = int | float | str | Fraction
 
+_LEAST_RATE = Fraction(1, 10**12)
+_LARGEST_UNIT = Fraction(10**18)
+
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
     source: object,
@@ -218,8 +221,10 @@ class Table:
                 )
             return Clip() if method == "clip" else Naive()
         failure = exact(beta if beta is not None else "1/10", "beta")
-        if not 0 < failure < 1:
-            raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1.")
+        if not _LEAST_RATE <= failure < 1:
+            raise InvalidRequest(
+                f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12)."
+            )
         if measure is None:
             influences = count_influences(self.levels)
         else:
@@ -323,8 +328,10 @@ def _read_units(given: Mapping[str, Exact], schema: Schema) -> dict[str, Fractio
     units = {}
     for name, grain in given.items():
         unit = exact(grain, f"units[{name!r}]")
-        if unit <= 0:
-            raise InvalidRequest(f"units[{name!r}] = {grain!r} is not a grain: it is more than 0.")
+        if not 1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
+            raise InvalidRequest(
+                f"units[{name!r}] = {grain!r} is not a grain: it is more than 0 (1e-18 to 1e18)."
+            )
         known = _known(name, schema, "units")
         if schema[known].kind is not Kind.NUMBER:
             raise InvalidRequest(

@@ -19,9 +19,6 @@ from prdp.query import Measure, Reading
 from prdp.schema import ColumnType, Schema
 from prdp.summary import Cell, CellKey, Summary, magnitude_key
 
-RECORDS = "prdp_records"
-"""The name under which the statement finds the table."""
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -67,29 +64,36 @@ class Statement:
                 yield Cell(key, count, rest[0] or 0)
 
 
-def statement(reading: Reading, schema: Schema, *, own_column: bool = True) -> Statement:
-    """Write the statement for a reading: with one key where the policy allows it, else with two."""
+def statement(reading: Reading, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
+    """Write the statement for a reading: with one key where the policy allows it, else with two.
+
+    Args:
+        reading: What is to be found out.
+        schema: The table's columns.
+        records: The name under which the statement finds the table.
+        own_column: Whether the form with one key may be used.
+    """
     own = OwnColumn.of(reading, schema) if own_column else None
-    sql = _one_key(reading, own, schema) if own else _two_keys(reading, schema)
+    sql = _one_key(reading, own, schema, records) if own else _two_keys(reading, schema, records)
     return Statement(sql, reading, own)
 
 
-def _two_keys(reading: Reading, schema: Schema) -> str:
+def _two_keys(reading: Reading, schema: Schema, records: str) -> str:
     budget = to_sql(reading.policy.expression, schema)
     level = f"{level_sql(reading.levels)} AS level"
     condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     if reading.measure is None:
-        inner = f"SELECT {budget} AS budget FROM {RECORDS}{condition}"
+        inner = f"SELECT {budget} AS budget FROM {records}{condition}"
         return f"SELECT level, count(*) FROM (SELECT {level} FROM ({inner})) GROUP BY level"
     value = measured(reading.measure, schema)
-    inner = f"SELECT {budget} AS budget, {value} AS value FROM {RECORDS}{condition}"
+    inner = f"SELECT {budget} AS budget, {value} AS value FROM {records}{condition}"
     keys = f"{level}, {code_sql(reading.measure, 'value')} AS code, value"
     return (
         f"SELECT level, code, count(*), sum(value) FROM (SELECT {keys} FROM ({inner})) GROUP BY level, code"
     )
 
 
-def _one_key(reading: Reading, own: OwnColumn, schema: Schema) -> str:
+def _one_key(reading: Reading, own: OwnColumn, schema: Schema, records: str) -> str:
     column = quoted(own.column)
     within = f"{column} BETWEEN {own.low} AND {own.high}"
     condition = f" AND ({to_sql(reading.where, schema)})" if reading.where is not None else ""
@@ -97,7 +101,7 @@ def _one_key(reading: Reading, own: OwnColumn, schema: Schema) -> str:
     measure = Measure(own.column, own.unit, own.low, own.high)
     return (
         f"SELECT {code_sql(measure, column)} AS code, count(*){total} "
-        f"FROM {RECORDS} WHERE {within}{condition} GROUP BY code"
+        f"FROM {records} WHERE {within}{condition} GROUP BY 1"  # a column of the table's may be called code
     )
 
 

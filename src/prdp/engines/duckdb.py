@@ -2,56 +2,77 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import threading
+import uuid
 from collections.abc import Callable, Mapping
-from glob import glob
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from prdp.engines._cells import RECORDS, statement
+from prdp.engines._cells import statement
+from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._sources import (
+    column_type,
+    declared_casts,
+    frame_columns,
+    local_files,
+    refuse_bad_types,
+    refuse_unless_same_columns,
+)
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.spelling import text_literal
 from prdp.query import Reading
-from prdp.schema import ColumnType, Kind, Schema
+from prdp.schema import Kind, Schema
 from prdp.summary import Summary
-
-_WHOLE = {
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
-}
-_KINDS = {
-    **dict.fromkeys(("FLOAT", "DOUBLE"), Kind.NUMBER),
-    **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
-    "BOOLEAN": Kind.BOOLEAN,
-    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
-}
-
-_DESCRIBE = f"DESCRIBE SELECT * FROM {RECORDS}"
 
 Rows = list[tuple[Any, ...]]
 
+_CALLERS_CONNECTIONS = threading.Lock()
+"""Relations of one connection must not run at once, and which share one cannot be asked."""
+
+_PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_type, scale, precision"
+
 
 class DuckDBEngine:
-    """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own."""
+    """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own.
+
+    Attributes:
+        schema: The table's columns.
+    """
 
     name = "duckdb"
 
-    def __init__(self, run: Callable[[str], Rows], *, own_column: bool = True) -> None:
+    def __init__(
+        self,
+        run: Callable[[str], Rows],
+        records: str,
+        *,
+        lock: threading.Lock | None = None,
+        unreadable: frozenset[str] = frozenset(),
+        own_column: bool = True,
+    ) -> None:
+        """Take a table over.
+
+        Args:
+            run: Runs a statement and fetches its rows.
+            records: The name under which statements find the table.
+            lock: Held while a statement runs; a connection serves one at a time.
+            unreadable: Columns that may hold anything, so that reading one could fail.
+            own_column: Whether the shortcut for one-column policies may be taken.
+        """
         self._run = run
+        self._records = records
+        self._lock = lock or threading.Lock()
+        self._unreadable = unreadable
         self._own_column = own_column
-        self._lock = threading.Lock()  # a DuckDB connection serves one query at a time
-        self.schema: Schema = _described(run(_DESCRIBE))
+        self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
         try:
-            with self._lock:
-                found = _described(self._run(_DESCRIBE))
+            found: Schema | None = self._described()
         except duckdb.Error:
             found = None
         if found != self.schema:
@@ -62,165 +83,95 @@ class DuckDBEngine:
 
     def summarise(self, reading: Reading) -> Summary:
         """Read every record once and return exact totals per cell."""
-        cells = statement(reading, self.schema, own_column=self._own_column)
+        cells = statement(reading, self.schema, self._records, own_column=self._own_column)
+        rows: Rows | None
         try:
             with self._lock:
                 rows = self._run(cells.sql)
-        except duckdb.Error:
-            raise EngineFailure from None
+        except Exception:  # whatever it is, it may speak of a record
+            rows = None
+        if rows is None:  # raised out here, the failure does not carry the engine's own words along
+            raise EngineFailure
         return cells.summary(rows)
+
+    def _described(self) -> Schema:
+        with self._lock:
+            rows = self._run(f"DESCRIBE SELECT * FROM {self._records}")
+        schema = {str(row[0]): column_type(str(row[1])) for row in rows}
+        for name in self._unreadable:
+            schema[name] = replace(schema[name], kind=Kind.OTHER, native="Python objects")
+        return schema
 
 
 def open_source(source: object, types: Mapping[str, str] | None, *, own_column: bool = True) -> DuckDBEngine:
     """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
     try:
-        run = _opened(source, types)
-        return DuckDBEngine(run, own_column=own_column)
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            return _relation_engine(source, types, own_column=own_column)
+        if isinstance(source, str | Path):
+            return _file_engine(str(source), types, own_column=own_column)
+        return _frame_engine(source, types, own_column=own_column)
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"the source cannot be opened: {first_line}") from None
 
 
-def _opened(source: object, types: Mapping[str, str] | None) -> Callable[[str], Rows]:
-    if isinstance(source, duckdb.DuckDBPyRelation):
-        relation = source
-        return lambda sql: _fetched(relation.query(RECORDS, sql))
-    connection = duckdb.connect(
-        config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
-    )
-    if isinstance(source, str | Path):
-        path = str(source)
-        if "://" in path:
-            raise InvalidRequest(
-                f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
-            )
-        connection.execute(f"CREATE VIEW {RECORDS} AS {_file_sql(str(Path(path).expanduser()), types)}")
-    else:
-        connection.execute("SET pandas_analyze_sample = 0")  # an object column's type is declared
-        name = RECORDS if not types else "prdp_raw"
-        _register(connection, name, source)
-        if types:
-            columns = [row[0] for row in connection.sql(f"DESCRIBE {name}").fetchall()]
-            cast = _cast_sql(columns, types, declared_only=False)
-            connection.execute(f"CREATE VIEW {RECORDS} AS SELECT {cast} FROM {name}")
-    return lambda sql: connection.execute(sql).fetchall()
+def _relation_engine(
+    relation: duckdb.DuckDBPyRelation, types: Mapping[str, str] | None, *, own_column: bool
+) -> DuckDBEngine:
+    if types:
+        raise InvalidRequest("types= is for CSV and for frames: a relation states its own.")
+    records = f"prdp_{uuid.uuid4().hex}"  # the caller's connection may hold other tables of ours
+
+    def run(sql: str) -> Rows:
+        result = relation.query(records, sql)
+        return result.fetchall() if result is not None else []
+
+    return DuckDBEngine(run, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
 
 
-def _fetched(result: duckdb.DuckDBPyRelation | None) -> Rows:
-    return result.fetchall() if result is not None else []
-
-
-def _register(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> None:
-    if isinstance(source, dict):
-        _refuse_unless_columns(source)
-    try:
-        connection.register(name, source)
-    except (duckdb.Error, TypeError, ImportError):
-        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
-        if kind.startswith("polars.") and find_spec("pyarrow") is None:
-            raise InvalidRequest("a Polars frame needs pyarrow: pip install 'prdp[polars]'.") from None
-        raise InvalidRequest(
-            f"prdp.open cannot read this {kind}. Give a path or a glob of Parquet or CSV files, a DuckDB "
-            "relation, an Arrow table, a pandas or Polars frame, or a dict of NumPy arrays."
-        ) from None
-
-
-def _refuse_unless_columns(source: dict[object, object]) -> None:
-    """Refuse a dict that is no table of NumPy columns, naming the column at fault."""
-    lengths = set()
-    for name, column in source.items():
-        shape = getattr(column, "shape", None)
-        if not isinstance(name, str) or not isinstance(shape, tuple) or len(shape) != 1:
-            raise InvalidRequest(
-                f"the column {name!r} is no one-dimensional NumPy array but a {type(column).__name__}. "
-                "Write numpy.asarray(...) around a list."
-            )
-        lengths.add(shape[0])
-    if len(lengths) != 1:
-        raise InvalidRequest("a dict of NumPy arrays needs one column or more, all of one length.")
-
-
-def _file_sql(path: str, types: Mapping[str, str] | None) -> str:
-    files = sorted(glob(path, recursive=True)) if any(mark in path for mark in "*?[") else [path]
-    files = [file for file in files if Path(file).is_file()]
-    if not files:
-        found = "a folder" if Path(path).is_dir() else "no file"
-        raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
+def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
+    connection = _connected()
+    files = local_files(path)
+    listed = ", ".join(map(text_literal, files))
     if all(file.endswith((".parquet", ".pq")) for file in files):
         if types:
             raise InvalidRequest("types= is for CSV and for frames: a Parquet file states its own.")
-        return f"SELECT * FROM read_parquet([{', '.join(map(text_literal, files))}])"
-    if all(file.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")) for file in files):
-        return _csv_sql(files, types)
-    raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
+        facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
+        refuse_unless_same_columns(facts)
+        query = f"SELECT * FROM read_parquet([{listed}])"
+    elif all(file.endswith(ENDINGS) for file in files):
+        query = csv_sql(files, types)
+        refuse_bad_types(list(types or {}), types or {})
+    else:
+        raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
+    connection.execute(f"CREATE VIEW prdp_records AS {query}")
+    return _owned(connection, own_column=own_column)
 
 
-def _csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
-    """Read text only, then cast what the caller declared: what does not fit becomes NULL.
-
-    A line with too few or too many fields is no record.
-    """
-    delimiter = "\t" if ".tsv" in Path(files[0]).name else ","
-    header = _header(files[0], delimiter)
-    if not types:
-        raise InvalidRequest(
-            "a CSV file has no types, and guessing them from its rows would let the rows decide "
-            "what is an error. Declare them: types={"
-            f"{header[0]!r}: 'BIGINT', ...}}. The columns are "
-            f"{', '.join(header)}."
-        )
-    unknown = sorted(set(types) - set(header))
-    if unknown:
-        raise InvalidRequest(f"types= names {unknown[0]!r}, but the columns are {', '.join(header)}.")
-    names = ", ".join(f"{text_literal(column)}: 'VARCHAR'" for column in header)
-    source = (
-        f"read_csv([{', '.join(map(text_literal, files))}], columns = {{{names}}}, header = true, "
-        f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', auto_detect = false, "
-        "ignore_errors = true)"
-    )
-    return f"SELECT {_cast_sql(header, types, declared_only=True)} FROM {source}"
+def _frame_engine(source: object, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
+    columns = frame_columns(source)
+    connection = _connected()
+    connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
+    connection.register("prdp_frame", source)
+    casts = declared_casts(columns, types or {})
+    connection.execute(f"CREATE VIEW prdp_records AS SELECT {casts} FROM prdp_frame")
+    objects = frozenset(name for name, anything in columns.items() if anything)
+    return _owned(connection, unreadable=objects, own_column=own_column)
 
 
-def _header(file: str, delimiter: str) -> list[str]:
-    opener = gzip.open if file.endswith(".gz") else open
-    with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
-        header = next(csv.reader(lines, delimiter=delimiter), [])
-    if not header:
-        raise InvalidRequest(f"{file!r} has no header line: its first line must name the columns.")
-    return header
+def _connected() -> duckdb.DuckDBPyConnection:
+    """Return a connection of our own, in which no variable of the caller's can pass for a table."""
+    return duckdb.connect(config={"python_enable_replacements": "false", "preserve_insertion_order": "false"})
 
 
-def _cast_sql(columns: list[str], types: Mapping[str, str], *, declared_only: bool) -> str:
-    for name, native in types.items():
-        if name not in columns:
-            raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
-        if not isinstance(native, str) or _kind(native.upper()).kind is Kind.OTHER:
-            raise InvalidRequest(
-                f"types[{name!r}] = {native!r} is not a type that prdp reads. Write BIGINT, DOUBLE, "
-                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE or TIMESTAMP."
-            )
-    # The CASE keeps DuckDB from moving the cast into its CSV reader, where what does not fit would
-    # drop the whole line.
-    casts = [
-        f"CASE WHEN {quoted(column)} IS NOT NULL THEN TRY_CAST({quoted(column)} AS {types[column]}) END "
-        f"AS {quoted(column)}"
-        if column in types
-        else quoted(column)
-        for column in columns
-        if column in types or not declared_only
-    ]
-    return ", ".join(casts)
+def _owned(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    unreadable: frozenset[str] = frozenset(),
+    own_column: bool,
+) -> DuckDBEngine:
+    def run(sql: str) -> Rows:
+        return connection.execute(sql).fetchall()
 
-
-def _described(rows: Rows) -> Schema:
-    return {row[0]: _kind(str(row[1])) for row in rows}
-
-
-def _kind(native: str) -> ColumnType:
-    if native.startswith("ENUM("):
-        native = "ENUM"  # its list may have been made from the records
-    if native in _WHOLE:
-        return ColumnType(Kind.NUMBER, integer=True, native=native)
-    if native.startswith("DECIMAL("):
-        return ColumnType(Kind.NUMBER, native=native)
-    return ColumnType(_KINDS.get(native, Kind.OTHER), native=native)
+    return DuckDBEngine(run, "prdp_records", unreadable=unreadable, own_column=own_column)

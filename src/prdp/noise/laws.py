@@ -7,7 +7,7 @@ A mechanism turns a summary into a law, by exact arithmetic. Everything random h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ _FITS = 1 << 60
 class Noisy:
     """Integers, each hidden by independent noise on the same lattice (Lemma 3 of the proofs)."""
 
-    values: tuple[int, ...]
+    values: tuple[int, ...] = field(repr=False)
     noises: tuple[DiscreteLaplace, ...]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
@@ -45,8 +45,8 @@ class Scan:
         mass_noise: Drawn for every mass, whether or not it is reached.
     """
 
-    masses: tuple[int, ...]
-    thresholds: tuple[int, ...]
+    masses: tuple[int, ...] = field(repr=False)
+    thresholds: tuple[int, ...] = field(repr=False)
     threshold_noise: DiscreteLaplace
     mass_noise: DiscreteLaplace
 

@@ -11,6 +11,8 @@ from itertools import pairwise
 from prdp.noise.discrete_laplace import DiscreteLaplace
 
 _APART = Fraction(1_000_001, 1_000_000)
+_SILENT = Fraction(1, 200)
+"""A noise of this scale is 0 but for one time in 10^86."""
 
 
 def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
@@ -21,9 +23,10 @@ def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
     of them with weights Π A_k/(A_k - A_i) that add up to 1. So the sum of the noises has the
     tail Σ wᵢ · 2αᵢ^(k+1)/(1 + αᵢ), αᵢ = exp(-1/tᵢ). Equal scales are first set apart by a millionth, upward.
     """
-    if len(noises) == 1:
-        return noises[0].spread(level)
-    scales = _set_apart(sorted(noise.scale for noise in noises))
+    loud = [noise for noise in noises if noise.scale > _SILENT] or list(noises[:1])
+    if len(loud) == 1:
+        return loud[0].spread(level)
+    scales = _set_apart(sorted(noise.scale for noise in loud))
     close = sum(large < small * Fraction(5, 4) for small, large in pairwise(scales))
     digits = 40 + 2 * len(scales) + 14 * close  # what the weights of close scales cancel
     with localcontext() as context:

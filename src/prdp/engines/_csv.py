@@ -1,0 +1,90 @@
+"""CSV files read line by line: whatever one line holds, the others are read as they are.
+
+A CSV reader that honours quotes across lines lets one stray quote swallow every record after it. Here a
+line is a record, quotes count within it, and a line that has not as many fields as the header is none.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted, text_literal
+
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+
+_LONGEST_HEADER = 1 << 20
+
+
+def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
+    """Return a query for the declared columns; a field that does not fit its type is NULL."""
+    delimiter = "\t" if ".tsv" in Path(files[0]).name else ","
+    header = _common_header(files, delimiter)
+    if not types:
+        raise InvalidRequest(
+            "a CSV file has no types, and guessing them from its rows would let the rows decide "
+            "what is an error. Declare them: types={" + f"{header[0]!r}: 'BIGINT', ...}}. The columns are "
+            f"{', '.join(header)}."
+        )
+    unknown = sorted(set(types) - set(header))
+    if unknown:
+        raise InvalidRequest(
+            f"types= names {unknown[0]!r}, but the columns are {', '.join(header)}. (Fields are parted by "
+            "commas in .csv and tabs in .tsv; for others give duckdb.read_csv(...) instead of the path.)"
+        )
+    columns = ", ".join(
+        f"TRY_CAST({_field(place)} AS {types[name]}) AS {quoted(name)}"
+        for place, name in enumerate(header, start=1)
+        if name in types
+    )
+    return f"SELECT {columns} FROM ({_fields_sql(files, delimiter)}) WHERE len(fields) = {len(header)}"
+
+
+def _fields_sql(files: list[str], delimiter: str) -> str:
+    """Return a query for every line's fields; a field keeps its quotes."""
+    # A delimiter and a NULL text that no line is likely to hold; a line that does is still read alone.
+    lines = (
+        f"read_csv([{', '.join(map(text_literal, files))}], columns = {{'line': 'VARCHAR'}}, header = false, "
+        "skip = 1, delim = '\x01', nullstr = '\x02', quote = '', escape = '', auto_detect = false, "
+        "strict_mode = false, ignore_errors = true)"
+    )
+    mark = text_literal(delimiter)
+    pattern = text_literal(f'(?:^|{delimiter})("(?:[^"]|"")*"|[^"{delimiter}]*)')
+    fields = (
+        f"CASE WHEN contains(line, '\"') THEN regexp_extract_all(line, {pattern}, 1) "
+        f"ELSE string_split(line, {mark}) END"
+    )
+    return f"SELECT {fields} AS fields FROM (SELECT rtrim(line, chr(13)) AS line FROM {lines})"
+
+
+def _field(place: int) -> str:
+    """Return a field's text: unquoted if it was quoted, NULL if there is nothing."""
+    field = f"fields[{place}]"
+    inner = f"replace({field}[2:length({field}) - 1], '\"\"', '\"')"
+    return f"CASE WHEN starts_with({field}, '\"') THEN {inner} ELSE nullif({field}, '') END"
+
+
+def _common_header(files: list[str], delimiter: str) -> list[str]:
+    """Return the columns that every file names in its first line, in the same order."""
+    headers = [_header(file, delimiter) for file in files]
+    for file, header in zip(files, headers, strict=True):
+        if header != headers[0]:
+            raise InvalidRequest(f"{file!r} and {files[0]!r} have different columns in their first lines.")
+    return headers[0]
+
+
+def _header(file: str, delimiter: str) -> list[str]:
+    """Read a file's first line and nothing else of it: the rest are records."""
+    try:
+        with gzip.open(file) if file.endswith(".gz") else Path(file).open("rb") as lines:
+            first = lines.readline(_LONGEST_HEADER).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        first = ""
+    header = next(csv.reader([first.strip("\r\n")], delimiter=delimiter), [])
+    if not any(header):
+        raise InvalidRequest(f"{file!r} has no readable first line that names the columns (in UTF-8).")
+    return header

@@ -1,0 +1,162 @@
+"""What may be opened, judged by public facts: file names, column names, types; never by rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from glob import glob
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind
+
+_WHOLE = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+}
+_KINDS = {
+    **dict.fromkeys(("FLOAT", "DOUBLE"), Kind.NUMBER),
+    **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
+}
+_DECIMAL = re.compile(r"DECIMAL\(\d{1,2},\s*\d{1,2}\)")
+_FRAMES = {("pyarrow", "Table"), ("pandas", "DataFrame"), ("polars", "DataFrame")}
+_ACCEPTED = (
+    "Give a path or a glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas or Polars "
+    "frame, or a dict of NumPy arrays."
+)
+
+
+def column_type(native: str) -> ColumnType:
+    """Return what a DuckDB type is to prdp.
+
+    UHUGEINT is nothing to it: DuckDB cannot compare the largest ones with a negative number.
+    """
+    if native.startswith("ENUM("):
+        native = "ENUM"  # its list may have been made from the records
+    if native in _WHOLE:
+        return ColumnType(Kind.NUMBER, integer=True, native=native)
+    if _DECIMAL.fullmatch(native):
+        return ColumnType(Kind.NUMBER, native=native)
+    return ColumnType(_KINDS.get(native, Kind.OTHER), native=native)
+
+
+def local_files(path: str) -> list[str]:
+    """Return the files that a path or a glob names."""
+    if "://" in path:
+        raise InvalidRequest(
+            f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
+        )
+    wanted = str(Path(path).expanduser())
+    named = [wanted] if Path(wanted).exists() else sorted(glob(wanted, recursive=True))
+    files = [file for file in named if Path(file).is_file()]
+    if not files:
+        found = "a folder" if Path(wanted).is_dir() else "no file"
+        raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
+    return files
+
+
+def refuse_unless_same_columns(described: Iterable[Sequence[Any]]) -> None:
+    """Refuse Parquet files whose columns differ; rows are (file, name, children, type facts...)."""
+    files: dict[str, list[tuple[Any, ...]]] = {}
+    for file, *facts in described:
+        files.setdefault(file, []).append(tuple(facts))
+    first = next(iter(files))
+    for file, facts in files.items():
+        if facts != files[first]:
+            raise InvalidRequest(f"{file!r} and {first!r} have different columns or types.")
+    refuse_ambiguous(_top_names(files[first]))
+
+
+def _top_names(tree: list[tuple[Any, ...]]) -> list[str]:
+    """Return the names right below the root of a Parquet schema, which lists parents before children."""
+    names, inside = [], 0
+    for name, children, *_ in tree[1:]:
+        if inside == 0:
+            names.append(str(name))
+        else:
+            inside -= 1
+        inside += int(children or 0)
+    return names
+
+
+def refuse_ambiguous(names: Sequence[str]) -> None:
+    """Refuse columns that differ in capitals alone: SQL would take one for the other."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise InvalidRequest(
+                f"the columns {seen[name.lower()]!r} and {name!r} have the same name but for capitals. "
+                "Rename one: SQL cannot tell them apart."
+            )
+        seen[name.lower()] = name
+
+
+def frame_columns(source: object) -> dict[str, bool]:
+    """Return a frame's columns, and whether each may hold anything at all, as Python objects can."""
+    if isinstance(source, dict):
+        columns = _array_columns(source)
+    elif any((kind.__module__.partition(".")[0], kind.__name__) in _FRAMES for kind in type(source).mro()):
+        columns = _table_columns(source)
+    else:
+        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
+        lazy = " Collect it first." if type(source).__name__ == "LazyFrame" else ""
+        raise InvalidRequest(f"prdp.open cannot read this {kind}.{lazy} {_ACCEPTED}")
+    refuse_ambiguous(list(columns))
+    return columns
+
+
+def _array_columns(source: dict[object, Any]) -> dict[str, bool]:
+    lengths = set()
+    for name, column in source.items():
+        shape = getattr(column, "shape", None)
+        if not isinstance(name, str) or not isinstance(shape, tuple) or len(shape) != 1:
+            raise InvalidRequest(
+                f"the column {name!r} is no one-dimensional NumPy array but a {type(column).__name__}. "
+                "Write numpy.asarray(...) around a list."
+            )
+        lengths.add(shape[0])
+    if len(lengths) != 1:
+        raise InvalidRequest("a dict of NumPy arrays needs one column or more, all of one length.")
+    return {str(name): column.dtype.kind == "O" for name, column in source.items()}
+
+
+def _table_columns(source: Any) -> dict[str, bool]:
+    if type(source).__module__.startswith("polars") and find_spec("pyarrow") is None:
+        raise InvalidRequest("a Polars frame needs pyarrow: pip install 'prdp[polars]'.")
+    if hasattr(source, "column_names"):
+        return dict.fromkeys(source.column_names, False)
+    if not hasattr(source, "dtypes") or isinstance(source.dtypes, list):
+        return dict.fromkeys(source.columns, False)
+    return {str(name): str(kind) == "object" for name, kind in source.dtypes.items()}
+
+
+def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str:
+    """Return a frame's columns as SQL, with the declared types where there are any."""
+    refuse_bad_types(list(columns), types)
+    for name in types:
+        if columns[name]:
+            raise InvalidRequest(
+                f"the column {name!r} holds Python objects, which may be anything. Convert it in the frame "
+                "first, for example with .astype('string')."
+            )
+    return ", ".join(
+        f"TRY_CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" if name in types else quoted(name)
+        for name in columns
+    )
+
+
+def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
+    """Refuse declared types of columns that are not there, or that prdp does not read."""
+    for name, native in types.items():
+        if name not in columns:
+            raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
+        if not isinstance(native, str) or column_type(native.upper()).kind is Kind.OTHER:
+            raise InvalidRequest(
+                f"types[{name!r}] = {native!r} is not a type that prdp reads. Write BIGINT, DOUBLE, "
+                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE or TIMESTAMP."
+            )
