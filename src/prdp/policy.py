@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NoReturn
@@ -122,10 +122,14 @@ class Policy:
         at_least = self.at_least if self.at_least is not None else min(found.at_least(), at_most)
         return self._of(self.text, expression, at_least, at_most)
 
-    def left_out(self, bounds: Bounds) -> str | None:
+    def left_out(self, bounds: Bounds, whole: Collection[str] = ()) -> str | None:
         """Return a sentence on records within the bounds that the policy leaves out, if any are.
 
         ``None`` also where nothing is known because a number column has no bounds.
+
+        Args:
+            bounds: The public least and greatest value of number columns.
+            whole: The columns that hold whole numbers only.
         """
         ranges = _ranges(bounds)
         threshold = Threshold(self._is_valid)
@@ -134,6 +138,8 @@ class Policy:
         if len(self.columns) == 1 and self.columns <= ranges.keys():
             (name,) = self.columns
             regions = invalid_regions(self.expression, name, ranges[name], threshold)
+            if name in whole:
+                regions = [inner for region in regions if not (inner := _whole_part(region)).empty]
             return self._regions_sentence(name, regions) if regions else None
         example = invalid_example(self.expression, ranges, threshold)
         if example is None:
@@ -260,6 +266,13 @@ def _ranges(bounds: Bounds) -> dict[str, Interval]:
         for name, (low, high) in ends.items()
         if low is not None and high is not None
     }
+
+
+def _whole_part(region: Interval) -> Interval:
+    """Return the whole numbers of a region as the interval from the first to the last."""
+    low = math.ceil(region.low) if math.isfinite(region.low) else region.low
+    high = math.floor(region.high) if math.isfinite(region.high) else region.high
+    return Interval(float(low), float(high))
 
 
 def _double_below(value: Fraction) -> float:

@@ -73,7 +73,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     engine = open_source(source, types)
     ends = _read_bounds(bounds or {}, engine.schema)
     checked = policy.within(engine.schema, ends)
-    left_out = checked.left_out(ends)
+    whole = [column for column, kind in engine.schema.items() if kind.integer]
+    left_out = checked.left_out(ends, whole)
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
     assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
+import pyarrow.parquet
 import pytest
 
 import prdp
@@ -210,3 +212,85 @@ def test_printing_a_table_shows_public_facts_only() -> None:
     table.count(share="1/4")
     assert "accounts" in repr(table)
     assert "Cell" not in repr(table)
+
+
+def test_a_warning_about_whole_numbers_speaks_of_whole_numbers() -> None:
+    with pytest.warns(RecordsLeftOut, match=r"balance from -50 to -1: for example, with balance=-\d+ the"):
+        accounts(
+            policy=prdp.Policy("10000 / balance", at_most=100, at_least="1/100"),
+            bounds={"balance": (-50, 99)},
+        )
+
+
+def test_a_sum_at_its_bound_is_not_clipped_by_rounding() -> None:
+    """A constant policy: the largest value is all that the noise is scaled for."""
+    source = {"v": np.full(1000, 10)}
+    table = prdp.open(source, policy=prdp.Policy.constant("1"), bounds={"v": (-10, 10)})
+    for method in ("partition", "naive"):
+        answers = simulate(table, prdp.Sum("v"), method=method, runs=200, seed=1)
+        assert np.median([float(a.exact) for a in answers]) == pytest.approx(10_000, abs=20)
+
+
+def test_the_caveat_of_a_signed_sum_says_that_clipping_may_move_it_either_way() -> None:
+    signed = prdp.open({"v": np.arange(-5, 5)}, policy=prdp.Policy.constant("1"), bounds={"v": (-9, 9)})
+    assert "either way" in signed.sum("v", share="1/2").caveat
+    assert "toward zero" in accounts().sum("balance", share="1/2").caveat
+
+
+def test_small_groups_do_not_collapse() -> None:
+    """Two tiers of budgets, and ordinary privacy with a fine unit, in tables of a few thousand rows."""
+    tiers = {"v": np.ones(5000, int), "eps": np.array([0.1, 10.0] * 2500)}
+    policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
+    answers = simulate(prdp.open(tiers, policy=policy), prdp.Count(), share="1/2", runs=300, seed=2)
+    assert np.median([abs(float(a.exact) - 5000) for a in answers]) < 300
+    flat = prdp.open(
+        {"v": np.full(200, 10.0)},
+        policy=prdp.Policy.constant("1"),
+        bounds={"v": (0, 100)},
+        units={"v": "0.01"},
+    )
+    sums = simulate(flat, prdp.Sum("v"), share="1/2", runs=300, seed=2)
+    assert np.median([abs(float(a.exact) - 2000) for a in sums]) < 500
+
+
+def test_a_table_s_source_that_is_gone_is_refused_before_any_charge(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"balance": [1, 2, 3]}), path)
+    table = prdp.open(path, policy=POLICY, bounds=BOUNDS)
+    path.unlink()
+    with pytest.raises(InvalidRequest, match="cannot be read any more"):
+        table.count(share="1/2")
+    assert table.ledger.left == 1
+
+
+def test_a_ledger_belongs_to_one_table() -> None:
+    ledger = prdp.MemoryLedger()
+    accounts(ledger=ledger)
+    with pytest.raises(prdp.LedgerError, match="opened before"):
+        accounts(ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bounds": (1, 2)},
+        {"units": "0.01"},
+        {"types": {"balance": int}},
+        {"ledger": 5},
+        {"ledger": prdp.MemoryLedger},
+        {"units": {"job": "1"}},
+        {"units": {"balance": "1e-320"}},
+    ],
+    ids=str,
+)
+def test_options_of_the_wrong_form_are_refused_in_words(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        accounts(**options)
+
+
+def test_simulation_is_found_where_the_documentation_says() -> None:
+    assert prdp.testing.simulate is simulate
+    for wrong in ({"query": "count"}, {"runs": 2.0}, {"seed": None}):
+        given: dict[str, Any] = {"query": prdp.Count(), "runs": 1, "seed": 0} | wrong
+        with pytest.raises(InvalidRequest):
+            simulate(accounts(), **given)
