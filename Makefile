@@ -40,6 +40,7 @@ format: $(VENV)/dev  ## rewrite the code in the house style
 bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a baseline in the same run
 	@$(BIN)/python -m benchmarks.scan_speed
 	@$(BIN)/python -m benchmarks.noise_speed
+	@$(BIN)/python -m benchmarks.ledger_stress --quick
 
 accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))

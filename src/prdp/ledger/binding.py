@@ -63,8 +63,6 @@ def _difference(fact: str, kept: Any, given: Any) -> list[str]:
         return []
     if isinstance(kept, dict) and isinstance(given, dict):
         changed = sorted(key for key in kept.keys() | given.keys() if kept.get(key) != given.get(key))
-        if not changed:
-            return [f"{fact}: the order differs"]
         return [f"{fact} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
     return [f"{fact}: {_shown(kept)} -> {_shown(given)}"]
 
