@@ -1,55 +1,73 @@
-"""The demo as a user sees it: in a pipe, narrow, and told to be brief."""
+"""The demo as a user sees it: in a pipe, narrow, and as JSON."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
-import prdp
+from tests.cli.running import piped, quickly, widest
+from tests.cli.test_json import parsed
 
 
-def prdp_command(*arguments: str, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from prdp.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"},
-    )
-
-
-def test_the_demo_shows_answers_beside_the_truth_within_80_columns() -> None:
-    ran = prdp_command("demo", "--rows", "20000")
+@pytest.fixture(scope="module")
+def shown() -> str:
+    ran = piped("demo", "--rows", "20000")
     assert ran.returncode == 0, ran.stderr
-    assert "20,000" in ran.stdout
-    assert "sum of balances" in ran.stdout
-    assert max(map(len, ran.stdout.splitlines())) <= 80
-    assert "\x1b" not in ran.stdout
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def test_the_demo_shows_answers_beside_the_truth_within_80_columns(shown: str) -> None:
+    assert "20,000" in shown
+    assert "sum of balances" in shown
+    assert widest(shown) <= 80
+    assert "\x1b" not in shown
+
+
+def test_the_demo_draws_the_domains_and_marks_the_first_one_that_is_kept(shown: str) -> None:
+    fates = [line.split("  ") for line in shown.splitlines() if "kept" in line or "dropped" in line]
+    assert sum("first kept" in line for line in shown.splitlines()) == 1
+    assert len(fates) > 5
+    assert "threshold" in shown
+
+
+def test_the_demo_says_what_one_budget_for_all_would_cost(shown: str) -> None:
+    words = " ".join(shown.split())
+    assert "smallest budget that the policy can give, 1e-8" in words
+    assert "times less" in words
+
+
+def test_asking_again_is_free_in_the_demo(shown: str) -> None:
+    words = " ".join(shown.split())
+    assert "the same answer from the ledger file, free" in words
+    assert "Before it 2/5 of every budget was left, and after it 2/5." in words
+
+
+def test_sixty_columns_are_enough_for_the_demo() -> None:
+    ran = quickly("demo", "--rows", "5000", columns=60)
+    assert ran.exit_code == 0
+    assert widest(ran.stdout) <= 60
+    assert "…" not in ran.stdout
 
 
 def test_the_demo_speaks_json() -> None:
-    lines = json.loads(prdp_command("demo", "--rows", "20000", "--json").stdout)
-    assert lines[0]["truth"] == 20000
-    low, high = lines[0]["interval"]
-    assert low < lines[0]["answer"] < high
+    told = parsed(quickly("demo", "--rows", "20000", "--json"))
+    first = told["questions"][0]
+    assert first["truth"] == 20000
+    low, high = first["interval"]
+    assert low < first["answer"] < high
+    assert told["again"] == {"answer": first["answer"], "equal": True, "left_before": "2/5", "left": "2/5"}
 
 
-def test_the_version_is_printed() -> None:
-    assert prdp_command("--version").stdout == f"prdp {prdp.__version__}\n"
+def test_the_kept_domains_of_the_figure_add_up_to_its_answer() -> None:
+    figure = parsed(quickly("demo", "--rows", "20000", "--json"))["figure"]
+    domains = figure["domains"]
+    first = next(i for i, domain in enumerate(domains) if domain["first_heavy"])
+    assert [domain["kept"] for domain in domains] == [i >= first for i in range(len(domains))]
+    assert all(domain["noisy_count"] < domain["threshold"] for domain in domains[:first])
+    assert domains[first]["noisy_count"] >= domains[first]["threshold"]
+    assert figure["answer"] == sum(domain["noisy_count"] for domain in domains[first:])
+    assert sum(domain["records"] for domain in domains) == 20000
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("demo", "--help")])
-def test_help_is_there(arguments: tuple[str, ...]) -> None:
-    ran = prdp_command(*arguments)
-    assert ran.returncode == 0
-    assert "Usage" in ran.stdout
-
-
-def test_a_mistake_ends_in_a_message_and_not_in_a_traceback() -> None:
-    ran = prdp_command("demo", "--rows", "0")
-    assert ran.returncode == 2
-    assert "Traceback" not in ran.stderr
+def test_one_account_is_enough_for_a_demo() -> None:
+    assert quickly("demo", "--rows", "1").exit_code == 0

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import tempfile
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table as Grid
+from rich.console import Console, RenderableType
 
 import prdp
+from prdp.cli.figure import WIDE, Domain, drawn_domains, kept_total, picture
+from prdp.cli.printing import grid, number, show, show_json, waiting
 from prdp.release import Release
 
 POLICY = "10000 / balance"
+_AT_MOST = 100
 _MOST = 10**12
 _SEED = 2026
+_SHARE = Fraction(1, 10)
+
+Accounts = dict[str, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,93 +40,206 @@ class Line:
         """How far the answer is from the truth, in percent of it."""
         return 100 * abs(float(self.release.exact) - self.truth) / max(1, abs(self.truth))
 
+    @property
+    def reach(self) -> float:
+        """How far the noise strays, 95 times in 100."""
+        low, high = self.release.interval()
+        return (high - low) / 2
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the line for JSON."""
+        return {
+            "question": self.asked,
+            "truth": self.truth,
+            "answer": self.release.value,
+            "interval": list(self.release.interval()),
+            "share": str(self.release.share),
+            "method": self.release.method,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything that the demo tells.
+
+    Attributes:
+        rows: How many accounts there are.
+        smallest: The smallest budget that the policy can give.
+        lines: The questions; the first one is the count by the default method, the last one by naive.
+        domains: What the paper's Algorithm 1 did for the count, in a draw of its own.
+        again: The answer to the first question when it was asked once more.
+        left_before: What was left of every budget before that.
+        left: What was left after it.
+    """
+
+    rows: int
+    smallest: float
+    lines: list[Line]
+    domains: list[Domain]
+    again: Release
+    left_before: Fraction
+    left: Fraction
+
 
 def demo(
     rows: Annotated[
         int, typer.Option(min=1, max=50_000_000, help="How many accounts to make up.")
     ] = 1_000_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Ask a made-up bank for private counts and sums, and compare them with the truth."""
-    accounts = made_up_accounts(rows)
-    table = prdp.open(
-        accounts,
-        policy=prdp.Policy(POLICY, at_most=100),
-        bounds={"balance": (0, _MOST)},
-        name="demo",
-    )
-    lines = _lines(table, accounts)
+    with tempfile.TemporaryDirectory(prefix="prdp-demo-") as folder:
+        story = _told(rows, Path(folder) / "demo.ledger")
     if as_json:
-        typer.echo(json.dumps([_as_dict(line) for line in lines], indent=2))
+        show_json(_as_dict(story))
     else:
-        _print(lines, rows, table)
+        _show(story)
 
 
-def made_up_accounts(rows: int) -> dict[str, NDArray[np.int64]]:
+def made_up_accounts(rows: int) -> Accounts:
     """Return accounts with log-normal balances and ages; the same ones every time."""
     random = np.random.default_rng(_SEED)
-    balance = np.minimum(random.lognormal(mean=8, sigma=2, size=rows), _MOST).astype(np.int64)
+    balance = np.minimum(random.lognormal(mean=9, sigma=1, size=rows), _MOST).astype(np.int64)
     return {"balance": balance, "age": random.integers(18, 95, size=rows)}
 
 
-def _lines(table: prdp.Table, accounts: dict[str, NDArray[np.int64]]) -> list[Line]:
+def _told(rows: int, ledger: Path) -> Story:
+    with waiting(f"making up {rows:,} accounts"):
+        accounts = made_up_accounts(rows)
+    table = prdp.open(
+        accounts,
+        policy=prdp.Policy(POLICY, at_most=_AT_MOST),
+        bounds={"balance": (0, _MOST)},
+        name="demo",
+        ledger=ledger,
+    )
+    with waiting("asking six questions"):
+        lines = _lines(table, accounts)
+    left_before = table.ledger.left
+    with waiting("drawing the paper's Figure 1"):
+        domains = drawn_domains(table, _SHARE)
+    return Story(
+        rows=rows,
+        smallest=float(table.levels.at_least),
+        lines=lines,
+        domains=domains,
+        again=table.count(share=_SHARE),
+        left_before=left_before,
+        left=table.ledger.left,
+    )
+
+
+def _lines(table: prdp.Table, accounts: Accounts) -> list[Line]:
     balance, older = accounts["balance"], accounts["age"] >= 40
-    aged = table.where("age >= 40")
+    everybody, all_money = balance.size, int(balance.sum())
+    aged, aged_money = int(older.sum()), int(balance[older].sum())
+    elders = table.where("age >= 40")
     return [
-        Line("accounts", balance.size, table.count(share="1/10")),
-        Line("sum of balances", int(balance.sum()), table.sum("balance", share="1/10")),
-        Line("accounts, age 40 on", int(older.sum()), aged.count(share="1/10")),
-        Line(
-            "their balances",
-            int(balance[older].sum()),
-            aged.sum("balance", share="1/10"),
-        ),
-        Line(
-            "accounts, paper's way",
-            balance.size,
-            table.count(share="1/10", method="partition"),
-        ),
-        Line("accounts, naive", balance.size, table.count(share="1/10", method="naive")),
+        Line("accounts", everybody, table.count(share=_SHARE)),
+        Line("sum of balances", all_money, table.sum("balance", share=_SHARE)),
+        Line("accounts, age 40 on", aged, elders.count(share=_SHARE)),
+        Line("their balances", aged_money, elders.sum("balance", share=_SHARE)),
+        Line("accounts, paper's way", everybody, table.count(share=_SHARE, method="partition")),
+        Line("accounts, naive", everybody, table.count(share=_SHARE, method="naive")),
     ]
 
 
-def _print(lines: list[Line], rows: int, table: prdp.Table) -> None:
-    console = Console()
-    console.print(
-        f"{rows:,} made-up accounts. The policy gives an account the budget E = {POLICY}, at most "
-        "100:\nthe larger the balance, the stronger the protection. Each question below uses a tenth "
-        "of it.\n"
+def _show(story: Story) -> None:
+    width = Console().width
+    show(
+        f"{story.rows:,} made-up accounts. The policy gives an account the budget E = {POLICY}, at most "
+        f"{_AT_MOST}: the larger the balance, the stronger the protection. Each question uses a tenth of it.",
+        "",
+        _answers(story.lines, width),
+        "",
+        "Noise is not the whole error: what is clipped off the best protected accounts, or dropped with "
+        "them, pulls an answer toward zero. Each release says so in its caveat.",
+        "",
+        *_figure(story, width),
+        "",
+        _naive(story),
+        "",
+        _again(story),
+        "",
+        _losses(story),
     )
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("question")
-    for name in ("truth", "private answer", "95 % of noise", "error"):
-        grid.add_column(name, justify="right")
+
+
+def _answers(lines: list[Line], width: int) -> RenderableType:
+    wide = width >= WIDE
+    made = grid(
+        ["question", "truth", "private answer", *(["95 % of noise"] if wide else []), "error"],
+        left=(0,),
+        wraps=(0,),
+    )
     for line in lines:
-        low, high = line.release.interval()
-        grid.add_row(
+        made.add_row(
             line.asked,
             f"{line.truth:,}",
             f"{line.release.value:,.0f}",
-            f"± {(high - low) / 2:,.0f}",
-            f"{line.error:.3g} %",
+            *([f"± {line.reach:,.0f}"] if wide else []),
+            f"{number(line.error, 3)} %",
         )
-    console.print(grid)
-    console.print(
-        "\nnaive is ordinary differential privacy at the smallest budget that the policy can give "
-        f"({float(table.levels.at_least):.0e}).\n{table.ledger.left} of every account's budget is left. An "
-        "account of 40,000 has lost at most "
-        f"{float(1 - table.ledger.left) * 10000 / 40000:.3g}, one of 1,000,000,000 at most "
-        f"{float(1 - table.ledger.left) * 10000 / 1e9:.0e}."
+    return made
+
+
+def _figure(story: Story, width: int) -> list[RenderableType]:
+    how = (
+        "How the paper counts (its Figure 1): accounts are parted by budget, each part is counted with the "
+        "noise that its smallest budget calls for, and the parts before the first heavy one, whose noise "
+        "would drown the rest, are dropped. This draw is not in the ledger, as only made-up data allows."
+    )
+    result = f"The kept parts say {kept_total(story.domains):,}; the truth is {story.rows:,}."
+    legend = " In the bars, # is the noisy count and | the threshold." if width >= WIDE else ""
+    return [how, "", picture(story.domains, width), "", result + legend]
+
+
+def _naive(story: Story) -> str:
+    ours, naive = story.lines[0].reach, story.lines[-1].reach
+    return (
+        "What one budget for all would cost: ordinary differential privacy has to use the smallest budget "
+        f"that the policy can give, {number(story.smallest)}, whether or not there is such an account. Its "
+        f"noise is ± {number(naive)} where there are {story.rows:,} accounts to count. The first answer "
+        f"above has ± {number(ours)}, {number(float(f'{naive / ours:.2g}'))} times less."
     )
 
 
-def _as_dict(line: Line) -> dict[str, object]:
-    low, high = line.release.interval()
+def _again(story: Story) -> str:
+    same = "the same answer" if story.again == story.lines[0].release else "another answer"
+    return (
+        f"The first question asked once more: {story.again.value:,.0f}, {same} from the ledger file, free. "
+        f"Before it {story.left_before} of every budget was left, and after it {story.left}."
+    )
+
+
+def _losses(story: Story) -> str:
+    spent = float(1 - story.left)
+    return (
+        f"So far an account of 40,000 has lost at most {number(spent * 10_000 / 40_000, 3)}, one of "
+        f"1,000,000,000 at most {number(spent * 10_000 / 1e9, 3)}."
+    )
+
+
+def _as_dict(story: Story) -> dict[str, object]:
+    ours, naive = story.lines[0], story.lines[-1]
     return {
-        "question": line.asked,
-        "truth": line.truth,
-        "answer": line.release.value,
-        "interval": [low, high],
-        "share": str(line.release.share),
-        "method": line.release.method,
+        "rows": story.rows,
+        "policy": POLICY,
+        "at_least": story.smallest,
+        "at_most": _AT_MOST,
+        "questions": [line.as_dict() for line in story.lines],
+        "figure": {
+            "share": str(_SHARE),
+            "domains": [asdict(domain) for domain in story.domains],
+            "answer": kept_total(story.domains),
+            "truth": story.rows,
+        },
+        "naive": {"budget": story.smallest, "reach": naive.reach, "reach_of_clip": ours.reach},
+        "again": {
+            "answer": story.again.value,
+            "equal": story.again == ours.release,
+            "left_before": str(story.left_before),
+            "left": str(story.left),
+        },
+        "left": str(story.left),
     }

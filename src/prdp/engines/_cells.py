@@ -112,7 +112,8 @@ def level_sql(levels: Levels) -> str:
     """
     steps = f"floor({PER_OCTAVE} * log2(budget / {float(levels.at_least)!r}) - {SLACK!r})"
     return (
-        f"CASE WHEN isnan(budget) THEN NULL WHEN budget >= {float(levels.at_most)!r} THEN CAST({levels.top} AS SMALLINT) "
+        "CASE WHEN isnan(budget) THEN NULL "
+        f"WHEN budget >= {float(levels.at_most)!r} THEN CAST({levels.top} AS SMALLINT) "
         f"WHEN budget >= {levels.least!r} THEN CAST(greatest(0, {steps}) AS SMALLINT) END"
     )
 

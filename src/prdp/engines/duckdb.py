@@ -84,12 +84,15 @@ class DuckDBEngine:
     def summarise(self, reading: Reading) -> Summary:
         """Read every record once and return exact totals per cell."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
-        rows: Rows | None
+        rows: Rows | None = None
+        interrupted = False
         try:
             with self._lock:
                 rows = self._run(cells.sql)
-        except Exception:  # whatever it is, it may speak of a record
-            rows = None
+        except Exception as error:  # whatever it is, it may speak of a record
+            interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+        if interrupted:
+            raise KeyboardInterrupt
         if rows is None:  # raised out here, the failure does not carry the engine's own words along
             raise EngineFailure
         return cells.summary(rows)

@@ -21,6 +21,7 @@ class Entry:
         who: Who asked.
         at: When, in UTC, as the clock of the asking machine had it; ISO 8601.
         release: What was answered; None while the charge is unanswered.
+        answered: When; None while the charge is unanswered.
     """
 
     number: int
@@ -29,6 +30,7 @@ class Entry:
     who: str = ""
     at: str = ""
     release: Release | None = None
+    answered: str | None = None
 
 
 class Ledger(Protocol):

@@ -11,17 +11,19 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger.account import Entry
 from prdp.ledger.binding import Binding
+from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import create, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
 
 _PATIENCE_SECONDS = 120
 _SELECT = (
-    "SELECT charges.number, purpose, share, who, charges.at, release FROM charges "
+    "SELECT charges.number, purpose, share, who, charges.at, release, releases.at FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
 )
 
@@ -134,8 +136,16 @@ class DurableLedger:
         target = Path(to)
         if target.exists():
             raise LedgerError(f"{target} exists already; a backup does not overwrite.")
+        if not target.parent.is_dir():
+            raise LedgerError(f"there is no folder {target.parent} for a backup.")
         with self._reading() as database, closing(sqlite3.connect(target)) as copy:
             database.backup(copy)
+
+    def export(self, form: Literal["json", "csv"]) -> str:
+        """Return everything as JSON, or the charges as CSV."""
+        if form == "csv":
+            return as_csv(self.entries)
+        return as_json(self.path, self.binding.facts, self.entries)
 
     def __repr__(self) -> str:
         return f"DurableLedger({str(self.path)!r}, entries: {len(self.entries)}, left: {self.left})"
@@ -196,9 +206,10 @@ def _spent(database: sqlite3.Connection) -> Fraction:
     return Fraction(row[0]) if row else Fraction(0)
 
 
-def _entry(row: tuple[int, str, str, str, str, str | None]) -> Entry:
-    number, purpose, share, who, at, release = row
-    return Entry(number, purpose, Fraction(share), who, at, release_from_json(release) if release else None)
+def _entry(row: tuple[int, str, str, str, str, str | None, str | None]) -> Entry:
+    number, purpose, share, who, at, text, answered = row
+    release = release_from_json(text) if text else None
+    return Entry(number, purpose, Fraction(share), who, at, release, answered)
 
 
 def _now() -> str:

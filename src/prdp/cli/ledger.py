@@ -1,0 +1,146 @@
+"""``prdp ledger``: what has been spent of a table's budgets, by whom, when and on what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.padding import Padding
+
+from prdp.cli.printing import complain, grid, number, plain, show, write
+from prdp.errors import InvalidRequest
+from prdp.ledger import DurableLedger
+from prdp.ledger.export import Line, export_lines
+
+_BAR = 50
+_FACTS = ("name", "policy", "at_least", "at_most", "bounds", "units", "schema")
+
+
+def _ledgers_here(incomplete: str) -> list[str]:
+    """Return the ledgers and folders that a half-typed path may mean."""
+    folder = incomplete[: incomplete.rfind("/") + 1]
+    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix == ".ledger"]
+    shown = [path for path in found if not path.name.startswith(".")]
+    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in shown]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def ledger(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The ledger; by default, the only *.ledger file in this folder.",
+            metavar="FILE",
+            autocompletion=_ledgers_here,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
+    backup: Annotated[
+        Path | None,
+        typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False),
+    ] = None,
+) -> None:
+    """Show what is spent of a table's budgets, what is left, by whom, when and on what."""
+    if as_json and as_csv:
+        raise InvalidRequest("--json and --csv are two exports: ask for one at a time.")
+    account = DurableLedger(file if file is not None else _only_ledger_here())
+    if backup is not None:
+        account.backup(backup)
+        complain(f"{account.path} is copied to {backup}.")
+    if as_csv:
+        write(account.export("csv").rstrip("\n"))
+    elif as_json:
+        write(account.export("json"))
+    else:
+        _show(account, export_lines(account.entries))
+
+
+def _only_ledger_here() -> Path:
+    found = sorted(Path().glob("*.ledger"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InvalidRequest(
+            "there is no *.ledger file in this folder. Say which ledger you mean: prdp ledger FILE."
+        )
+    listed = "\n".join(f"  {path}" for path in found)
+    raise InvalidRequest(
+        f"there are {len(found)} ledgers in this folder:\n{listed}\nSay which one you mean: prdp ledger FILE."
+    )
+
+
+def _show(account: DurableLedger, lines: list[Line]) -> None:
+    facts = grid(("bound to", ""), left=(0, 1), wraps=(1,))
+    for name, words in _facts(account.binding.facts):
+        facts.add_row(f"  {plain(name)}", plain(words))
+    entries = [part for line in lines for part in _entry(line)] or ["Nothing has been asked yet."]
+    unanswered = sum(not line.answered for line in lines)
+    if unanswered:
+        entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
+    show(plain(str(account.path)), "", facts, "", *_bar(account.left), "", *entries)
+
+
+def _bar(left: Fraction) -> list[str]:
+    spent = 1 - left
+    filled = int(spent * _BAR)
+    if spent and not filled:
+        filled = 1
+    words = [
+        f"{part} {what} ({float(100 * part):.3g} %)" for part, what in ((spent, "spent"), (left, "left"))
+    ]
+    return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
+
+
+def _entry(line: Line) -> list[RenderableType]:
+    when = line.at.replace("T", " ").removesuffix("+00:00")
+    mark = "  (! the clock went back)" if line.clock_went_back else ""
+    first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
+    if line.value is None or line.low is None or line.high is None:
+        answer = "! unanswered"
+    else:
+        digits = 0 if line.high - line.low >= 100 else 2
+        reach = (line.high - line.low) / 2
+        answer = f"{line.value:,.{digits}f} ± {reach:,.{digits}f} (95 % of the noise)"
+    return [first, *(Padding(text, (0, 0, 0, 5)) for text in (plain(in_words(line.purpose)), answer))]
+
+
+def in_words(purpose: str) -> str:
+    """Return a question in words.
+
+    >>> in_words('{"ask": "count", "where": "age >= 40", "method": "clip", "share": "1/10"}')
+    'count where age >= 40, by clip'
+    """
+    try:
+        asked = json.loads(purpose)
+    except ValueError:
+        return purpose
+    if not isinstance(asked, dict) or "ask" not in asked:
+        return purpose
+    words = str(asked["ask"]) + (f" where {asked['where']}" if "where" in asked else "")
+    method = f", by {asked['method']}" if "method" in asked else ""
+    known = {"ask", "where", "method", "share"}
+    others = "".join(f", {name} {value}" for name, value in asked.items() if name not in known)
+    return words + method + others
+
+
+def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts in words: the well-known ones first, empty ones not at all."""
+    names = [*(name for name in _FACTS if name in facts), *(name for name in facts if name not in _FACTS)]
+    return [(name.replace("_", " "), _fact(name, facts[name])) for name in names if facts[name]]
+
+
+def _fact(name: str, value: Any) -> str:
+    if name in {"at_least", "at_most"}:
+        return number(Fraction(value), 6)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_fact('', inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return " to ".join(map(str, value))
+    return str(value)

@@ -1,0 +1,208 @@
+"""``prdp policy``: what a policy promises, before any table is opened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+
+from prdp.cli.declarations import column_names, declared_columns, record_of, with_options
+from prdp.cli.plot import Axis, curve
+from prdp.cli.policy_facts import Declared, Domain, Ranges, RecordFacts, domains, holes
+from prdp.cli.printing import grid, number, plain, show, show_json
+from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import shown_name
+from prdp.levels import Levels
+from prdp.policy import Policy
+
+_MOST_RANGES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that the command tells."""
+
+    given: Policy
+    policy: Policy
+    levels: Levels
+    declared: Declared
+    domains: list[Domain]
+    left_out: str | None
+    record: RecordFacts | None
+
+    @property
+    def only_column(self) -> str | None:
+        """The policy's column, if there is just one."""
+        return next(iter(self.policy.columns)) if len(self.policy.columns) == 1 else None
+
+    def source(self, end: str) -> str:
+        """Return where an end of the range came from."""
+        return "given" if getattr(self.given, end) is not None else "from the bounds"
+
+
+def _option(explained: str, metavar: str, complete: Callable[..., list[str]] | None = None) -> Any:
+    return typer.Option(help=explained, metavar=metavar, autocompletion=complete, show_default=False)
+
+
+_BOUNDS = _option("A number column and its public bounds, such as balance=0:1e12.", "COLUMN=LOW:HIGH")
+_AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
+_AT_LEAST = _option("The smallest budget; records with less are left out.", "BUDGET")
+_TEXT = _option("A text column.", "COLUMN", column_names)
+_WHOLE = _option("A column of whole numbers.", "COLUMN", column_names)
+_RECORD = _option("A made-up record, such as balance=5000; no value after the = is NULL.", "COLUMN=VALUE,...")
+
+
+def policy(
+    *,
+    expression: Annotated[
+        str, typer.Argument(help="The budget of a record, such as '10000 / balance'.", metavar="EXPRESSION")
+    ],
+    bounds: Annotated[list[str] | None, _BOUNDS] = None,
+    at_most: Annotated[str | None, _AT_MOST] = None,
+    at_least: Annotated[str | None, _AT_LEAST] = None,
+    text: Annotated[list[str] | None, _TEXT] = None,
+    whole: Annotated[list[str] | None, _WHOLE] = None,
+    record: Annotated[list[str] | None, _RECORD] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show what a policy promises: its range, its domains, a plot, and a record's losses."""
+    given = Policy(expression, at_most=at_most, at_least=at_least)
+    declared = declared_columns(given, bounds or [], text or [], whole or [])
+    found = _found(given, declared, record or [])
+    if as_json:
+        show_json(_as_dict(found))
+    else:
+        _show(found)
+
+
+def _found(given: Policy, declared: Declared, record: list[str]) -> Findings:
+    try:
+        policy = given.within(declared.schema, declared.bounds)
+    except InvalidRequest as error:
+        raise with_options(error, given, declared) from None
+    assert policy.at_least is not None and policy.at_most is not None  # noqa: S101, PT018  (see Policy.within)
+    levels = Levels(policy.at_least, policy.at_most)
+    return Findings(
+        given=given,
+        policy=policy,
+        levels=levels,
+        declared=declared,
+        domains=domains(policy, levels, declared),
+        left_out=policy.left_out(declared.bounds),
+        record=RecordFacts.of(policy, levels, record_of(record, policy, declared)) if record else None,
+    )
+
+
+def _show(found: Findings) -> None:
+    show(
+        f"E = {plain(found.policy.text)}",
+        "",
+        *_range(found),
+        *_plot(found),
+        "",
+        _domains(found),
+        "",
+        *_left_out(found),
+        *_record(found.record),
+    )
+
+
+def _range(found: Findings) -> list[str]:
+    levels = found.levels
+    least = f"{number(levels.at_least, 6)} ({found.source('at_least')})"
+    most = f"{number(levels.at_most, 6)} ({found.source('at_most')})"
+    return [
+        f"budgets   {least} to {most}",
+        f"levels    {levels.top + 1}, eight to a doubling; rounding down to one costs at most 9 %",
+        f"domains   {levels.domains}, the paper's; each one doubling of the budget",
+    ]
+
+
+def _plot(found: Findings) -> list[str]:
+    column = found.only_column
+    if column is None:
+        return []
+    within = found.declared.only_range(found.policy)
+    if within is None or within.low == within.high:
+        return []
+    across = Axis.of(within.low, within.high)
+    up = Axis.of(float(found.levels.at_least), float(found.levels.at_most))
+    gaps = holes(found.policy, found.levels, found.declared)
+    lines = curve(lambda value: found.policy.budget({column: value}), gaps, across, up, Console().width)
+    scales = "both axes logarithmic" if across.logarithmic else "the budget's axis logarithmic"
+    mark = "; x: left out" if "x" in lines[-2] else ""
+    return ["", f"budget against {plain(shown_name(column))}, {scales}{mark}", *lines]
+
+
+def _domains(found: Findings) -> RenderableType:
+    column = found.only_column
+    known = column is not None and any(domain.values for domain in found.domains)
+    headings = ["domain", "budgets from", "to", *([plain(shown_name(column or ""))] if known else [])]
+    made = grid(headings, left=(3,), wraps=(3,))
+    for domain in found.domains:
+        ends = (number(domain.budget_from), number(domain.budget_to))
+        values = [_ranges_in_words(domain.values)] if known else []
+        made.add_row(str(domain.domain), *ends, *values)
+    return made
+
+
+def _ranges_in_words(ranges: Ranges | None) -> str:
+    if not ranges:
+        return "none"
+    if len(ranges) > _MOST_RANGES:
+        return f"{len(ranges)} ranges"
+    return " or ".join(
+        number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
+        for low, high in ranges
+    )
+
+
+def _left_out(found: Findings) -> list[str]:
+    if found.left_out:
+        return [plain(f"! {found.left_out}")]
+    unbounded = [name for name in found.declared.assumed if name in found.policy.columns]
+    if unbounded:
+        return ["Without bounds it is not known which records are left out."]
+    return ["No record within the bounds is left out, unless a value is missing (NULL)."]
+
+
+def _record(record: RecordFacts | None) -> list[RenderableType]:
+    if record is None:
+        return []
+    if record.budget is None or record.level_budget is None:
+        gives = "no number" if record.value is None else number(record.value, 6)
+        return ["", f"The record: E gives {gives}, so it is left out of every answer and loses nothing."]
+    lowered = record.value is not None and record.value > record.budget
+    reason = f" (E gives {number(record.value or 0, 6)}, lowered to at_most)" if lowered else ""
+    made = grid(["share", "loses at most", "chance of any answer changes at most"], left=(2,))
+    for share, loss in record.losses:
+        factor = f"by a factor of {number(math.exp(loss), 4)}" if loss < 700 else "without limit"
+        made.add_row(str(share), number(loss, 4), factor)
+    rounded = f"rounded down to {number(record.level_budget, 6)}"
+    return ["", f"The record has the budget {number(record.budget, 6)}{reason}, {rounded}.", "", made]
+
+
+def _as_dict(found: Findings) -> dict[str, object]:
+    levels, record = found.levels, found.record
+    return {
+        "policy": found.policy.text,
+        "columns": sorted(found.policy.columns),
+        "at_least": {"exact": str(levels.at_least), "from": found.source("at_least")},
+        "at_most": {"exact": str(levels.at_most), "from": found.source("at_most")},
+        "levels": levels.top + 1,
+        "domains": [asdict(domain) for domain in found.domains],
+        "left_out": found.left_out,
+        "record": record
+        and {
+            "value": record.value
+            if record.value is None or math.isfinite(record.value)
+            else str(record.value),
+            "budget": record.budget,
+            "level_budget": record.level_budget,
+            "losses": {str(share): loss for share, loss in record.losses},
+        },
+    }

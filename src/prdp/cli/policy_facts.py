@@ -1,0 +1,162 @@
+"""What there is to say about a policy: its range, its domains, and one record's losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from prdp.expressions.evaluate import Value, as_double, evaluate
+from prdp.expressions.intervals import Interval
+from prdp.expressions.regions import Threshold, invalid_regions
+from prdp.levels import Levels
+from prdp.policy import Bounds, Policy
+from prdp.schema import Schema
+
+SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
+"""The shares at which a record's losses are shown."""
+
+_MOST_STEPS = 2_000
+_MOST_STEPS_TOGETHER = 60_000
+
+Ranges = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the command line says about a table.
+
+    Attributes:
+        schema: Its columns.
+        bounds: Their public least and greatest values.
+        assumed: The columns that no option names, taken for numbers.
+    """
+
+    schema: Schema
+    bounds: Bounds
+    assumed: tuple[str, ...] = ()
+
+    def only_range(self, policy: Policy) -> Interval | None:
+        """Return the bounds of a policy's column as doubles, if there is just one and it has any."""
+        column = next(iter(policy.columns), "")
+        if len(policy.columns) != 1 or column not in self.bounds:
+            return None
+        low, high = (as_double(end) for end in self.bounds[column])
+        return None if low is None or high is None else Interval(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One of the paper's domains; ``values`` are those of the policy's only column, where known."""
+
+    domain: int
+    budget_from: float
+    budget_to: float
+    values: Ranges | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFacts:
+    """What becomes of one record.
+
+    Attributes:
+        value: What the expression gives; None where it gives no number.
+        budget: The record's budget, at most at_most; None where it is left out.
+        level_budget: The budget after rounding down to the grid.
+        losses: For each share, the most that the record can lose.
+    """
+
+    value: float | None
+    budget: float | None
+    level_budget: float | None
+    losses: tuple[tuple[Fraction, float], ...]
+
+    @classmethod
+    def of(cls, policy: Policy, levels: Levels, record: Mapping[str, object]) -> RecordFacts:
+        """Return the facts of a record that holds every column of the policy."""
+        value = evaluate(policy.expression, record)
+        budget = policy.budget(record)
+        level = levels.index(budget)
+        if budget is None or level is None:
+            return cls(value if isinstance(value, float) else None, None, None, ())
+        return cls(
+            value=value if isinstance(value, float) else None,
+            budget=budget,
+            level_budget=float(levels.quanta(level) * levels.quantum),
+            losses=tuple((share, float(share * Fraction(budget))) for share in SHARES),
+        )
+
+
+def holes(policy: Policy, levels: Levels, declared: Declared) -> list[Interval]:
+    """Return where in the policy's only column records are left out, as far as that is simple."""
+    within = declared.only_range(policy)
+    try:
+        return [] if within is None else _Search(policy, within).below(levels.at_least)
+    except _NotSimpleError:
+        return []
+
+
+def domains(policy: Policy, levels: Levels, declared: Declared) -> list[Domain]:
+    """Return the paper's domains, and where in the policy's only column they lie."""
+    count = levels.domains
+    ends = [*(levels.at_least * 2**i for i in range(count)), levels.at_most]
+    values = _values(policy, ends[:-1], declared)
+    return [
+        Domain(i + 1, float(ends[i]), float(ends[i + 1]), values[i] if values else None) for i in range(count)
+    ]
+
+
+def _values(policy: Policy, starts: list[Fraction], declared: Declared) -> list[Ranges] | None:
+    """Return, for each domain, the values of the only column whose budgets lie in it, if that is simple."""
+    within = declared.only_range(policy)
+    if within is None:
+        return None
+    search = _Search(policy, within)
+    try:
+        below = [*map(search.below, starts), [within]]
+    except _NotSimpleError:
+        return None
+    whole = all(declared.schema[column].integer for column in policy.columns)
+    return [_apart(above, inner, whole) for inner, above in pairwise(below)]
+
+
+class _NotSimpleError(Exception):
+    """The search for the ends of a domain takes too many steps to be shown, or to be trusted."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """Looks for the values of a policy's only column, and gives up when that takes too long."""
+
+    policy: Policy
+    within: Interval
+    steps: int = 0
+
+    def below(self, budget: Fraction) -> list[Interval]:
+        """Return where the budget is smaller, or there is none."""
+        started = self.steps
+
+        def enough(value: Value) -> bool:
+            self.steps += 1
+            if self.steps - started > _MOST_STEPS or self.steps > _MOST_STEPS_TOGETHER:
+                raise _NotSimpleError
+            return isinstance(value, float) and value >= budget
+
+        (column,) = self.policy.columns
+        return invalid_regions(self.policy.expression, column, self.within, Threshold(enough))
+
+
+def _apart(outer: list[Interval], inner: list[Interval], whole: bool) -> Ranges:
+    """Return the parts of some ranges that lie outside of some others."""
+    parts: list[tuple[float, float]] = []
+    for region in outer:
+        low = region.low
+        for hole in (hole for hole in inner if hole.low <= region.high and hole.high >= region.low):
+            parts.append((low, math.nextafter(hole.low, -math.inf)))
+            low = max(low, math.nextafter(hole.high, math.inf))
+        parts.append((low, region.high))
+    if whole:
+        parts = [(math.ceil(low), math.floor(high)) for low, high in parts]
+    return tuple((low, high) for low, high in parts if low <= high)

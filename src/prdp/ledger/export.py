@@ -1,0 +1,95 @@
+"""A ledger as JSON and CSV, for other tools; everything in it may be published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from prdp.ledger.account import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One charge as it is exported; the release's fields are empty while it is unanswered."""
+
+    number: int
+    at: str
+    who: str
+    purpose: str
+    share: str
+    answered: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str | None
+    clock_went_back: bool
+
+    @classmethod
+    def of(cls, entry: Entry, clock_went_back: bool) -> Line:
+        """Return the line of an entry."""
+        release = entry.release
+        low, high = release.interval() if release else (None, None)
+        return cls(
+            number=entry.number,
+            at=entry.at,
+            who=entry.who,
+            purpose=entry.purpose,
+            share=str(entry.share),
+            answered=entry.answered,
+            value=release.value if release else None,
+            low=low,
+            high=high,
+            method=release.method if release else None,
+            clock_went_back=clock_went_back,
+        )
+
+
+def export_lines(entries: tuple[Entry, ...]) -> list[Line]:
+    """Return the entries, marking those that are dated before an earlier one."""
+    lines = []
+    latest: datetime | None = None
+    for entry in entries:
+        at = _moment(entry.at)
+        lines.append(Line.of(entry, clock_went_back=at is not None and latest is not None and at < latest))
+        if at is not None and (latest is None or at > latest):
+            latest = at
+    return lines
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) -> str:
+    """Return a whole ledger as JSON."""
+    spent = sum((entry.share for entry in entries), start=Fraction(0))
+    form = {
+        "ledger": str(path),
+        "facts": facts,
+        "spent": str(spent),
+        "left": str(1 - spent),
+        "charges": [asdict(line) for line in export_lines(entries)],
+    }
+    return json.dumps(form, indent=2, ensure_ascii=False)
+
+
+def as_csv(entries: tuple[Entry, ...]) -> str:
+    """Return a ledger's charges as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, Line.__slots__, lineterminator="\n")
+    writer.writeheader()
+    for line in export_lines(entries):
+        row = asdict(line)
+        flags = {name: str(value).lower() for name, value in row.items() if isinstance(value, bool)}
+        writer.writerow(row | flags)
+    return text.getvalue()

@@ -1,0 +1,84 @@
+"""How the tests run the command line: in a process of its own, in this one, or in a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pexpect  # type: ignore[import-untyped]
+from typer.testing import CliRunner, Result
+
+import prdp
+from prdp.cli import app
+
+PROGRAM = "import sys; sys.argv[0] = 'prdp'; from prdp.cli import main; main()"
+
+
+def piped(*arguments: str, columns: int = 80, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command with its output in a pipe."""
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"},
+    )
+
+
+def quickly(*arguments: str, columns: int = 80) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns), "NO_COLOR": "1"})
+
+
+def in_terminal(
+    program: str, *arguments: str, folder: Path | None = None, environment: dict[str, str] | None = None
+) -> Any:
+    """Start a program in a terminal of 80 by 24."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "LINES"}}
+    return pexpect.spawn(
+        program,
+        [*arguments],
+        cwd=str(folder) if folder else None,
+        dimensions=(24, 80),
+        encoding="utf-8",
+        timeout=50,
+        env=kept | {"TERM": "xterm-256color"} | (environment or {}),
+    )
+
+
+def prdp_in_terminal(*arguments: str) -> Any:
+    """Start a command in a terminal."""
+    return in_terminal(sys.executable, "-c", PROGRAM, *arguments)
+
+
+def finished(child: Any) -> str:
+    """Return all that a program in a terminal printed until its end."""
+    child.expect(pexpect.EOF)
+    child.close()
+    return str(child.before)
+
+
+def widest(text: str) -> int:
+    return max(map(len, text.splitlines()))
+
+
+def write_ledger(path: Path, who: str = "ada", name: str = "accounts") -> prdp.Table:
+    """Begin a ledger with two answered charges and one that is not."""
+    table = prdp.open(
+        {"balance": np.arange(1, 5001), "kind": np.array(["[b]old"] * 5000)},
+        policy=prdp.Policy("10000 / balance", at_most=100),
+        bounds={"balance": (0, 10**12)},
+        name=name,
+        ledger=path,
+        who=who,
+    )
+    table.count(share="1/10")
+    table.where("kind = '[b]old'").sum("balance", share="1/7", method="partition")
+    table.ledger.charge('{"ask": "count", "method": "clip", "share": "1/5"}', Fraction(1, 5))
+    return table

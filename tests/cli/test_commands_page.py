@@ -1,0 +1,66 @@
+"""docs/commands.md names everything that there is, and its examples are what happens."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from prdp.cli import app
+from tests.cli.running import quickly, write_ledger
+
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```console\n\$ prdp (.*)\n((?:.*\n)*?)```", PAGE)
+
+
+def section(command: str) -> str:
+    return PAGE.partition(f"\n## prdp {command}\n")[2].partition("\n## ")[0]
+
+
+def options(command: object) -> list[str]:
+    return [
+        name for option in getattr(command, "params", []) for name in option.opts if name.startswith("--")
+    ]
+
+
+COMMANDS: dict[str, object] = dict(getattr(get_command(app), "commands", {}))
+
+
+def test_the_page_s_first_part_names_what_all_commands_share() -> None:
+    shared = PAGE.partition("\n## ")[0]
+    for option in ("--help", *options(get_command(app))):
+        assert f"{option}`" in shared
+    for command in COMMANDS:
+        assert f"| `prdp {command}` |" in shared
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_s_section_names_its_options_and_has_an_example(command: str) -> None:
+    text = section(command)
+    for option in options(COMMANDS[command]):
+        assert f"`{option}" in text, option
+    assert any(example.startswith(command) for example, _ in EXAMPLES)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_section_names_an_option_that_is_gone(command: str) -> None:
+    assert set(re.findall(r"`(--[a-z-]{2,})", section(command))) <= {*options(COMMANDS[command]), "--help"}
+
+
+@pytest.mark.parametrize(("example", "shown"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
+def test_an_example_runs_as_shown(
+    example: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_ledger(tmp_path / "accounts.ledger")
+    ran = quickly(*shlex.split(example))
+    printed = (ran.stdout + ran.stderr).splitlines()
+    if example.startswith("policy"):
+        assert all(line in printed for line in shown.splitlines() if line != "...")
+    else:
+        assert ran.exit_code == 0
+        headings = [line for line in shown.splitlines() if not re.search(r"\d|schema|^\[", line)]
+        assert all(line.split() in [other.split() for other in printed] for line in headings if line != "...")

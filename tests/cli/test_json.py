@@ -1,0 +1,78 @@
+"""What is said in JSON is what is said in words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from prdp.cli.printing import number
+from tests.cli.running import quickly, write_ledger
+
+
+def parsed(ran: Result) -> Any:
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.stdout, parse_constant=pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ledgers") / "accounts.ledger"
+    write_ledger(path)
+    return path
+
+
+POLICY = ("policy", "10000 / balance", "--bounds", "balance=0:1e12", "--at-most", "100")
+
+
+def test_a_policy_s_json_and_words_agree() -> None:
+    words = quickly(*POLICY, "--record", "balance=5000").stdout
+    told = parsed(quickly(*POLICY, "--record", "balance=5000", "--json"))
+    assert told["at_least"] == {"exact": "1/100000000", "from": "from the bounds"}
+    assert told["at_most"] == {"exact": "100", "from": "given"}
+    assert "1e-8 (from the bounds) to 100 (given)" in words
+    assert f"levels    {told['levels']}," in words
+    assert f"domains   {len(told['domains'])}," in words
+    rows = [line.split() for line in words.splitlines()]
+    for domain in told["domains"]:
+        ends = [str(domain["domain"]), number(domain["budget_from"]), number(domain["budget_to"])]
+        assert any(row[:3] == ends for row in rows)
+    assert told["record"]["budget"] == 2
+    assert 2 * 0.91 < told["record"]["level_budget"] < 2
+    assert told["record"]["losses"] == {"1": 2, "1/10": 0.2, "1/100": 0.02}
+
+
+def test_a_budget_without_limit_is_still_json() -> None:
+    told = parsed(quickly(*POLICY, "--record", "balance=0", "--json"))
+    assert (told["record"]["value"], told["record"]["budget"]) == ("inf", 100)
+
+
+def test_a_ledger_s_json_and_words_agree(ledger: Path) -> None:
+    words = quickly("ledger", str(ledger)).stdout
+    told = parsed(quickly("ledger", str(ledger), "--json"))
+    assert told["facts"]["name"] == "accounts"
+    assert f"{told['spent']} spent" in words
+    assert f"{told['left']} left" in words
+    for charge in told["charges"]:
+        assert f"  {charge['who']}  share {charge['share']}" in words
+        if charge["answered"]:
+            assert charge["low"] < charge["value"] < charge["high"]
+            digits = 0 if charge["high"] - charge["low"] >= 100 else 2
+            assert f"     {charge['value']:,.{digits}f} ± " in words
+    assert [bool(charge["answered"]) for charge in told["charges"]] == [True, True, False]
+
+
+def test_a_ledger_s_csv_and_json_agree(ledger: Path) -> None:
+    told = parsed(quickly("ledger", str(ledger), "--json"))["charges"]
+    rows = [*csv.DictReader(io.StringIO(quickly("ledger", str(ledger), "--csv").stdout))]
+    assert len(rows) == len(told) == 3
+    for row, charge in zip(rows, told, strict=True):
+        assert row.keys() == charge.keys()
+        assert row["purpose"] == charge["purpose"]
+        assert row["value"] == ("" if charge["value"] is None else str(charge["value"]))
+        assert row["answered"] == (charge["answered"] or "")
