@@ -13,6 +13,7 @@ from prdp.levels import Levels
 from prdp.policy import Policy
 from prdp.query import Measure, Reading
 from prdp.summary import Summary
+from prdp.testing.mechanism_contract import MechanismContract
 
 Record = Mapping[str, Any]
 
@@ -57,3 +58,15 @@ def count_of(records: Sequence[Record]) -> Summary:
 def budget(record: Record) -> float:
     """Return what a record is promised: 0 for one that is left out."""
     return POLICY.budget(record) or 0.0
+
+
+class OnThisUniverse(MechanismContract):
+    """The contract over this universe, for sums."""
+
+    records = RECORDS
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return summary_of(records)
+
+    def budget(self, record: Record) -> float:
+        return budget(record)
