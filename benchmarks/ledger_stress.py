@@ -16,14 +16,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from prdp.errors import BudgetExhausted
-from prdp.ledger import Binding, DurableLedger
-from prdp.ledger.file_format import verify
+from prdp.ledger import Binding, Charge, DurableLedger
+from prdp.ledger.file_format import connected, verify
 from prdp.release import Release
 
 FACTS = Binding({"name": "stress"})
@@ -43,7 +43,7 @@ def begun(folder: Path, name: str) -> Path:
 def sound(path: Path) -> bool:
     """Say whether a ledger opens, checks and adds up."""
     ledger = DurableLedger(path)
-    with ledger._reading() as database:
+    with closing(connected(path)) as database:
         verify(database, path)
     spent = sum((entry.share for entry in ledger.entries), start=Fraction(0))
     return spent <= 1 and ledger.left == 1 - spent
@@ -81,8 +81,9 @@ def crowd(folder: Path, processes: int, seconds: float) -> tuple[int, bool]:
     def live(k: int) -> None:
         ledger, turn = DurableLedger(path), 0
         while time.monotonic() < until:
-            number = ledger.charge(f"{k} asks {turn}", Fraction(1, 10**7))
-            ledger.record(number, answer(turn))
+            charge = ledger.charge(f"{k} asks {turn}", Fraction(1, 10**7))
+            if isinstance(charge, Charge):
+                ledger.record(charge, answer(turn))
             turn += 1
 
     together(processes, live)
@@ -94,11 +95,10 @@ def crowd(folder: Path, processes: int, seconds: float) -> tuple[int, bool]:
 def ask(path: Path, question: str, shown: Connection) -> None:
     """Charge, take a moment as an engine would, record, and only then show."""
     ledger = DurableLedger(path)
-    known = ledger.recorded(question)
-    if known is None:
-        number = ledger.charge(question, Fraction(1, 10**6))
+    known = ledger.charge(question, Fraction(1, 10**6))
+    if isinstance(known, Charge):
         time.sleep(random.random() * 0.004)
-        known = ledger.record(number, answer(random.getrandbits(60)))
+        known = ledger.record(known, answer(random.getrandbits(60)))
     shown.send(known.steps)
 
 
@@ -124,8 +124,8 @@ def kills(folder: Path, times: int, seed: int) -> dict[str, int]:
         process.join()
         counts["killed in time"] += process.exitcode == -signal.SIGKILL
         shown = receiver.recv() if receiver.poll() else None
-        ledger = DurableLedger(path)
-        recorded = ledger.recorded(question)
+        asked = [entry.release for entry in DurableLedger(path).entries if entry.purpose == question]
+        recorded = asked[0] if asked else None
         counts["shown but not recorded"] += shown is not None and (
             recorded is None or recorded.steps != shown
         )

@@ -11,7 +11,7 @@ Exact = int | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``"1/10"``, ``"0.1"``, ``Fraction(1, 10)``."""
 
 _MOST_DIGITS = 400
-_LEAST_SHARE = Fraction(1, 10**12)
+_MOST_DENOMINATOR = 10**12
 
 
 def exact(value: Exact, what: str) -> Fraction:
@@ -40,8 +40,8 @@ def exact_share(value: Exact) -> Fraction:
             f"share={value!r} is not a part of the budget: a share is more than 0 and at most 1, "
             "such as '1/10'."
         )
-    if share < _LEAST_SHARE:
-        raise InvalidRequest(f"share={value!r} is too small to answer anything; the least is 1e-12.")
+    if share.denominator > _MOST_DENOMINATOR:
+        raise InvalidRequest(f"share={value!r} is too fine: write it with a denominator of at most 10^12.")
     return share
 
 

@@ -40,25 +40,6 @@ Query = Count | Sum
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A query with everything that decides its answer's distribution: what a ledger keeps."""
-
-    query: Query
-    where: Node | None
-    share: Fraction
-    method: str
-    options: tuple[tuple[str, str], ...] = ()
-
-    def __str__(self) -> str:
-        """Return the question as one line of JSON: equal for equal questions, readable by people."""
-        asked: dict[str, str] = {"ask": str(self.query)}
-        if self.where is not None:
-            asked["where"] = canonical(self.where)
-        asked |= {"method": self.method, "share": str(self.share), **dict(self.options)}
-        return json.dumps(asked, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Measure:
     """A column to add up, in whole units between public bounds.
 
@@ -85,6 +66,29 @@ class Measure:
     def largest(self) -> int:
         """The greatest absolute value that the bounds allow, in units, and at least 1."""
         return max(1, abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with everything that decides its answer's distribution: what a ledger keeps."""
+
+    query: Query
+    measure: Measure | None
+    where: Node | None
+    share: Fraction
+    method: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the question as one line of JSON: equal for equal questions, readable by people."""
+        asked: dict[str, str] = {"ask": str(self.query)}
+        if self.measure is not None:
+            measure = self.measure
+            asked["units"] = f"{measure.low} to {measure.high} of {measure.unit}"
+        if self.where is not None:
+            asked["where"] = canonical(self.where)
+        asked |= {"method": self.method, "share": str(self.share), **dict(self.options)}
+        return json.dumps(asked, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

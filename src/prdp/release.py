@@ -23,7 +23,7 @@ class Release:
         noise_scales: The scales of the independent discrete Laplace noises in it, in steps.
         share: The part of every record's budget that it used.
         method: Which mechanism answered.
-        caveat: What the interval does not cover.
+        caveat: What the interval, which is that of the noise, does not cover; empty if that is all.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
     """
@@ -63,9 +63,9 @@ class Release:
         """Return the answer on one line."""
         value, reach = self._shown()
         mark = " [simulated: not private]" if self.simulated else ""
-        return (
-            f"{self.question}: {value} ± {reach} (95 % of the noise; share {self.share}, {self.method}){mark}"
-        )
+        label = f"95 % of the noise; share {self.share}, {self.method}"
+        caveat = f"; {self.caveat}" if self.caveat else ""
+        return f"{self.question}: {value} ± {reach} ({label}){caveat}{mark}"
 
     def __repr__(self) -> str:
         return f"Release({self})"
@@ -84,8 +84,9 @@ class Release:
             ("share", str(self.share)),
             ("method", self.method),
             *self.choices,
-            ("note", self.caveat),
         ]
+        if self.caveat:
+            rows.append(("not in that", self.caveat))
         if self.simulated:
             rows.append(("simulated", "seeded noise: this answer protects nobody"))
         cells = "".join(

@@ -17,6 +17,7 @@ from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
+from prdp.expressions.spelling import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
 from prdp.levels import Levels
 from prdp.mechanisms import Clip, Mechanism, Naive, Partition, count_influences, sum_influences
@@ -78,7 +79,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
     assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
-    called = name or _default_name(source)
+    called = name if name is not None else _default_name(source)
+    if not isinstance(called, str) or not is_writable(called):
+        raise InvalidRequest(f"name={name!r} is no name: write a text.")
     grains = _read_units(units or {}, engine.schema)
     account = _account(ledger, Binding.of(called, engine.schema, checked, ends, grains), who)
     return Table(
@@ -108,7 +111,7 @@ class Table:
 
     def __repr__(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<prdp table {self.name!r}{where}: {self.policy!r}, {self.ledger.left} of every budget left>"
+        return f"<prdp table {self.name!r}{where}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -154,7 +157,8 @@ class Table:
 
         The column needs public bounds; they may be as wide as you like.
         """
-        return self._ask(Sum(column), share, method, beta, graded, fresh=fresh)
+        known = _known(column, self.engine.schema, "sum")
+        return self._ask(Sum(known), share, method, beta, graded, fresh=fresh)
 
     def _ask(
         self,
@@ -169,14 +173,17 @@ class Table:
         part = exact_share(share)
         mechanism = self._mechanism(query, method, beta, graded)
         options = _options(mechanism)
-        question = str(Question(query, self.condition, part, method, options))
-        known = None if fresh else self.ledger.recorded(question)
-        if known is not None:
-            return known
+        question = str(Question(query, self._measure(query), self.condition, part, method, options))
         self.engine.ensure_there()
-        number = self.ledger.charge(question, part)
-        (release,) = self._releases(query, mechanism, part, SystemEntropy(), runs=1, simulated=False)
-        return self.ledger.record(number, release)
+        charge = self.ledger.charge(question, part, fresh=fresh)
+        if isinstance(charge, Release):
+            return charge
+        try:
+            (release,) = self._releases(query, mechanism, part, SystemEntropy(), runs=1, simulated=False)
+            return self.ledger.record(charge, release)
+        except KeyboardInterrupt as stop:
+            stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
+            raise
 
     def _releases(
         self,
@@ -213,6 +220,8 @@ class Table:
     def _mechanism(self, query: Query, method: str, beta: Exact | None, graded: bool | None) -> Mechanism:
         """Return the mechanism that was asked for, from public facts alone."""
         measure = self._measure(query)
+        if graded is not None and not isinstance(graded, bool):
+            raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
         if method not in METHODS:
             raise InvalidRequest(f"method={method!r} is unknown. The methods are {', '.join(METHODS)}.")
         if method != "partition":

@@ -107,7 +107,9 @@ def test_an_expression_is_shown_as_written_and_never_read_as_markup() -> None:
         (("x", "--bounds", "x=1:9", "--at-least", "99"), ("leaves out every record",)),
         (("x", "--bounds", "x=1:9", "--text", "x"), ("cannot be text",)),
         (("x", "--bounds", "x=1:9", "--record", "x"), ("COLUMN=VALUE",)),
-        (("x", "--bounds", "x=1:9", "--record", "y=3"), ("says nothing about x",)),
+        (("x", "--bounds", "x=1:9", "--record", "y=3"), ("names y but neither",)),
+        (("x + y", "--bounds", "x=1:9,y=1:9", "--record", "y=3"), ("says nothing about x",)),
+        (("x", "--bounds", "x=1:9", "--record", "x=3,x=4"), ("names x twice",)),
         (("x", "--bounds", "x=1:9", "--record", "x=three"), ("is not a number",)),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 
 import prdp
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
-from prdp.ledger import Binding, DurableLedger, file_format
+from prdp.ledger import Binding, Charge, DurableLedger, file_format
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
 from prdp.testing import simulate
@@ -43,6 +43,12 @@ def ledger(path: Path) -> DurableLedger:
     return DurableLedger.opened(path, FACTS, who="ana")
 
 
+def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:
+    charge = ledger.charge(purpose, share, fresh=fresh)
+    assert isinstance(charge, Charge)
+    return charge
+
+
 def accounts(path: Path, **options: Any) -> prdp.Table:
     chosen: dict[str, Any] = {
         "policy": prdp.Policy("10000 / balance", at_most=100),
@@ -58,8 +64,7 @@ def test_a_release_survives_the_file_to_the_last_digit() -> None:
 
 
 def test_charges_and_releases_are_there_after_reopening(ledger: DurableLedger, path: Path) -> None:
-    number = ledger.charge("a", Fraction(1, 3))
-    ledger.record(number, ANSWER)
+    ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
     ledger.charge("b", Fraction(1, 7))
     again = DurableLedger(path)
     assert again.left == 1 - Fraction(1, 3) - Fraction(1, 7)
@@ -67,7 +72,7 @@ def test_charges_and_releases_are_there_after_reopening(ledger: DurableLedger, p
         ("a", Fraction(1, 3), "ana", ANSWER),
         ("b", Fraction(1, 7), "ana", None),
     ]
-    assert again.recorded("a") == ANSWER
+    assert again.charge("a", Fraction(1, 3)) == ANSWER
 
 
 def test_a_charge_that_would_pass_the_whole_is_refused_and_not_written(ledger: DurableLedger) -> None:
@@ -78,17 +83,24 @@ def test_a_charge_that_would_pass_the_whole_is_refused_and_not_written(ledger: D
 
 
 def test_an_unanswered_charge_is_taken_up_and_the_first_release_stands(ledger: DurableLedger) -> None:
-    number = ledger.charge("a", Fraction(1, 4))
-    assert ledger.charge("a", Fraction(1, 4)) == number
-    assert ledger.record(number, ANSWER) == ANSWER
-    assert ledger.record(number, replace(ANSWER, steps=5)) == ANSWER
-    assert ledger.charge("a", Fraction(1, 4)) == number + 1
+    charge = charged(ledger, "a", Fraction(1, 4))
+    assert ledger.charge("a", Fraction(1, 4)) == charge
+    assert ledger.record(charge, ANSWER) == ANSWER
+    assert ledger.record(charge, replace(ANSWER, steps=5)) == ANSWER
+    assert ledger.charge("a", Fraction(1, 4)) == ANSWER
+    assert charged(ledger, "a", Fraction(1, 4), fresh=True).number == charge.number + 1
 
 
 def test_nothing_in_the_file_can_be_changed_or_removed(ledger: DurableLedger, path: Path) -> None:
     ledger.charge("a", Fraction(1, 4))
     with sqlite3.connect(path) as database:
-        for act in ("UPDATE charges SET share = '0'", "DELETE FROM charges", "DELETE FROM facts"):
+        for act in (
+            "UPDATE charges SET share = '0'",
+            "DELETE FROM charges",
+            "DELETE FROM facts",
+            "INSERT OR REPLACE INTO charges SELECT number, purpose, '0', '0', who, at, token FROM charges",
+            "INSERT OR REPLACE INTO facts VALUES ('binding', '{}')",
+        ):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(act)
     database.close()
@@ -108,7 +120,6 @@ def test_the_same_question_in_another_process_s_table_is_free(path: Path) -> Non
     [
         ({"policy": prdp.Policy("9000 / balance", at_most=100)}, "policy: 10000 / balance -> 9000 / balance"),
         ({"bounds": {"balance": (1, 10**12)}}, "bounds of balance: 0 to 1000000000000 -> 1 to 1000000000000"),
-        ({"units": {"balance": "10"}}, "units of balance: none -> 10"),
         ({"name": "accounts-2026-12"}, "name: accounts -> accounts-2026-12"),
         ({"policy": prdp.Policy("10000 / balance", at_most=50)}, "at_most: 100 -> 50"),
     ],
@@ -119,6 +130,22 @@ def test_a_ledger_of_other_public_facts_is_refused_with_the_difference(
     accounts(path)
     with pytest.raises(LedgerError, match=says.replace("/", ".").replace("+", ".")):
         accounts(path, **options)
+
+
+def test_bounds_and_units_of_another_column_may_be_added_later(path: Path) -> None:
+    source = {"balance": np.arange(1, 3000), "age": np.arange(1, 3000) % 90}
+    policy = prdp.Policy("10000 / balance", at_most=100)
+    first = {"balance": (0, 10**12)}
+
+    def total(most: int) -> prdp.Release:
+        table = prdp.open(
+            source, policy=policy, bounds=first | {"age": (0, most)}, name="accounts", ledger=path
+        )
+        return table.sum("age", share="1/10")
+
+    prdp.open(source, policy=policy, bounds=first, name="accounts", ledger=path).count(share="1/10")
+    assert total(100) == total(100) != total(1000)
+    assert DurableLedger(path).left == Fraction(7, 10)
 
 
 def test_other_rows_under_the_same_facts_share_the_ledger(path: Path) -> None:
@@ -204,7 +231,7 @@ def test_a_missing_an_empty_and_a_foreign_file_are_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize("kept", [0.2, 0.5, 0.9, 0.99])
 def test_a_truncated_ledger_is_refused(ledger: DurableLedger, path: Path, kept: float) -> None:
     for turn in range(60):
-        ledger.record(ledger.charge(f"question {turn}", Fraction(1, 100)), ANSWER)
+        ledger.record(charged(ledger, f"question {turn}", Fraction(1, 100)), ANSWER)
     os.truncate(path, int(path.stat().st_size * kept))
     with pytest.raises(LedgerError, match="damaged or no ledger"):
         DurableLedger(path)
@@ -254,3 +281,93 @@ def test_a_clock_that_goes_backwards_changes_no_sum(
     ledger.charge("b", Fraction(1, 3))
     assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
     assert ledger.left == Fraction(1, 3)
+
+
+def test_the_same_question_from_many_threads_at_once_is_charged_once(path: Path) -> None:
+    table = accounts(path)
+    shown: list[Release] = []
+    threads = [threading.Thread(target=lambda: shown.append(table.count(share="1/50"))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(shown)) == 1
+    assert table.ledger.left == Fraction(49, 50)
+
+
+def test_a_ledger_that_was_replaced_meanwhile_does_not_take_the_answer(
+    ledger: DurableLedger, path: Path, tmp_path: Path
+) -> None:
+    ledger.backup(tmp_path / "early")
+    mine = charged(ledger, "a", Fraction(1, 5))
+    os.replace(tmp_path / "early", path)
+    other = charged(DurableLedger(path), "b", Fraction(1, 7))
+    assert other.number == mine.number
+    with pytest.raises(LedgerError, match="does not know the charge"):
+        ledger.record(mine, ANSWER)
+    path.unlink()
+    DurableLedger.opened(path, FACTS)
+    with pytest.raises(LedgerError, match="another ledger than the one that was opened"):
+        ledger.charge("a", Fraction(1, 5))
+
+
+def test_a_table_keeps_its_ledger_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    ledger = DurableLedger.opened("t.ledger", FACTS)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.charge("a", Fraction(1, 5))
+    assert DurableLedger(tmp_path / "t.ledger").left == Fraction(4, 5)
+
+
+def test_a_second_name_and_a_leftover_journal_are_refused(
+    ledger: DurableLedger, path: Path, tmp_path: Path
+) -> None:
+    os.link(path, tmp_path / "second")
+    with pytest.raises(LedgerError, match="second name"):
+        ledger.charge("a", Fraction(1, 5))
+    (tmp_path / "second").unlink()
+    os.link(path, tmp_path / f".{path.name}.left-by-a-crash")
+    assert ledger.left == 1
+    (tmp_path / "u.ledger-journal").touch()
+    with pytest.raises(LedgerError, match="was a ledger that is gone"):
+        DurableLedger.opened(tmp_path / "u.ledger", FACTS)
+
+
+@pytest.mark.parametrize(
+    "edit", ["DELETE FROM releases", "DROP TRIGGER facts_no_update", "PRAGMA user_version = 0"]
+)
+def test_guards_that_are_missing_are_noticed(ledger: DurableLedger, path: Path, edit: str) -> None:
+    ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
+    with sqlite3.connect(path) as database:
+        if edit.startswith("DELETE"):
+            database.execute("DROP TRIGGER releases_no_delete")
+        database.execute(edit)
+    database.close()
+    with pytest.raises(LedgerError):
+        DurableLedger(path)
+
+
+@pytest.mark.parametrize("who", [b"ana", 5, "half \ud800", "nul \0"])
+def test_a_label_that_cannot_be_written_is_refused_as_such(path: Path, who: Any) -> None:
+    with pytest.raises(InvalidRequest, match="no label"):
+        DurableLedger.opened(path, FACTS, who=who)
+
+
+@pytest.mark.parametrize("place", ["", "no/such/folder/x.ledger", "nul\0"])
+def test_a_place_for_no_ledger_is_refused(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((LedgerError, InvalidRequest)):
+        DurableLedger.opened(place, FACTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_can_be_shared_as_other_files_can(ledger: DurableLedger, path: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
+    ledger.backup(tmp_path / "copy")
+    assert path.stat().st_mode == (tmp_path / "copy").stat().st_mode == plain.stat().st_mode

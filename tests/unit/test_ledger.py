@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.errors import BudgetExhausted
-from prdp.ledger import MemoryLedger
+from prdp.errors import BudgetExhausted, InvalidRequest
+from prdp.ledger import Charge, MemoryLedger
 from prdp.release import Release
 
 RELEASE = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
 
 
-@given(shares=st.lists(st.fractions(Fraction(1, 50), 1), max_size=30))
+def charged(ledger: MemoryLedger, purpose: str) -> Charge:
+    charge = ledger.charge(purpose, Fraction(1, 4))
+    assert isinstance(charge, Charge)
+    return charge
+
+
+@given(shares=st.lists(st.fractions(Fraction(1, 50), 1, max_denominator=10**6), max_size=30))
 def test_charges_never_pass_the_whole(shares: list[Fraction]) -> None:
     ledger = MemoryLedger()
     for number, share in enumerate(shares):
@@ -38,21 +44,29 @@ def test_a_refusal_says_what_was_asked_and_what_is_left() -> None:
 
 def test_an_unanswered_charge_is_taken_up_by_the_same_question() -> None:
     ledger = MemoryLedger()
-    number = ledger.charge("a", Fraction(1, 4))
-    assert ledger.charge("a", Fraction(1, 4)) == number
+    charge = charged(ledger, "a")
+    assert charged(ledger, "a") == charge
     assert ledger.left == Fraction(3, 4)
-    ledger.record(number, RELEASE)
-    assert ledger.charge("a", Fraction(1, 4)) != number
+    ledger.record(charge, RELEASE)
+    assert ledger.charge("a", Fraction(1, 4)) is RELEASE
+    assert ledger.charge("a", Fraction(1, 4), fresh=True) != charge
 
 
 def test_the_first_recorded_release_stands() -> None:
     ledger = MemoryLedger()
-    number = ledger.charge("a", Fraction(1, 4))
+    charge = charged(ledger, "a")
     later = replace(RELEASE, steps=11)
-    assert ledger.record(number, RELEASE) is RELEASE
-    assert ledger.record(number, later) is RELEASE
-    assert ledger.recorded("a") is RELEASE
-    assert ledger.recorded("b") is None
+    assert ledger.record(charge, RELEASE) is RELEASE
+    assert ledger.record(charge, later) is RELEASE
+    assert ledger.charge("a", Fraction(1, 4)) is RELEASE
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(3, 2), 0.5, Fraction(1, 10**13)])
+def test_what_is_no_share_is_never_charged(share: Fraction) -> None:
+    ledger = MemoryLedger()
+    with pytest.raises(InvalidRequest, match="no share"):
+        ledger.charge("a", share)
+    assert ledger.left == 1
 
 
 def test_threads_that_race_for_the_last_room_do_not_overspend() -> None:

@@ -43,7 +43,9 @@ def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
 
 
 def test_one_line_says_value_interval_share_and_method() -> None:
-    assert str(COUNT) == "count: 12,345.0 ± 30.0 (95 % of the noise; share 1/10, clip)"
+    line = "count: 12,345.0 ± 30.0 (95 % of the noise; share 1/10, clip)"
+    assert str(COUNT) == f"{line}; clipped records pull toward zero"
+    assert str(replace(COUNT, caveat="")) == line
 
 
 def test_a_simulated_release_says_so_everywhere() -> None:

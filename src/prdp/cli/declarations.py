@@ -27,7 +27,7 @@ def declared_columns(policy: Policy, bounds: list[str], text: list[str], whole: 
     A name that is close to a declared one is taken for a slip and not added: the check of the policy
     then says which one was meant.
     """
-    ends = dict(map(_bounds_of, bounds))
+    ends = dict(_bounds_of(part) for option in bounds for part in _parts(option))
     numbers = dict.fromkeys(ends, _NUMBER) | dict.fromkeys(whole, _WHOLE)
     both = [name for name in text if name in numbers]
     if both:
@@ -55,14 +55,22 @@ def _bounds_of(option: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (least, most)
 
 
+def _parts(option: str) -> list[str]:
+    """Return the NAME=... parts of an option in which commas part them."""
+    return re.split(r",(?=[^,=]+=)", option)
+
+
 def record_of(options: list[str], policy: Policy, declared: Declared) -> dict[str, object]:
     """Return the record that ``--record`` options say, holding every column that the policy reads."""
     record: dict[str, object] = {}
-    for part in (part for option in options for part in re.split(r",(?=[^,=]+=)", option)):
+    for part in (part for option in options for part in _parts(option)):
         name, equals, value = part.partition("=")
         if not name or not equals:
             raise InvalidRequest(f"--record {part} is not of the form COLUMN=VALUE, such as balance=5000.")
         spelled = {column.lower(): column for column in declared.schema}.get(name.strip().lower(), name)
+        if spelled not in declared.schema or spelled in record:
+            what = "twice" if spelled in record else "but neither the policy nor an option does"
+            raise InvalidRequest(f"--record names {name.strip()} {what}.")
         record[spelled] = _value(spelled, value.strip(), declared)
     missing = sorted(policy.columns - record.keys())
     if missing:

@@ -84,7 +84,9 @@ def _show(account: DurableLedger, lines: list[Line]) -> None:
     unanswered = sum(not line.answered for line in lines)
     if unanswered:
         entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
-    show(plain(str(account.path)), "", facts, "", *_bar(account.left), "", *entries)
+    here = Path.cwd()
+    shown = account.path.relative_to(here) if account.path.is_relative_to(here) else account.path
+    show(plain(str(shown)), "", facts, "", *_bar(account.left), "", *entries)
 
 
 def _bar(left: Fraction) -> list[str]:

@@ -142,7 +142,7 @@ class _Search:
             self.steps += 1
             if self.steps - started > _MOST_STEPS or self.steps > _MOST_STEPS_TOGETHER:
                 raise _NotSimpleError
-            return isinstance(value, float) and value >= budget
+            return isinstance(value, float) and value >= float(budget)
 
         (column,) = self.policy.columns
         return invalid_regions(self.policy.expression, column, self.within, Threshold(enough))

@@ -17,7 +17,8 @@ from rich.table import Table as Grid
 
 def show(*parts: RenderableType) -> None:
     """Print texts and grids to standard output, within its width; texts hold no markup."""
-    console = Console(markup=False, highlight=False, emoji=False)
+    plain_text = "NO_COLOR" in os.environ
+    console = Console(markup=False, highlight=False, emoji=False, color_system=None if plain_text else "auto")
     with console.capture() as captured:
         for part in parts:
             console.print(part)

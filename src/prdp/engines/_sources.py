@@ -42,7 +42,8 @@ def column_type(native: str) -> ColumnType:
         return ColumnType(Kind.NUMBER, integer=True, native=native)
     if _DECIMAL.fullmatch(native):
         return ColumnType(Kind.NUMBER, native=native)
-    return ColumnType(_KINDS.get(native, Kind.OTHER), native=native)
+    kind = _KINDS.get(native, Kind.OTHER)
+    return ColumnType(kind, native=re.split(r"[(\[]", native)[0] if kind is Kind.OTHER else native)
 
 
 def local_files(path: str) -> list[str]:

@@ -4,9 +4,9 @@ Losses add up record by record, and each question uses the same fraction of ever
 one sum of fractions that must not pass 1 is the whole account. It says nothing about any record.
 """
 
-from prdp.ledger.account import Entry, Ledger
+from prdp.ledger.account import Charge, Entry, Ledger
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger
 
-__all__ = ["Binding", "DurableLedger", "Entry", "Ledger", "MemoryLedger"]
+__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger"]

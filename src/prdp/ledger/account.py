@@ -6,13 +6,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from prdp.errors import InvalidRequest
 from prdp.ledger.binding import Binding
 from prdp.release import Release
+
+MOST_DENOMINATOR = 10**12
+"""How fine a share may be; the sum of many has to stay writable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A charge that awaits its release.
+
+    Attributes:
+        number: Its place in the ledger, from 0.
+        purpose: What it is for.
+        token: A random word of its own: a ledger that was replaced meanwhile does not know it.
+    """
+
+    number: int
+    purpose: str
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One charge, and the release that it paid for once there is one.
+    """One charge as it is read back, with the release that it paid for once there is one.
 
     Attributes:
         number: Its place in the ledger, from 0.
@@ -21,7 +40,6 @@ class Entry:
         who: Who asked.
         at: When, in UTC, as the clock of the asking machine had it; ISO 8601.
         release: What was answered; None while the charge is unanswered.
-        answered: When; None while the charge is unanswered.
     """
 
     number: int
@@ -30,7 +48,6 @@ class Entry:
     who: str = ""
     at: str = ""
     release: Release | None = None
-    answered: str | None = None
 
 
 class Ledger(Protocol):
@@ -61,15 +78,27 @@ class Ledger(Protocol):
             LedgerError: The ledger keeps the account of another table.
         """
 
-    def charge(self, purpose: str, share: Fraction) -> int:
-        """Write a charge down, or take up an unanswered one for the same purpose; return its number.
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+        """Return the standing release for a purpose, or else a charge that awaits one; in one step.
+
+        The charge is an unanswered one that is taken up, or else a new one.
+
+        Args:
+            purpose: The question.
+            share: What it costs.
+            fresh: Whether to pass over a standing release and pay again.
 
         Raises:
             BudgetExhausted: Less than ``share`` is left; nothing was written.
         """
 
-    def record(self, number: int, release: Release) -> Release:
+    def record(self, charge: Charge, release: Release) -> Release:
         """Attach a release to a charge; return the release that stands."""
 
-    def recorded(self, purpose: str) -> Release | None:
-        """Return the latest release for a purpose, if there is one: showing it again is free."""
+
+def refuse_unless_a_share(share: Fraction) -> None:
+    """Refuse what is no part of a budget: the sum of shares is the whole account."""
+    if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MOST_DENOMINATOR:
+        raise InvalidRequest(
+            f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12."
+        )

@@ -12,6 +12,8 @@ from prdp.policy import Policy
 from prdp.query import Bounds, Units
 from prdp.schema import Schema
 
+_MAY_GROW = {"bounds", "units"}
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -50,7 +52,11 @@ class Binding:
         return json.dumps(self.facts, ensure_ascii=False, sort_keys=True)
 
     def differences(self, other: Binding) -> list[str]:
-        """Return, in words, each fact in which another binding differs from this one."""
+        """Return, in words, each fact in which another binding differs from this one.
+
+        Bounds and units of a column that had none may be added: a question about the column states
+        them itself, and if the policy read it, its range would differ as well.
+        """
         return [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
@@ -62,7 +68,8 @@ def _difference(fact: str, kept: Any, given: Any) -> list[str]:
     if kept == given:
         return []
     if isinstance(kept, dict) and isinstance(given, dict):
-        changed = sorted(key for key in kept.keys() | given.keys() if kept.get(key) != given.get(key))
+        compared = kept.keys() if fact in _MAY_GROW else kept.keys() | given.keys()
+        changed = sorted(key for key in compared if kept.get(key) != given.get(key))
         return [f"{fact} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
     return [f"{fact}: {_shown(kept)} -> {_shown(given)}"]
 

@@ -1,11 +1,12 @@
-"""An account in a SQLite file: append-only, exact, safe between threads, processes and crashes."""
+"""An account in a SQLite file: exact, append-only, safe between threads, processes and crashes."""
 
 from __future__ import annotations
 
 import getpass
 import os
 import sqlite3
-import tempfile
+import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -13,18 +14,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from prdp.errors import BudgetExhausted, LedgerError
-from prdp.ledger.account import Entry
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.expressions.spelling import is_writable
+from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
 from prdp.ledger.binding import Binding
 from prdp.ledger.export import as_csv, as_json
-from prdp.ledger.file_format import create, explained, upgrade, verify
+from prdp.ledger.file_format import connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
 
-_PATIENCE_SECONDS = 120
+_MOST_DIGITS = 4000
 _SELECT = (
-    "SELECT charges.number, purpose, share, who, charges.at, release, releases.at FROM charges "
+    "SELECT charges.number, purpose, share, who, at, release FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
+)
+_OPERATIONS = threading.RLock()
+"""Held during each operation: a fork in the middle of one would hand SQLite's own locks to the child."""
+
+os.register_at_fork(
+    before=_OPERATIONS.acquire, after_in_parent=_OPERATIONS.release, after_in_child=_OPERATIONS.release
 )
 
 
@@ -33,7 +41,8 @@ class DurableLedger:
 
     Every operation opens the file anew, so threads and forked processes share nothing but the file.
     A charge is one transaction that is on disk before it returns; SQLite undoes what a crash cut
-    short. The tables refuse updates and deletions.
+    short. The tables refuse updates and deletions: a guard against accidents, not against somebody who
+    may write the file.
     """
 
     durable = True
@@ -44,20 +53,23 @@ class DurableLedger:
         Raises:
             LedgerError: There is none, or it cannot be trusted.
         """
-        self.path = Path(path)
-        self.who = who if who is not None else _user()
+        self.path = _placed(path)
+        self.who = _label(who)
+        self._identity: str | None = None
         self._refuse_unless_there()
         upgrade(self.path)
-        with self._reading() as database:
+        with self._operating("nothing was read") as database:
             verify(database, self.path)
+            self._identity = _fact(database, "identity")
 
     @classmethod
     def opened(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
         """Open the ledger of a table, or begin one where there is none."""
-        path = Path(path)
-        if not path.exists():
-            _begin(path, binding)
-        return cls(path, who=who)
+        placed = _placed(path)
+        with explained(placed, "no ledger was begun"):
+            if not placed.exists():
+                _begin(placed, binding)
+        return cls(placed, who=who)
 
     def attach(self, binding: Binding) -> None:
         """Refuse a table whose public facts are not those that the ledger is bound to."""
@@ -73,72 +85,87 @@ class DurableLedger:
     @property
     def binding(self) -> Binding:
         """The public facts that the ledger is bound to."""
-        with self._reading() as database:
-            ((text,),) = database.execute("SELECT value FROM facts WHERE name = 'binding'")
-            return Binding.from_json(text)
+        with self._operating("nothing was read") as database, decoded(self.path):
+            return Binding.from_json(_fact(database, "binding"))
 
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        with self._reading() as database:
+        with self._operating("nothing was read") as database, decoded(self.path):
             return 1 - _spent(database)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
-        with self._reading() as database:
+        with self._operating("nothing was read") as database, decoded(self.path):
             return tuple(_entry(row) for row in database.execute(f"{_SELECT} ORDER BY charges.number"))
 
-    def charge(self, purpose: str, share: Fraction) -> int:
-        """Write a charge down and sync it, or take up an unanswered one for the same purpose."""
-        with self._writing("nothing was charged") as database:
-            unanswered = database.execute(
-                "SELECT min(number) FROM charges WHERE purpose = ? AND share = ? "
-                "AND number NOT IN (SELECT number FROM releases)",
-                (purpose, str(share)),
-            ).fetchone()[0]
-            if unanswered is not None:
-                return int(unanswered)
-            spent = _spent(database)
-            if spent + share > 1:
-                raise BudgetExhausted(asked=share, left=1 - spent)
-            row = (purpose, str(share), str(spent + share), self.who, _now())
-            added = database.execute(
-                "INSERT INTO charges (number, purpose, share, spent, who, at) "
-                "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ? FROM charges RETURNING number",
-                row,
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+        """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
+        refuse_unless_a_share(share)
+        asked = (purpose, str(share))
+        with self._writing("nothing was charged") as database, decoded(self.path):
+            standing = database.execute(
+                "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
+                "ORDER BY number DESC LIMIT 1",
+                asked,
             ).fetchone()
-            return int(added[0])
+            if standing and not fresh:
+                return release_from_json(standing[0])
+            unanswered = database.execute(
+                "SELECT number, token FROM charges WHERE purpose = ? AND share = ? "
+                "AND number NOT IN (SELECT number FROM releases) ORDER BY number LIMIT 1",
+                asked,
+            ).fetchone()
+            if unanswered:
+                return Charge(unanswered[0], purpose, unanswered[1])
+            return self._new_charge(database, purpose, share)
 
-    def record(self, number: int, release: Release) -> Release:
+    def _new_charge(self, database: sqlite3.Connection, purpose: str, share: Fraction) -> Charge:
+        spent = _spent(database) + share
+        if spent > 1:
+            raise BudgetExhausted(asked=share, left=1 - spent + share)
+        if spent.denominator.bit_length() > 3 * _MOST_DIGITS:
+            raise InvalidRequest(f"share={str(share)!r} makes the sum unwieldy. Ask for a rounder share.")
+        token = uuid.uuid4().hex
+        ((number,),) = database.execute(
+            "INSERT INTO charges (number, purpose, share, spent, who, at, token) "
+            "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ? FROM charges RETURNING number",
+            (purpose, str(share), str(spent), self.who, _now(), token),
+        ).fetchall()
+        return Charge(number, purpose, token)
+
+    def record(self, charge: Charge, release: Release) -> Release:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
         trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
-        with self._writing(trouble) as database:
-            database.execute(
-                "INSERT INTO releases (number, release, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (number, release_to_json(release), _now()),
-            )
-            ((text,),) = database.execute("SELECT release FROM releases WHERE number = ?", (number,))
-        return release_from_json(text)
-
-    def recorded(self, purpose: str) -> Release | None:
-        """Return the latest release for a purpose, if there is one."""
-        with self._reading() as database:
-            row = database.execute(
-                "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? "
-                "ORDER BY number DESC LIMIT 1",
-                (purpose,),
+        with self._writing(trouble) as database, decoded(self.path):
+            known = database.execute(
+                "SELECT 1 FROM charges WHERE number = ? AND token = ?", (charge.number, charge.token)
             ).fetchone()
-        return release_from_json(row[0]) if row else None
+            if not known:
+                raise LedgerError(
+                    f"the ledger {self.path} does not know the charge any more: it was replaced meanwhile. "
+                    "The answer is not shown. Ask again, under the ledger as it is now."
+                )
+            standing = _standing(database, charge.number)
+            if standing is not None:
+                return standing
+            written = (charge.number, release_to_json(release))
+            database.execute("INSERT INTO releases (number, release) VALUES (?, ?)", written)
+            return release
 
     def backup(self, to: Path | str) -> None:
         """Copy the ledger, consistently even while others write to it, to a file that is not there yet."""
-        target = Path(to)
+        target = _placed(to)
         if target.exists():
             raise LedgerError(f"{target} exists already; a backup does not overwrite.")
         if not target.parent.is_dir():
             raise LedgerError(f"there is no folder {target.parent} for a backup.")
-        with self._reading() as database, closing(sqlite3.connect(target)) as copy:
+        with (
+            self._operating("nothing was copied") as database,
+            _draft(target) as draft,
+            closing(connected(draft)) as copy,
+        ):
             database.backup(copy)
 
     def export(self, form: Literal["json", "csv"]) -> str:
@@ -148,28 +175,36 @@ class DurableLedger:
         return as_json(self.path, self.binding.facts, self.entries)
 
     def __repr__(self) -> str:
-        return f"DurableLedger({str(self.path)!r}, entries: {len(self.entries)}, left: {self.left})"
+        return f"DurableLedger({str(self.path)!r})"
 
     def _refuse_unless_there(self) -> None:
-        if not self.path.is_file():
-            raise LedgerError(f"there is no ledger {self.path}.")
-        if self.path.stat().st_size == 0:
+        with explained(self.path, "nothing was done"):
+            if not self.path.is_file():
+                raise LedgerError(f"there is no ledger {self.path}.")
+            facts = self.path.stat()
+        if facts.st_size == 0:
             raise LedgerError(
                 f"{self.path} is empty, and a ledger never is: what was spent may have been lost. Put a "
                 "backup in its place. Only if it never was a ledger, remove it and begin anew."
             )
+        if facts.st_nlink > 1 and not _without_drafts(self.path):
+            raise LedgerError(
+                f"{self.path} has a second name (a hard link). After a crash the file could be rolled back "
+                "under one name and not under the other. Keep one name and remove the others."
+            )
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _operating(self, trouble: str) -> Iterator[sqlite3.Connection]:
         self._refuse_unless_there()
-        with explained(self.path, "nothing was read"), closing(_connected(self.path)) as database:
+        with _OPERATIONS, explained(self.path, trouble), closing(connected(self.path)) as database:
+            if self._identity is not None and _fact(database, "identity") != self._identity:
+                raise LedgerError(f"{self.path} is another ledger than the one that was opened: {trouble}.")
             yield database
 
     @contextmanager
     def _writing(self, trouble: str) -> Iterator[sqlite3.Connection]:
         """Hold the write lock from before the first read to after the sync."""
-        self._refuse_unless_there()
-        with explained(self.path, trouble), closing(_connected(self.path)) as database:
+        with self._operating(trouble) as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
@@ -179,26 +214,66 @@ class DurableLedger:
             database.execute("COMMIT")
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_PATIENCE_SECONDS, isolation_level=None)
-    database.execute("PRAGMA synchronous = EXTRA")
-    database.execute("PRAGMA foreign_keys = ON")
-    return database
-
-
 def _begin(path: Path, binding: Binding) -> None:
-    """Write a new ledger beside its place and link it there: whole or not at all, and only once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with explained(path, "no ledger was begun"):
-        handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
+    if not path.parent.is_dir():
+        raise LedgerError(f"there is no folder {path.parent} for a ledger.")
+    for leftover in (path.with_name(f"{path.name}-journal"), path.with_name(f"{path.name}-wal")):
+        if leftover.exists():
+            raise LedgerError(
+                f"{leftover} is there, so {path} was a ledger that is gone. Put a backup in its place "
+                f"without {leftover.name}, or remove {leftover.name} to begin anew."
+            )
+    with (
+        suppress(FileExistsError),  # somebody else may begin it meanwhile
+        _draft(path) as draft,
+        closing(connected(draft)) as database,
+    ):
+        create(database, binding, _now(), uuid.uuid4().hex)
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """Yield a file beside a place; then put it there: whole or not at all, and never over another."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield draft
+        os.link(draft, path)
+    finally:
+        draft.unlink()
+
+
+def _without_drafts(path: Path) -> bool:
+    """Remove names that a crash while beginning left to the file; say whether one name is left."""
+    for other in path.parent.glob(f".{path.name}.*"):
+        with suppress(OSError):
+            if other.samefile(path):
+                other.unlink()
+    return path.stat().st_nlink == 1
+
+
+def _placed(path: Path | str) -> Path:
+    """Return where a ledger is, wherever the process goes later."""
+    if not isinstance(path, str | Path) or not str(path) or not is_writable(str(path)):
+        raise InvalidRequest(f"{path!r} is no file name for a ledger.")
+    return Path(path).expanduser().absolute()
+
+
+def _label(who: str | None) -> str:
+    if who is None:
         try:
-            with closing(_connected(Path(draft))) as database:
-                create(database, binding, _now())
-            with suppress(FileExistsError):  # somebody else began it in the meantime
-                os.link(draft, path)
-        finally:
-            os.unlink(draft)
+            who = getpass.getuser()
+        except (OSError, KeyError):
+            who = "unknown"
+        return who if is_writable(who) else "unknown"
+    if not isinstance(who, str) or not is_writable(who):
+        raise InvalidRequest(f"who={who!r} is no label: write a text.")
+    return who
+
+
+def _fact(database: sqlite3.Connection, name: str) -> str:
+    row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return str(row[0]) if row else ""
 
 
 def _spent(database: sqlite3.Connection) -> Fraction:
@@ -206,18 +281,16 @@ def _spent(database: sqlite3.Connection) -> Fraction:
     return Fraction(row[0]) if row else Fraction(0)
 
 
-def _entry(row: tuple[int, str, str, str, str, str | None, str | None]) -> Entry:
-    number, purpose, share, who, at, text, answered = row
+def _standing(database: sqlite3.Connection, number: int) -> Release | None:
+    row = database.execute("SELECT release FROM releases WHERE number = ?", (number,)).fetchone()
+    return release_from_json(row[0]) if row else None
+
+
+def _entry(row: tuple[int, str, str, str, str, str | None]) -> Entry:
+    number, purpose, share, who, at, text = row
     release = release_from_json(text) if text else None
-    return Entry(number, purpose, Fraction(share), who, at, release, answered)
+    return Entry(number, purpose, Fraction(share), who, at, release)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"

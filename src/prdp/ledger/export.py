@@ -24,11 +24,12 @@ class Line:
     who: str
     purpose: str
     share: str
-    answered: str | None
+    answered: bool
     value: float | None
     low: float | None
     high: float | None
     method: str | None
+    caveat: str | None
     clock_went_back: bool
 
     @classmethod
@@ -42,11 +43,12 @@ class Line:
             who=entry.who,
             purpose=entry.purpose,
             share=str(entry.share),
-            answered=entry.answered,
+            answered=release is not None,
             value=release.value if release else None,
             low=low,
             high=high,
             method=release.method if release else None,
+            caveat=release.caveat if release else None,
             clock_went_back=clock_went_back,
         )
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
+from urllib.parse import quote
 
 from prdp.errors import LedgerError
 from prdp.ledger.binding import Binding
+from prdp.ledger.release_form import release_from_json
 
 VERSION = 1
 """What this release writes; kept in the file as SQLite's ``user_version``."""
 
 _APPLICATION = 0x70726470  # "prdp"
+_PATIENCE_SECONDS = 120
 
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -25,31 +27,40 @@ CREATE TABLE charges (
     share TEXT NOT NULL,
     spent TEXT NOT NULL,
     who TEXT NOT NULL,
-    at TEXT NOT NULL
+    at TEXT NOT NULL,
+    token TEXT NOT NULL
 );
 CREATE INDEX charges_by_purpose ON charges (purpose);
-CREATE TABLE releases (
-    number INTEGER PRIMARY KEY REFERENCES charges,
-    release TEXT NOT NULL,
-    at TEXT NOT NULL
-);
+CREATE TABLE releases (number INTEGER PRIMARY KEY REFERENCES charges, release TEXT NOT NULL);
 """
+_KEYS = {"facts": "name", "charges": "number", "releases": "number"}
+
+_REFUSALS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.InterfaceError)
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: Mapping[int, Migration] = {}
 """For each older version, the step that turns its file into the next version's."""
 
 
-def create(database: sqlite3.Connection, binding: Binding, at: str) -> None:
-    """Lay out an empty ledger."""
+def connected(path: Path) -> sqlite3.Connection:
+    """Open a file that exists, waiting for others; what is committed is on disk."""
+    uri = f"file:{quote(str(path))}?mode=rw"
+    database = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)
+    database.execute("PRAGMA synchronous = EXTRA")
+    database.execute("PRAGMA foreign_keys = ON")
+    return database
+
+
+def create(database: sqlite3.Connection, binding: Binding, begun: str, identity: str) -> None:
+    """Lay out an empty ledger, whose rows can be added but neither changed nor removed."""
     database.executescript(_TABLES)
-    for table in ("facts", "charges", "releases"):
+    for table, key in _KEYS.items():
+        refuse = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
         for act in ("UPDATE", "DELETE"):
-            database.execute(
-                f"CREATE TRIGGER {table}_no_{act.lower()} BEFORE {act} ON {table} "
-                "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
-            )
-    facts = [("binding", binding.to_json()), ("begun", at)]
+            database.execute(f"CREATE TRIGGER {table}_no_{act.lower()} BEFORE {act} ON {table} {refuse}")
+        again = f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key})"
+        database.execute(f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} {again} {refuse}")
+    facts = [("binding", binding.to_json()), ("begun", begun), ("identity", identity)]
     database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
     database.execute(f"PRAGMA application_id = {_APPLICATION}")
     database.execute(f"PRAGMA user_version = {VERSION}")
@@ -59,34 +70,66 @@ def verify(database: sqlite3.Connection, path: Path) -> None:
     """Refuse a ledger that is damaged, or whose sums do not add up."""
     if database.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
         raise LedgerError(f"{path} is a SQLite file, but no ledger of prdp's.")
-    if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise _damaged(path)
-    spent = Fraction(0)
-    rows = database.execute("SELECT number, share, spent FROM charges ORDER BY number")
-    for expected, (number, share, total) in enumerate(rows):
-        spent += Fraction(share)
-        if number != expected or Fraction(total) != spent or Fraction(share) <= 0:
-            raise _damaged(path)
+    with decoded(path):
+        whole = database.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        guards = database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
+        orphans = database.execute("PRAGMA foreign_key_check").fetchone()
+        Binding.from_json(database.execute("SELECT value FROM facts WHERE name = 'binding'").fetchone()[0])
+        spent, adds_up = Fraction(0), True
+        rows = database.execute("SELECT number, share, spent FROM charges ORDER BY number")
+        for expected, (number, share, total) in enumerate(rows):
+            spent += Fraction(share)
+            adds_up &= number == expected and Fraction(total) == spent <= 1 and Fraction(share) > 0
+        for (release,) in database.execute("SELECT release FROM releases"):
+            release_from_json(release)
+    if (
+        _version(database) != VERSION
+        or not whole
+        or guards != 3 * len(_KEYS)
+        or orphans is not None
+        or not adds_up
+    ):
+        raise damaged(path)
 
 
 def upgrade(path: Path) -> None:
     """Bring an older ledger to this version, keeping a copy of it as it was; refuse a newer one."""
-    with explained(path, "nothing was changed"), closing(sqlite3.connect(path)) as database:
-        version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    with explained(path, "nothing was changed"), closing(connected(path)) as database:
+        if _version(database) not in MIGRATIONS and _version(database) <= VERSION:
+            return  # up to date, or no ledger, which verify refuses
+        database.execute("BEGIN IMMEDIATE")  # only one of several processes finds it old after this
+        version = _version(database)
         if version > VERSION:
             raise LedgerError(
                 f"{path} was written by a newer prdp (format {version}; this one knows {VERSION}). "
                 "Upgrade prdp."
             )
-        if version == VERSION or version not in MIGRATIONS:
-            return  # a file that is no ledger is refused by verify
-        shutil.copy2(path, path.with_name(f"{path.name}.format{version}"))
-        database.isolation_level = None
-        database.execute("BEGIN IMMEDIATE")
+        if version < VERSION:
+            _keep_a_copy(path, version)
         for step in range(version, VERSION):
             MIGRATIONS[step](database)
             database.execute(f"PRAGMA user_version = {step + 1}")
         database.execute("COMMIT")
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _keep_a_copy(path: Path, version: int) -> None:
+    copy = path.with_name(f"{path.name}.format{version}")
+    if not copy.exists():
+        with closing(connected(path)) as old, closing(sqlite3.connect(copy)) as kept:
+            old.backup(kept)
+
+
+@contextmanager
+def decoded(path: Path) -> Iterator[None]:
+    """Say that a file is damaged where what is read from it makes no sense."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, OverflowError):
+        raise damaged(path) from None
 
 
 @contextmanager
@@ -94,28 +137,29 @@ def explained(path: Path, consequence: str) -> Iterator[None]:
     """Turn SQLite's and the system's errors into a message that says what follows from them."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         raise LedgerError(f"the ledger {path} cannot be used ({_reason(error)}): {consequence}.") from None
-    except (sqlite3.DatabaseError, ValueError):
-        raise _damaged(path) from None
-    except OSError as error:
-        reason = error.strerror or "unknown error"
-        raise LedgerError(f"the ledger {path} cannot be used ({reason}): {consequence}.") from None
+    except _REFUSALS as error:
+        raise LedgerError(f"the ledger {path} refused what was to be written ({error}).") from None
+    except sqlite3.DatabaseError:
+        raise damaged(path) from None
 
 
-def _reason(error: sqlite3.OperationalError) -> str:
-    text = str(error)
+def _reason(error: Exception) -> str:
+    text = (error.strerror or "") if isinstance(error, OSError) else str(error)
     known = {
         "readonly": "the file is read-only",
         "disk is full": "the disk is full",
         "locked": "others held it for too long",
-        "unable to open": "the file or its folder cannot be opened",
+        "unable to open": "the file or its folder cannot be opened or written",
     }
-    return next((words for mark, words in known.items() if mark in text), text)
+    return next((words for mark, words in known.items() if mark in text), text or "unknown error")
 
 
-def _damaged(path: Path) -> LedgerError:
+def damaged(path: Path) -> LedgerError:
+    """Return the refusal of a file that cannot be trusted."""
     return LedgerError(
         f"the ledger {path} is damaged or no ledger, so what is left cannot be known and nothing may be "
-        "spent. Put a backup in its place."
+        f"spent. Put a backup in its place, without {path.name}-journal if that is there; what was spent "
+        "since the backup is then forgotten, so charge at least as much again."
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from prdp.errors import BudgetExhausted, LedgerError
-from prdp.ledger.account import Entry
+from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
 from prdp.ledger.binding import Binding
 from prdp.release import Release
 
@@ -16,8 +16,10 @@ class MemoryLedger:
     """An account that lasts as long as the process; safe between threads.
 
     >>> ledger = MemoryLedger()
-    >>> ledger.charge("count", Fraction(1, 4)), ledger.left
-    (0, Fraction(3, 4))
+    >>> ledger.charge("count", Fraction(1, 4))
+    Charge(number=0, purpose='count', token='')
+    >>> ledger.left
+    Fraction(3, 4)
     """
 
     durable = False
@@ -47,32 +49,30 @@ class MemoryLedger:
         """All charges, the oldest first."""
         return tuple(self._entries)
 
-    def charge(self, purpose: str, share: Fraction) -> int:
-        """Write a charge down, or take up an unanswered one for the same purpose."""
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+        """Return the standing release, an unanswered charge, or a new one."""
+        refuse_unless_a_share(share)
         with self._lock:
-            for entry in self._entries:
-                if entry.release is None and (entry.purpose, entry.share) == (purpose, share):
-                    return entry.number
+            same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
+            standing = [entry.release for entry in same if entry.release is not None]
+            if standing and not fresh:
+                return standing[-1]
+            for entry in same:
+                if entry.release is None:
+                    return Charge(entry.number, purpose)
             if share > self.left:
                 raise BudgetExhausted(asked=share, left=self.left)
             self._entries.append(Entry(len(self._entries), purpose, share))
-            return len(self._entries) - 1
+            return Charge(len(self._entries) - 1, purpose)
 
-    def record(self, number: int, release: Release) -> Release:
+    def record(self, charge: Charge, release: Release) -> Release:
         """Attach a release to a charge, unless it has one; return the release that stands."""
         with self._lock:
-            standing = self._entries[number].release
+            standing = self._entries[charge.number].release
             if standing is not None:
                 return standing
-            self._entries[number] = replace(self._entries[number], release=release)
+            self._entries[charge.number] = replace(self._entries[charge.number], release=release)
             return release
-
-    def recorded(self, purpose: str) -> Release | None:
-        """Return the latest release for a purpose, if there is one."""
-        for entry in reversed(self.entries):
-            if entry.purpose == purpose and entry.release is not None:
-                return entry.release
-        return None
 
     def __repr__(self) -> str:
         return f"MemoryLedger(entries: {len(self._entries)}, left: {self.left})"

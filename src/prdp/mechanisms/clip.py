@@ -115,8 +115,7 @@ class Clip:
 
     def caveat(self, *, signed: bool) -> str:
         """Return what the interval does not cover."""
-        pull = "move the value either way" if signed else "only pull the value toward zero"
-        return f"the interval covers the noise; records that were clipped can {pull}"
+        return f"clipped records can {'move it either way' if signed else 'only pull it toward zero'}"
 
     def law(self, summary: Summary, share: Fraction) -> NoisyThen:
         """Return the distribution of (noisy total mass, clipping point, noisy clipped total)."""

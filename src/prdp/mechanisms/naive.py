@@ -29,7 +29,7 @@ class Naive:
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover: here, nothing."""
-        return "the interval covers the noise, which is all the error there is"
+        return ""
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy total."""

@@ -42,11 +42,8 @@ class Partition:
 
     def caveat(self, *, signed: bool) -> str:
         """Return what the interval does not cover."""
-        pull = "move the value either way" if signed else "only pull the value toward zero"
-        return (
-            "the interval covers the noise of the domains that were kept; it ignores the choice of these "
-            f"domains, and records that were dropped or clipped can {pull}"
-        )
+        pull = "move it either way" if signed else "only pull it toward zero"
+        return f"which domains were kept is itself uncertain, and dropped or clipped records can {pull}"
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, smallest budgets first."""
