@@ -6,10 +6,17 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 
+from prdp.declared import (
+    Number,
+    default_name,
+    known_column,
+    read_bounds,
+    read_units,
+    refuse_unless_mappings,
+)
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, RecordsLeftOut
@@ -25,16 +32,13 @@ from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.policy import Policy
 from prdp.query import Bounds, Count, Measure, Query, Question, Reading, Sum, Units
 from prdp.release import Release
-from prdp.schema import Kind, Schema
+from prdp.schema import Kind
 from prdp.summary import Summary
 
 METHODS = ("clip", "partition", "naive")
 """The mechanisms that answer counts and sums; the first is the default."""
 
-Number = int | float | str | Fraction
-
 _LEAST_RATE = Fraction(1, 10**12)
-_LARGEST_UNIT = Fraction(10**18)
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -70,24 +74,25 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     if not isinstance(policy, Policy):
         written = policy if isinstance(policy, str) else "10000 / balance"
         raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
-    _refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(bounds=bounds, units=units, types=types)
     engine = open_source(source, types)
-    ends = _read_bounds(bounds or {}, engine.schema)
+    ends = read_bounds(bounds or {}, engine.schema)
     checked = policy.within(engine.schema, ends)
     whole = [column for column, kind in engine.schema.items() if kind.integer]
     left_out = checked.left_out(ends, whole)
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
     assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
-    called = name if name is not None else _default_name(source)
+    levels = Levels(checked.at_least, checked.at_most)
+    called = name if name is not None else default_name(source)
     if not isinstance(called, str) or not is_writable(called):
         raise InvalidRequest(f"name={name!r} is no name: write a text.")
-    grains = _read_units(units or {}, engine.schema)
+    grains = read_units(units or {}, engine.schema)
     account = _account(ledger, Binding.of(called, engine.schema, checked, ends, grains), who)
     return Table(
         engine=engine,
         policy=checked,
-        levels=Levels(checked.at_least, checked.at_most),
+        levels=levels,
         bounds=ends,
         units=grains,
         name=called,
@@ -157,7 +162,7 @@ class Table:
 
         The column needs public bounds; they may be as wide as you like.
         """
-        known = _known(column, self.engine.schema, "sum")
+        known = known_column(column, self.engine.schema, "sum")
         return self._ask(Sum(known), share, method, beta, graded, fresh=fresh)
 
     def _ask(
@@ -246,7 +251,7 @@ class Table:
         """Return what a query adds up, or refuse by public facts."""
         if isinstance(query, Count):
             return None
-        column = _known(query.column, self.engine.schema, "sum")
+        column = known_column(query.column, self.engine.schema, "sum")
         kind = self.engine.schema[column]
         if kind.kind is not Kind.NUMBER:
             raise InvalidRequest(
@@ -293,64 +298,6 @@ def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def _refuse_unless_mappings(**options: object) -> None:
-    for name, option in options.items():
-        if option is not None and not isinstance(option, Mapping):
-            raise InvalidRequest(f"{name}={option!r} is no dict by column. Write {name}={{'balance': ...}}.")
-
-
-def _known(column: str, schema: Schema, what: str) -> str:
-    """Return a column's name as the table spells it; capitals do not matter, as in SQL."""
-    same = [name for name in schema if name == column] or [
-        name for name in schema if isinstance(column, str) and name.lower() == column.lower()
-    ]
-    if len(same) == 1:
-        return same[0]
-    close = get_close_matches(str(column), schema, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InvalidRequest(f"{what} names the column {column!r}, but the table has {', '.join(schema)}.{hint}")
-
-
-def _read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> Bounds:
-    known = ((_known(name, schema, "bounds"), pair) for name, pair in given.items())
-    return {name: _ends(name, pair, schema) for name, pair in known}
-
-
-def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fraction, Fraction]:
-    kind = schema[name]
-    if kind.kind is not Kind.NUMBER:
-        raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
-    try:
-        low, high = (Fraction(end) for end in pair)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InvalidRequest(
-            f"bounds[{name!r}] = {pair!r} is not a pair of finite numbers, such as (0, 10**12)."
-        ) from None
-    if low > high:
-        raise InvalidRequest(
-            f"bounds[{name!r}] = {pair!r} is reversed: the least value comes first. "
-            f"Write ({pair[1]!r}, {pair[0]!r})."
-        )
-    return low, high
-
-
-def _read_units(given: Mapping[str, Exact], schema: Schema) -> dict[str, Fraction]:
-    units = {}
-    for name, grain in given.items():
-        unit = exact(grain, f"units[{name!r}]")
-        if not 1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
-            raise InvalidRequest(
-                f"units[{name!r}] = {grain!r} is not a grain: it is more than 0 (1e-18 to 1e18)."
-            )
-        known = _known(name, schema, "units")
-        if schema[known].kind is not Kind.NUMBER:
-            raise InvalidRequest(
-                f"units[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
-            )
-        units[known] = unit
-    return units
-
-
 def _account(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:
     """Return the ledger that was asked for, attached to the table's public facts."""
     if isinstance(ledger, str | Path):
@@ -360,9 +307,3 @@ def _account(ledger: Ledger | Path | str | None, facts: Binding, who: str | None
         raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
     account.attach(facts)
     return account
-
-
-def _default_name(source: object) -> str:
-    if isinstance(source, str | Path):
-        return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
-    return "table"
