@@ -3,7 +3,7 @@
 For saying what each record may lose:
     Policy
 For asking:
-    open, Table, Count, Sum
+    open, Table, Count, Sum, Max, Min
 For reading the answers and the account:
     Release, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
@@ -26,7 +26,7 @@ from prdp.errors import (
 )
 from prdp.ledger import DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
-from prdp.query import Count, Sum
+from prdp.query import Count, Max, Min, Sum
 from prdp.release import Release
 from prdp.table import Table, open  # noqa: A004  (prdp.open is the door)
 from prdp.version import __version__
@@ -47,7 +47,9 @@ __all__ = [
     "InvalidRequest",
     "Ledger",
     "LedgerError",
+    "Max",
     "MemoryLedger",
+    "Min",
     "Policy",
     "PrdpError",
     "RecordsLeftOut",

@@ -36,7 +36,27 @@ class Sum:
         return f"sum of {self.column}"
 
 
-Query = Count | Sum
+@dataclass(frozen=True, slots=True)
+class Max:
+    """The largest value of a column."""
+
+    column: str
+
+    def __str__(self) -> str:
+        return f"max of {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Min:
+    """The smallest value of a column."""
+
+    column: str
+
+    def __str__(self) -> str:
+        return f"min of {self.column}"
+
+
+Query = Count | Sum | Max | Min
 
 
 @dataclass(frozen=True, slots=True)

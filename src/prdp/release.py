@@ -26,6 +26,7 @@ class Release:
         caveat: What the interval, which is that of the noise, does not cover; empty if that is all.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
+        ends: For a value that was chosen from a range instead of hidden by noise, the range.
     """
 
     question: str
@@ -37,6 +38,7 @@ class Release:
     caveat: str
     choices: tuple[tuple[str, str], ...] = ()
     simulated: bool = False
+    ends: tuple[Fraction, Fraction] | None = None
 
     @property
     def exact(self) -> Fraction:
@@ -52,35 +54,41 @@ class Release:
     def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
         """Return the ends between which the answer without noise lies with this probability.
 
-        Records that were clipped or dropped are outside of what it covers: see ``caveat``.
+        Records that were clipped or dropped are outside of what it covers: see ``caveat``. For a value that
+        was chosen from a range it is the range, whatever the probability.
         """
         chance = _chance(level)
+        if self.ends is not None:
+            return _number(self.ends[0]), _number(self.ends[1])
         noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
         reach = spread(noises, chance) * self.step
         return _number(self.exact - reach), _number(self.exact + reach)
 
     def __str__(self) -> str:
         """Return the answer on one line."""
-        value, reach = self._shown()
-        mark = " [simulated: not private]" if self.simulated else ""
-        label = f"95 % of the noise; share {self.share}, {self.method}"
+        value, reach, kind = self._shown()
         caveat = f"; {self.caveat}" if self.caveat else ""
-        return f"{self.question}: {value} ± {reach} ({label}){caveat}{mark}"
+        mark = " [simulated: not private]" if self.simulated else ""
+        label = f"{kind}; share {self.share}, {self.method}"
+        return f"{self.question}: {value} {reach} ({label}){caveat}{mark}"
 
     def __repr__(self) -> str:
         return f"Release({self})"
 
-    def _shown(self) -> tuple[str, str]:
-        """Return the value and the noise's reach, with as many digits as make sense together."""
+    def _shown(self) -> tuple[str, str, str]:
+        """Return the value, how sure it is, and what that means; with digits that make sense together."""
         low, high = self.interval()
         digits = _digits(high - low)
-        return f"{self.value:,.{digits}f}", f"{(high - low) / 2:,.{digits}f}"
+        value = f"{self.value:,.{digits}f}"
+        if self.ends is not None:
+            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "the range that was chosen"
+        return value, f"± {(high - low) / 2:,.{digits}f}", "95 % of the noise"
 
     def _repr_html_(self) -> str:
-        value, reach = self._shown()
+        value, reach, kind = self._shown()
         rows = [
-            (self.question, f"<b>{value}</b>"),
-            ("95 % of the noise", f"± {reach}"),
+            (self.question, value),
+            (kind, reach),
             ("share", str(self.share)),
             ("method", self.method),
             *self.choices,
@@ -91,8 +99,8 @@ class Release:
             rows.append(("simulated", "seeded noise: this answer protects nobody"))
         cells = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{value if i == 0 else html.escape(value)}</td></tr>"
-            for i, (name, value) in enumerate(rows)
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in rows
         )
         return f"<table>{cells}</table>"
 

@@ -7,7 +7,7 @@ values, and its budget is at most what any of them is owed; the proofs use these
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from prdp.geometry import largest_until, smallest_from
@@ -22,13 +22,15 @@ class CellKey:
         quanta: The cell's budget in quanta, at most the budget of each of its records.
         low: The smallest absolute value that the cell can hold, in steps.
         high: The largest one.
-        sign: -1, 0 or 1; 0 also holds records that have no value.
+        sign: -1, 0 or 1.
+        missing: Whether the records have no value; they add nothing, as if it were 0.
     """
 
     quanta: int
     low: int
     high: int
     sign: int
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,25 @@ class Summary:
 def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
     """Return the key of an engine's magnitude code.
 
-    Code 0 (or none) is a record with the value zero or no value; ±(m + 2) is a value of that sign
+    None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
     whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
     """
     if not code:
-        return CellKey(quanta, 0, 0, 0)
+        return CellKey(quanta, 0, 0, 0, missing=code is None)
     step = abs(code) - 2
     high = min(largest_until(step + 1), largest)
     return CellKey(quanta, smallest_from(step), high, 1 if code > 0 else -1)
+
+
+def magnitudes(low: int, high: int) -> Iterator[tuple[int, int, int]]:
+    """Yield every magnitude code between two values, with the least and the greatest value it can have."""
+    if low <= 0 <= high:
+        yield 0, 0, 0
+    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
+        step = -1
+        while (first := max(smallest_from(step), least)) <= most:
+            last = min(largest_until(step + 1), most)
+            if first <= last:
+                ends = sorted((sign * first, sign * last))
+                yield sign * (step + 2), ends[0], ends[1]
+            step += 1

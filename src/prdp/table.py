@@ -27,16 +27,19 @@ from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
 from prdp.levels import Levels
-from prdp.mechanisms import Clip, Mechanism, Naive, Partition, count_influences, sum_influences
+from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, count_influences, sum_influences
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.policy import Policy
-from prdp.query import Bounds, Count, Measure, Query, Question, Reading, Sum, Units
+from prdp.query import Bounds, Count, Max, Measure, Min, Query, Question, Reading, Sum, Units
 from prdp.release import Release
 from prdp.schema import Kind
 from prdp.summary import Summary
 
-METHODS = ("clip", "partition", "naive")
+TOTALS = ("clip", "partition", "naive")
 """The mechanisms that answer counts and sums; the first is the default."""
+
+EXTREMES = ("choice",)
+"""The mechanisms that answer maxima and minima."""
 
 _LEAST_RATE = Fraction(1, 10**12)
 
@@ -165,13 +168,26 @@ class Table:
         known = known_column(column, self.engine.schema, "sum")
         return self._ask(Sum(known), share, method, beta, graded, fresh=fresh)
 
+    def max(self, column: str, *, share: Exact, method: str = "choice", fresh: bool = False) -> Release:
+        """Find about how large a column's largest value is; ``share`` and ``fresh`` as in ``count``.
+
+        The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
+        """
+        known = known_column(column, self.engine.schema, "max")
+        return self._ask(Max(known), share, method, fresh=fresh)
+
+    def min(self, column: str, *, share: Exact, method: str = "choice", fresh: bool = False) -> Release:
+        """Find about how small a column's smallest value is; arguments as in ``max``."""
+        known = known_column(column, self.engine.schema, "min")
+        return self._ask(Min(known), share, method, fresh=fresh)
+
     def _ask(
         self,
         query: Query,
         share: Exact,
         method: str,
-        beta: Exact | None,
-        graded: bool | None,
+        beta: Exact | None = None,
+        graded: bool | None = None,
         *,
         fresh: bool,
     ) -> Release:
@@ -218,23 +234,32 @@ class Table:
                 caveat=mechanism.caveat(signed=signed),
                 choices=answer.choices,
                 simulated=simulated,
+                ends=None if answer.ends is None else (answer.ends[0] * unit, answer.ends[1] * unit),
             )
             for answer in mechanism.answers(summary, share, entropy, runs)
         ]
 
-    def _mechanism(self, query: Query, method: str, beta: Exact | None, graded: bool | None) -> Mechanism:
+    def _mechanism(
+        self, query: Query, method: str | None, beta: Exact | None = None, graded: bool | None = None
+    ) -> Mechanism:
         """Return the mechanism that was asked for, from public facts alone."""
         measure = self._measure(query)
+        methods = EXTREMES if isinstance(query, Max | Min) else TOTALS
+        method = methods[0] if method is None else method
         if graded is not None and not isinstance(graded, bool):
             raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
-        if method not in METHODS:
-            raise InvalidRequest(f"method={method!r} is unknown. The methods are {', '.join(METHODS)}.")
-        if method != "partition":
-            if beta is not None or graded is not None:
-                raise InvalidRequest(
-                    f"beta and graded belong to method='partition', not to method={method!r}."
-                )
-            return Clip() if method == "clip" else Naive()
+        if method not in methods:
+            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(methods)}.")
+        if method != "partition" and (beta is not None or graded is not None):
+            raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
+        if isinstance(query, Max | Min):
+            assert measure is not None  # noqa: S101  (only a count has none)
+            return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
+        if method == "partition":
+            return self._partition(measure, beta, graded)
+        return Clip() if method == "clip" else Naive()
+
+    def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
         failure = exact(beta if beta is not None else "1/10", "beta")
         if not _LEAST_RATE <= failure < 1:
             raise InvalidRequest(
@@ -251,20 +276,21 @@ class Table:
         """Return what a query adds up, or refuse by public facts."""
         if isinstance(query, Count):
             return None
-        column = known_column(query.column, self.engine.schema, "sum")
+        asked = type(query).__name__.lower()
+        column = known_column(query.column, self.engine.schema, asked)
         kind = self.engine.schema[column]
         if kind.kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"sum({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
+                f"{asked}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
             )
         if column not in self.bounds:
             raise InvalidRequest(
-                f"sum({column!r}) needs the column's public bounds. Write bounds={{{column!r}: (0, 10**12)}} "
-                "in prdp.open; wide bounds cost next to nothing."
+                f"{asked}({column!r}) needs the column's public bounds. Write "
+                f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
             )
         if column not in self.units and not kind.integer:
             raise InvalidRequest(
-                f"sum({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
+                f"{asked}({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
                 f"units={{{column!r}: '0.01'}} in prdp.open for two decimals."
             )
         unit = self.units.get(column, Fraction(1))

@@ -294,3 +294,28 @@ def test_simulation_is_found_where_the_documentation_says() -> None:
         given: dict[str, Any] = {"query": prdp.Count(), "runs": 1, "seed": 0} | wrong
         with pytest.raises(InvalidRequest):
             simulate(accounts(), **given)
+
+
+def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
+    table = accounts()
+    largest = simulate(table, prdp.Max("balance"), runs=200, seed=1)
+    assert np.median([float(a.value) for a in largest]) == pytest.approx(20_000, rel=0.2)
+    low, high = largest[0].interval()
+    assert low <= largest[0].value <= high <= 1.1 * low
+    smallest = table.min("BALANCE", share="1/2")
+    assert 0 <= smallest.value < 200
+    assert "the range that was chosen" in str(smallest)
+    assert table.min("balance", share="1/2") is smallest
+
+
+@pytest.mark.parametrize("values", ODD.values(), ids=ODD.keys())
+def test_odd_tables_have_a_maximum_like_any_other(values: list[float | None]) -> None:
+    source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, units={"balance": "1"})
+    for release in (table.max("balance", share="1/2"), table.min("balance", share="1/2")):
+        assert 0 <= release.value <= 10**12
+
+
+def test_an_extreme_is_not_asked_of_a_total_s_method() -> None:
+    with pytest.raises(InvalidRequest, match="does not answer this"):
+        accounts().max("balance", share="1/2", method="clip")

@@ -124,8 +124,9 @@ def code_sql(measure: Measure, value: str) -> str:
         return _step_code(value)
     zero_or_more = f"CASE WHEN {value} > 0 THEN {_step_code(value)}"
     if measure.low == 0:
-        return f"{zero_or_more} ELSE 0 END"
-    return f"{zero_or_more} WHEN {value} < 0 THEN -{_step_code(f'-CAST({value} AS DOUBLE)')} ELSE 0 END"
+        return f"{zero_or_more} WHEN {value} = 0 THEN 0 END"
+    below = f"-{_step_code(f'-CAST({value} AS DOUBLE)')}"
+    return f"{zero_or_more} WHEN {value} < 0 THEN {below} WHEN {value} = 0 THEN 0 END"
 
 
 def _step_code(magnitude: str) -> str:

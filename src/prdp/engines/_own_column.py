@@ -7,15 +7,16 @@ policy, the bounds and the column's type alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
-from prdp.geometry import PER_OCTAVE, largest_until, smallest_from
+from prdp.geometry import PER_OCTAVE
 from prdp.query import Reading
 from prdp.schema import Schema
+from prdp.summary import magnitudes
 
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
@@ -49,7 +50,7 @@ class OwnColumn:
         if not _left_out_beyond(reading, column, low, high):
             return None
         quanta: dict[int, int] = {}
-        for code, first, last in _magnitudes(low, high):
+        for code, first, last in magnitudes(low, high):
             budget = _cell_budget(reading, column, Interval(float(first), float(last)))
             if budget is None:
                 return None
@@ -80,20 +81,6 @@ def _left_out_beyond(reading: Reading, column: str, low: int, high: int) -> bool
         return False  # beyond 2^53 the neighbouring double may be the bound itself
     ranges = (bound(reading.policy.expression, {column: interval}) for interval in beyond)
     return all(budgets.empty or budgets.high < reading.levels.least for budgets in ranges)
-
-
-def _magnitudes(low: int, high: int) -> Iterator[tuple[int, int, int]]:
-    """Yield every magnitude code between the bounds, with its least and greatest value."""
-    if low <= 0 <= high:
-        yield 0, 0, 0
-    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
-        step = -1
-        while (first := max(smallest_from(step), least)) <= most:
-            last = min(largest_until(step + 1), most)
-            if first <= last:
-                ends = sorted((sign * first, sign * last))
-                yield sign * (step + 2), ends[0], ends[1]
-            step += 1
 
 
 def _cell_budget(reading: Reading, column: str, values: Interval) -> int | None:

@@ -2,12 +2,14 @@
 
 from prdp.mechanisms._influence import count_influences, sum_influences
 from prdp.mechanisms._mechanism import Answer, Mechanism
+from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 
 __all__ = [
     "Answer",
+    "Choice",
     "Clip",
     "Mechanism",
     "Naive",

@@ -13,19 +13,21 @@ from prdp.summary import Summary
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A private total, with what may be said about it.
+    """A private number, with what may be said about it.
 
     Attributes:
-        steps: The total, in steps of the lattice.
+        steps: The number, in steps of the lattice.
         step: What a step is worth, in units of the summary's values.
-        noises: The independent noises in the total, in steps.
+        noises: The independent noises in it, in steps.
         choices: What the mechanism chose on the way, in words; all of it private already.
+        ends: For a value that was chosen from a range instead of hidden by noise, the range.
     """
 
     steps: int
     step: Fraction
     noises: tuple[DiscreteLaplace, ...]
     choices: tuple[tuple[str, str], ...]
+    ends: tuple[int, int] | None = None
 
 
 class Mechanism(Protocol):

@@ -15,11 +15,12 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
 from prdp.summary import Summary
 
-Law = Noisy | Scan | ScanThenNoisy | NoisyThen
+Law = Noisy | Scan | ScanThenNoisy | NoisyThen | ExponentialChoice
 Record = Mapping[str, Any]
 
 TOLERANCE = 1e-9
@@ -101,11 +102,22 @@ def largest_log_ratio(one: Law, other: Law) -> float:
             return _up(_largest(_place_ratios(one, other)))
         if isinstance(one, ScanThenNoisy) and isinstance(other, ScanThenNoisy):
             return _up(_scan_ratio(one, other))
+        if isinstance(one, ExponentialChoice) and isinstance(other, ExponentialChoice):
+            pairs = zip(choice_probabilities(one), choice_probabilities(other), strict=True)
+            return _up(_largest(abs((left / right).log()) for left, right in pairs))
         if isinstance(one, NoisyThen) and isinstance(other, NoisyThen):
             laws = zip(one.laws, other.laws, strict=True)
             rest = _largest(_scan_ratio(left, right) for left, right in laws)
             return _up(_noisy_ratio(one.first, other.first) + rest)
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
+
+
+def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
+    """Return a ball around the probability of each candidate."""
+    with ctx.workprec(_PRECISION):
+        weights = [(-_ball(penalty)).exp() for penalty in choice.penalties]
+        total = sum(weights, start=arb(0))
+        return [weight / total for weight in weights]
 
 
 @lru_cache(maxsize=4096)

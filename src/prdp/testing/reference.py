@@ -33,13 +33,14 @@ def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
             yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
             continue
         value = whole_value(record[reading.measure.column], reading.measure)
-        yield Cell(magnitude_key(quanta, magnitude_code(value), reading.largest), 1, value)
+        code = None if value is None else magnitude_code(value)
+        yield Cell(magnitude_key(quanta, code, reading.largest), 1, value or 0)
 
 
-def whole_value(value: float | Decimal | None, measure: Measure) -> int:
-    """Return a value in whole units, moved into its bounds; 0 where there is none."""
+def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
+    """Return a value in whole units, moved into its bounds; None where there is none."""
     if value is None or value != value:  # noqa: PLR0124  (NaN alone differs from itself)
-        return 0
+        return None
     if isinstance(value, int) and measure.unit == 1:
         return max(measure.low, min(measure.high, value))
     factor = 1 / measure.unit

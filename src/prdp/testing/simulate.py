@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
-from prdp.query import Count, Query, Sum
+from prdp.query import Query
 from prdp.release import Release
-from prdp.table import METHODS, Table
+from prdp.table import Table
 from prdp.testing.seeded import Seeded
 
 
@@ -26,7 +26,7 @@ def simulate(
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each
     one does. A table that has a durable ledger holds somebody's data, so it is refused.
     """
-    if not isinstance(table, Table) or not isinstance(query, Count | Sum):
+    if not isinstance(table, Table) or not isinstance(query, Query):
         raise InvalidRequest(
             "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
         )
@@ -38,7 +38,7 @@ def simulate(
     if not isinstance(runs, int) or runs < 1 or not isinstance(seed, int):
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
     part = exact_share(share)
-    mechanism = table._mechanism(query, method or METHODS[0], beta, graded)  # noqa: SLF001  (its back door)
+    mechanism = table._mechanism(query, method, beta, graded)  # noqa: SLF001  (its back door)
     return table._releases(  # noqa: SLF001
         query, mechanism, part, Seeded(seed), runs=runs, simulated=True
     )

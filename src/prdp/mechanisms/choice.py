@@ -1,0 +1,102 @@
+"""The largest or smallest value: one range out of all, chosen by the budget mass beyond it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.geometry import PER_OCTAVE
+from prdp.mechanisms._mechanism import Answer
+from prdp.noise.choice import ExponentialChoice
+from prdp.noise.entropy import Entropy
+from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values that are one candidate: from ``first`` to ``last``, in steps.
+
+    Attributes:
+        first: The least value.
+        last: The greatest value.
+        octaves: How far its magnitude lies above the smallest one that the bounds allow.
+        key: What the cells of its records have in common but for the budget.
+    """
+
+    first: int
+    last: int
+    octaves: Fraction
+    key: CellKey
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Choose a range by how little budget mass lies beyond it; answer with its far end.
+
+    Guarantee:
+        For every record r, the answer is (share · E(r))-indistinguishable between the table with
+        r and the table without it.
+
+    Why:
+        Adding r raises the mass beyond each range by 0 or by E(r), so the weight exp(-share · mass) of
+        every range, and their sum, fall by a factor of at most exp(share · E(r)).
+        In full: proofs/choice.md.
+
+    Attributes:
+        low: The least value that the public bounds allow, in steps.
+        high: The greatest one.
+        lowest: Whether the smallest value is asked for.
+        fall: By how much the log-weight falls with each octave of magnitude: what keeps answers from
+            running away from the data.
+    """
+
+    low: int
+    high: int
+    lowest: bool = False
+    fall: Fraction = Fraction(5)
+
+    name = "choice"
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+        """Return what the range does not cover."""
+        return f"well protected records may lie {'below' if self.lowest else 'above'} it"
+
+    def ranges(self, largest: int) -> list[Range]:
+        """Return the candidates, those first that are preferred while nothing is known."""
+        outward = -1 if self.lowest else 1
+        ranges: dict[CellKey, Range] = {}
+        least = min((abs(code) for code, _, _ in magnitudes(self.low, self.high) if code), default=0)
+        for code, first, last in magnitudes(self.low, self.high):
+            steps = max(0, abs(code) - least) if code * outward > 0 else 0
+            key = magnitude_key(0, code, largest)
+            ranges.setdefault(key, Range(first, last, Fraction(steps, PER_OCTAVE), key))
+        return sorted(ranges.values(), key=lambda r: outward * (r.first + r.last))
+
+    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
+        """Return the distribution of the range that is chosen."""
+        ranges = self.ranges(summary.largest)
+        places = {candidate.key: place for place, candidate in enumerate(ranges)}
+        masses = [0] * (len(ranges) + 1)
+        for cell in summary.cells:
+            if not cell.key.missing:
+                key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
+                masses[places[key]] += cell.key.quanta * cell.count
+        for place in reversed(range(len(ranges))):
+            masses[place] += masses[place + 1]
+        unit = share * summary.levels.quantum
+        return ExponentialChoice(
+            tuple(
+                self.fall * candidate.octaves + unit * beyond
+                for candidate, beyond in zip(ranges, masses[1:], strict=True)
+            )
+        )
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        ranges = self.ranges(summary.largest)
+        answers = []
+        for place in self.law(summary, share).draw(entropy, runs):
+            first, last = ranges[place].first, ranges[place].last
+            value = first if self.lowest else last
+            answers.append(Answer(value, Fraction(1), (), (), ends=(first, last)))
+        return answers

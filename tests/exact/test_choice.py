@@ -1,0 +1,87 @@
+"""choice on every small table: no range's log-ratio passes share · E(r)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from prdp.mechanisms import Choice
+from prdp.noise.choice import ExponentialChoice, uniform_below
+from prdp.noise.exponential import exp_bounds
+from prdp.summary import CellKey, Summary
+from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.mechanism_contract import Twin
+from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse
+
+LARGEST = Choice(MEASURE.low, MEASURE.high, fall=Fraction(1, 4))
+SMALLEST = replace(LARGEST, lowest=True)
+
+
+def too_sharp(summary: Summary, share: Fraction) -> ExponentialChoice:
+    """Weigh the masses 15 % too much: what noise that is too small is to other mechanisms."""
+    return LARGEST.law(summary, share / Fraction(85, 100))
+
+
+def around_a_target(summary: Summary, share: Fraction) -> ExponentialChoice:
+    """Look for a mass of 1 beyond the range: a utility that moves both ways has twice the loss."""
+    right = LARGEST.law(summary, share)
+    return ExponentialChoice(tuple(abs(penalty - 1) for penalty in right.penalties))
+
+
+def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
+    """Give every record a budget three levels above its own."""
+    levels = summary.levels
+    level_of = {levels.quanta(level): level for level in range(levels.top + 1)}
+    cells = (
+        replace(cell, key=replace(cell.key, quanta=levels.quanta(level_of[cell.key.quanta] + 3)))
+        for cell in summary.cells
+    )
+    return LARGEST.law(Summary.of(levels, summary.smallest, summary.largest, cells), share)
+
+
+class TestMax(OnThisUniverse):
+    records = (*RECORDS, *ODD)
+    most_records = 3
+
+    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
+        return LARGEST.law(summary, share)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "15 % too sharp": Twin(too_sharp),
+            "a target mass": Twin(around_a_target),
+            "levels rounded up": Twin(rounded_up),
+        }
+
+
+class TestMin(TestMax):
+    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
+        return SMALLEST.law(summary, share)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"15 % too sharp": Twin(lambda summary, share: SMALLEST.law(summary, share * 2))}
+
+
+def test_records_without_a_value_have_no_say() -> None:
+    nobody = OnThisUniverse().summarise([{"v": None, "eps": 1.0}])
+    assert nobody.cells[0].key == CellKey(nobody.cells[0].key.quanta, 0, 0, 0, missing=True)
+    empty = OnThisUniverse().summarise([])
+    assert LARGEST.law(nobody, Fraction(1)) == LARGEST.law(empty, Fraction(1))
+
+
+def test_a_uniform_integer_is_uniform_on_every_byte_string() -> None:
+    """Two bits say 0, 1, 2 or "again"; after two bytes one string in sixteen is still undecided."""
+    masses, undecided = exact_distribution(lambda entropy: uniform_below(3, entropy), depth=2)
+    assert undecided == Fraction(1, 16)
+    assert masses == dict.fromkeys(range(3), Fraction(5, 16))
+
+
+@pytest.mark.parametrize("penalty", [Fraction(0), Fraction(1, 3), Fraction(40), Fraction(10**6)])
+def test_proposals_are_never_lighter_than_what_they_stand_for(penalty: Fraction) -> None:
+    low, high = exp_bounds(penalty, 64)
+    finer, _ = exp_bounds(penalty, 128)
+    assert high << 64 >= finer
+    assert high - low <= 2
