@@ -192,7 +192,7 @@ class Table:
         fresh: bool,
     ) -> Release:
         part = exact_share(share)
-        mechanism = self._mechanism(query, method, beta, graded)
+        mechanism = self._mechanism(query, part, method, beta, graded)
         options = _options(mechanism)
         question = str(Question(query, self._measure(query), self.condition, part, method, options))
         self.engine.ensure_there()
@@ -240,7 +240,12 @@ class Table:
         ]
 
     def _mechanism(
-        self, query: Query, method: str | None, beta: Exact | None = None, graded: bool | None = None
+        self,
+        query: Query,
+        share: Fraction,
+        method: str | None,
+        beta: Exact | None = None,
+        graded: bool | None = None,
     ) -> Mechanism:
         """Return the mechanism that was asked for, from public facts alone."""
         measure = self._measure(query)
@@ -257,7 +262,7 @@ class Table:
             return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
         if method == "partition":
             return self._partition(measure, beta, graded)
-        return Clip() if method == "clip" else Naive()
+        return Clip.tuned(share) if method == "clip" else Naive()
 
     def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
         failure = exact(beta if beta is not None else "1/10", "beta")

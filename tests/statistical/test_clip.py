@@ -108,9 +108,9 @@ def test_a_threshold_that_ignores_the_share_overshoots_where_ours_does_not() -> 
 
 
 def test_a_richer_table_is_given_the_tuning_for_rich_ones() -> None:
-    """The total budget mass is 15, 400 and 4,000 times what a share of 1 can measure to about 25."""
-    for count, expected in ((5, 2), (130, 1), (1300, 0)):
+    """The total budget mass is about 20 and 1,000; the gate measures it to within about 33."""
+    for count, expected in ((5, 1), (260, 0)):
         crowd = [Cell(CellKey(LEVELS.quanta(LEVELS.top), 1, 1, 1), count, count)]
         law = Clip().law(Summary.of(LEVELS, 1, 1, crowd), Fraction(1))
         picked = [which for which, _, _ in law.draw(Seeded(3), 400)]
-        assert np.bincount(picked, minlength=3)[expected] > 380
+        assert np.bincount(picked, minlength=2)[expected] > 380

@@ -44,7 +44,8 @@ def _tuning(parts: tuple[int, int, int], threshold: int, rise: Fraction, stride:
 
 
 RICH = _tuning((21, 9, 67), 21, Fraction(1, 20), stride=1)
-MIDDLING = _tuning((25, 15, 57), 8, Fraction(1, 10), stride=2)
+SMALL_SHARE = _tuning((21, 9, 67), 12, Fraction(1, 20), stride=1)
+TINY_SHARE = _tuning((30, 20, 47), 6, Fraction(1, 20), stride=1)
 POOR = _tuning((30, 20, 47), 6, Fraction(1, 10), stride=2)
 
 
@@ -104,7 +105,7 @@ class Clip:
     """
 
     gate: Fraction = Fraction(3, 100)
-    tunings: tuple[tuple[int | None, Tuning], ...] = ((800, RICH), (150, MIDDLING), (None, POOR))
+    tunings: tuple[tuple[int | None, Tuning], ...] = ((150, RICH), (None, POOR))
     scan_bits: int = 50
 
     name = "clip"
@@ -112,6 +113,14 @@ class Clip:
     def __post_init__(self) -> None:
         if any(self.gate + sum(tuning.split) > 1 for _, tuning in self.tunings):
             raise ValueError("the parts of the share add up to more than the whole")
+
+    @classmethod
+    def tuned(cls, share: Fraction) -> Clip:
+        """Return the mechanism for a share; the parameters were chosen once (proofs/clip.md)."""
+        if share > Fraction(1, 3):
+            return cls()
+        usual = SMALL_SHARE if share > Fraction(1, 30) else TINY_SHARE
+        return cls(tunings=((150, usual), (None, POOR)))
 
     def caveat(self, *, signed: bool) -> str:
         """Return what the interval does not cover."""

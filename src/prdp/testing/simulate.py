@@ -38,7 +38,7 @@ def simulate(
     if not isinstance(runs, int) or runs < 1 or not isinstance(seed, int):
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
     part = exact_share(share)
-    mechanism = table._mechanism(query, method, beta, graded)  # noqa: SLF001  (its back door)
+    mechanism = table._mechanism(query, part, method, beta, graded)  # noqa: SLF001  (its back door)
     return table._releases(  # noqa: SLF001
         query, mechanism, part, Seeded(seed), runs=runs, simulated=True
     )
