@@ -123,10 +123,10 @@ def against_oracle(sets: list[DataSet], runs: int, seed: int) -> Iterator[str]:
     yield f"clip in oracle clips at the same share, {runs} runs, seed {seed}"
     yield (
         f"{'set':14}{'policy':9}{'query':7}"
-        + "".join(f"{'share ' + share:>22}" for share in SHARES)
+        + "".join(f"{'share ' + share:>23}" for share in SHARES)
         + "   growth"
     )
-    yield " " * 30 + "".join(f"{'trimmed':>10}{'p99':>6}{'mean':>6}" for _ in SHARES)
+    yield " " * 30 + "".join(f"{'trimmed':>8}{'p99':>6}{'mean':>9}" for _ in SHARES)
     worst_p99 = worst_growth = 0.0
     for data in sets:
         for policy in POLICIES:
@@ -136,7 +136,7 @@ def against_oracle(sets: list[DataSet], runs: int, seed: int) -> Iterator[str]:
                     for share in SHARES
                 ]
                 cells = "".join(
-                    f"{r.multiple:10.2f}{r.p99 / r.oracle:6.1f}{r.mean / r.oracle:6.1f}" for r in row
+                    f"{r.multiple:8.2f}{r.p99 / r.oracle:6.1f}{r.mean / r.oracle:9.3g}" for r in row
                 )
                 growth = max(r.multiple for r in row) / row[0].multiple
                 worst_growth = max(worst_growth, growth)
