@@ -6,17 +6,16 @@ before any of these sets was looked at.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow
 
 import prdp
 from experiments.datasets import CUT, LARGEST, DataSet, all_sets
+from experiments.options import options
 from experiments.yardsticks import oracle_clip, trimmed
 from prdp.testing import simulate
 
@@ -154,11 +153,7 @@ def _or_dash(number: float | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
-    parser.add_argument("--runs", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = options(__doc__)
     sets = list(all_sets(arguments.data))
     for line in headline(sets, arguments.runs, arguments.seed):
         print(line, flush=True)

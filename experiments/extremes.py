@@ -6,14 +6,12 @@ answer, in percent, 20 % trimmed each side; an overshoot is an answer above 1.7 
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
 import prdp
 from experiments.accuracy import POLICIES, opened
 from experiments.datasets import all_sets
+from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.testing import simulate
 
@@ -22,11 +20,7 @@ AIMS = {"Normal(50k)": 0.005, "Normal(500k)": 0.045, "Bank": 0.05, "SF": 0.012}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
-    parser.add_argument("--runs", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = options(__doc__)
     print(f"max, inverse policy, {arguments.runs} runs, seed {arguments.seed}; the aim is for share 1")
     columns = (
         "set",

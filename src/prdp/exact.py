@@ -11,7 +11,8 @@ Exact = int | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``"1/10"``, ``"0.1"``, ``Fraction(1, 10)``."""
 
 _MOST_DIGITS = 400
-_MOST_DENOMINATOR = 10**12
+MOST_DENOMINATOR = 10**12
+"""How fine a share may be; the sum of many has to stay writable."""
 
 
 def exact(value: Exact, what: str) -> Fraction:
@@ -40,7 +41,7 @@ def exact_share(value: Exact) -> Fraction:
             f"share={value!r} is not a part of the budget: a share is more than 0 and at most 1, "
             "such as '1/10'."
         )
-    if share.denominator > _MOST_DENOMINATOR:
+    if share.denominator > MOST_DENOMINATOR:
         raise InvalidRequest(f"share={value!r} is too fine: write it with a denominator of at most 10^12.")
     return share
 

@@ -17,6 +17,7 @@ from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Column, Node, Number, canonical, columns
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
+from prdp.levels import Levels
 from prdp.schema import Kind, Schema
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
@@ -80,6 +81,13 @@ class Policy:
     def columns(self) -> frozenset[str]:
         """The columns that the budget depends on."""
         return columns(self.expression)
+
+    @property
+    def levels(self) -> Levels:
+        """The grid that budgets are rounded down to; known once both ends of the range are (``within``)."""
+        if self.at_least is None or self.at_most is None:
+            raise PolicyError(f"the policy {self.text!r} has no range yet: give at_least and at_most.")
+        return Levels(self.at_least, self.at_most)
 
     def __repr__(self) -> str:
         ends = {"at_least": self.at_least, "at_most": self.at_most}

@@ -85,8 +85,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     left_out = checked.left_out(ends, whole)
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
-    assert checked.at_least is not None and checked.at_most is not None  # noqa: S101, PT018  (see Policy.within)
-    levels = Levels(checked.at_least, checked.at_most)
+    levels = checked.levels
     called = name if name is not None else default_name(source)
     if not isinstance(called, str) or not is_writable(called):
         raise InvalidRequest(f"name={name!r} is no name: write a text.")

@@ -47,9 +47,8 @@ def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
     mechanism = Partition(count_influences(levels))
     law = mechanism.law(summary, share)
     (noisy,) = law.draw(SystemEntropy(), 1)
-    thresholds = [mechanism.threshold(i, noise) for i, noise in enumerate(law.noises, start=1)]
-    heavy = (i for i, count in enumerate(noisy) if count >= thresholds[i])
-    first = next(heavy, len(noisy) - 1)
+    thresholds = mechanism.thresholds(law)
+    first = mechanism.first_kept(noisy, thresholds)
     ends = [float(levels.at_least * 2**i) for i in range(levels.domains)] + [float(levels.at_most)]
     return [
         Domain(

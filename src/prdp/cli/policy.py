@@ -84,8 +84,7 @@ def _found(given: Policy, declared: Declared, record: list[str]) -> Findings:
         policy = given.within(declared.schema, declared.bounds)
     except InvalidRequest as error:
         raise with_options(error, given, declared) from None
-    assert policy.at_least is not None and policy.at_most is not None  # noqa: S101, PT018  (see Policy.within)
-    levels = Levels(policy.at_least, policy.at_most)
+    levels = policy.levels
     return Findings(
         given=given,
         policy=policy,

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from prdp.engines._sources import refuse_bad_types
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 
@@ -36,6 +37,7 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
             f"types= names {unknown[0]!r}, but the columns are {', '.join(header)}. (Fields are parted by "
             "commas in .csv and tabs in .tsv; for others give duckdb.read_csv(...) instead of the path.)"
         )
+    refuse_bad_types(header, types)
     columns = ", ".join(
         f"TRY_CAST({_field(place)} AS {types[name]}) AS {quoted(name)}"
         for place, name in enumerate(header, start=1)

@@ -18,7 +18,6 @@ from prdp.engines._sources import (
     declared_casts,
     frame_columns,
     local_files,
-    refuse_bad_types,
     refuse_unless_same_columns,
 )
 from prdp.errors import EngineFailure, InvalidRequest
@@ -145,7 +144,6 @@ def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool
         query = f"SELECT * FROM read_parquet([{listed}])"
     elif all(file.endswith(ENDINGS) for file in files):
         query = csv_sql(files, types)
-        refuse_bad_types(list(types or {}), types or {})
     else:
         raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
     connection.execute(f"CREATE VIEW prdp_records AS {query}")

@@ -7,11 +7,9 @@ from fractions import Fraction
 from typing import Protocol
 
 from prdp.errors import InvalidRequest
+from prdp.exact import MOST_DENOMINATOR
 from prdp.ledger.binding import Binding
 from prdp.release import Release
-
-MOST_DENOMINATOR = 10**12
-"""How fine a share may be; the sum of many has to stay writable."""
 
 
 @dataclass(frozen=True, slots=True)

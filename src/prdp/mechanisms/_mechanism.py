@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Protocol
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.summary import Summary
+
+
+def beyond(masses: Sequence[int]) -> list[int]:
+    """Return, for each place, the sum of what stands at the places after it.
+
+    >>> beyond([1, 2, 3])
+    [5, 3, 0]
+    """
+    after = list(accumulate(reversed(masses), initial=0))
+    return after[-2::-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.geometry import PER_OCTAVE
-from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._mechanism import Answer, beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
@@ -76,18 +76,16 @@ class Choice:
         """Return the distribution of the range that is chosen."""
         ranges = self.ranges(summary.largest)
         places = {candidate.key: place for place, candidate in enumerate(ranges)}
-        masses = [0] * (len(ranges) + 1)
+        masses = [0] * len(ranges)
         for cell in summary.cells:
             if not cell.key.missing:
                 key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
                 masses[places[key]] += cell.key.quanta * cell.count
-        for place in reversed(range(len(ranges))):
-            masses[place] += masses[place + 1]
         unit = share * summary.levels.quantum
         return ExponentialChoice(
             tuple(
-                self.fall * candidate.octaves + unit * beyond
-                for candidate, beyond in zip(ranges, masses[1:], strict=True)
+                self.fall * candidate.octaves + unit * mass
+                for candidate, mass in zip(ranges, beyond(masses), strict=True)
             )
         )
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from prdp.geometry import quarter_octaves
-from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._mechanism import Answer, beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
@@ -165,10 +165,8 @@ class Clip:
         for cell in summary.cells:
             weight = cell.key.quanta // lattice * cell.count
             masses[points.first_reaching(cell.key.high, cell.key.quanta)] += weight
-        for point in reversed(range(len(points.numerators))):
-            masses[point] += masses[point + 1]
         return Scan(
-            masses=tuple(masses[1:]),  # a cell that point j reaches is clipped at points before j
+            masses=tuple(beyond(masses)[:-1]),  # a cell that point j reaches is clipped at points before j
             thresholds=tuple(
                 int((tuning.threshold + tuning.rise * point) / share / step)
                 for point in range(len(points.numerators))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -65,10 +66,20 @@ class Partition:
             tail = math.log(domains / self.beta)
         return math.ceil(noise.scale * Fraction(tail))
 
+    def thresholds(self, law: Noisy) -> list[int]:
+        """Return every domain's threshold."""
+        return [self.threshold(domain, noise) for domain, noise in enumerate(law.noises, start=1)]
+
+    def first_kept(self, totals: Sequence[int], thresholds: Sequence[int]) -> int:
+        """Return the index of the first heavy domain; of the last one if none is."""
+        sizes = map(abs, totals) if self.signed else totals
+        heavy = (i for i, size in enumerate(sizes) if size >= thresholds[i])
+        return next(heavy, len(totals) - 1)
+
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
         law = self.law(summary, share)
-        thresholds = [self.threshold(i, noise) for i, noise in enumerate(law.noises, start=1)]
+        thresholds = self.thresholds(law)
         return [self._kept(totals, thresholds, law.noises, summary) for totals in law.draw(entropy, runs)]
 
     def _kept(
@@ -78,9 +89,7 @@ class Partition:
         noises: tuple[DiscreteLaplace, ...],
         summary: Summary,
     ) -> Answer:
-        sizes = map(abs, totals) if self.signed else totals
-        heavy = (i for i, size in enumerate(sizes) if size >= thresholds[i])
-        first = next(heavy, len(totals) - 1)
+        first = self.first_kept(totals, thresholds)
         least = float(summary.levels.domain_quanta(first + 1) * summary.levels.quantum)
         choices = (("kept budgets from", f"{least:.6g} on"),)
         return Answer(sum(totals[first:]), Fraction(1), noises[first:], choices)

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
 from itertools import accumulate
 
 from prdp.noise.entropy import Entropy
@@ -35,7 +34,8 @@ class ExponentialChoice:
         least = min(self.penalties)
         excess = [penalty - least for penalty in self.penalties]
         weights = [exp_bounds(penalty, _WEIGHT_BITS)[1] for penalty in excess]
-        return [_drawn(excess, weights, list(accumulate(weights)), entropy) for _ in range(runs)]
+        sums = list(accumulate(weights))
+        return [_drawn(excess, weights, sums, entropy) for _ in range(runs)]
 
 
 def _drawn(excess: Sequence[Fraction], weights: Sequence[int], sums: Sequence[int], entropy: Entropy) -> int:
@@ -50,7 +50,6 @@ def _accepted(penalty: Fraction, weight: int, entropy: Entropy) -> bool:
     if penalty == 0:
         return True
 
-    @cache
     def ratio(bits: int) -> tuple[int, int]:
         low, high = exp_bounds(penalty, bits + _WEIGHT_BITS)
         return low // weight, -(-high // weight)

@@ -10,7 +10,6 @@ from typing import Any
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.levels import Levels
 from prdp.policy import Policy
 from prdp.query import Measure, Reading
 from prdp.schema import Kind
@@ -61,10 +60,7 @@ class EngineContract:
         engine = self.engine(records)
         checked = policy.within(engine.schema, bounds or {})
         condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
-        assert checked.at_least is not None
-        assert checked.at_most is not None
-        levels = Levels(checked.at_least, checked.at_most)
-        reading = Reading(checked, levels, bounds or {}, measure, condition)
+        reading = Reading(checked, checked.levels, bounds or {}, measure, condition)
         return engine.summarise(reading), reference_summary(records, reading)
 
     def test_budgets_of_every_kind_land_on_their_level_or_are_left_out(self) -> None:
