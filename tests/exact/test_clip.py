@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from functools import singledispatch
+from typing import Any, ClassVar
 
 import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms.clip import Points, Tuning
+from prdp.mechanisms._point import Ladder, PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
+from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
 from prdp.summary import Cell, Summary
-from prdp.testing.exact_loss import TOLERANCE, Law, worst_loss
+from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     ODD,
@@ -35,11 +36,12 @@ TUNING = Tuning(
     stride=2,
 )
 GATE_PART, SCAN_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
-COARSE = Clip(
+FINDER = PointFinder(
     gate=GATE_PART,
     tunings=((3, TUNING), (None, replace(TUNING, threshold=Fraction(4), rise=Fraction(0), stride=4))),
     scan_bits=6,
 )
+COARSE = Clip(FINDER)
 
 
 def fine(records: Sequence[Record]) -> Summary:
@@ -50,61 +52,54 @@ def fine(records: Sequence[Record]) -> Summary:
 # Twins: each breaks one step of the proof, and the same measurement must find it.
 
 
-@dataclass(frozen=True, slots=True)
-class TooLittleNoise(Clip):
-    """Draws with noise 15 % too small."""
-
-    def law(self, summary: Summary, share: Fraction) -> NoisyThen:
-        right = super(TooLittleNoise, self).law(summary, share)
-        return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet_scan, right.laws)))
+def too_little_noise(summary: Summary, share: Fraction) -> Gated:
+    """Draw with noise 15 % too small."""
+    right = COARSE.law(summary, share)
+    return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet, right.laws)))
 
 
 def _smaller(noise: DiscreteLaplace) -> DiscreteLaplace:
     return DiscreteLaplace(noise.scale * Fraction(85, 100))
 
 
-def _quiet(noisy: Noisy) -> Noisy:
-    return Noisy(noisy.values, tuple(map(_smaller, noisy.noises)))
+@singledispatch
+def _quiet(law: object) -> Any:
+    raise TypeError(law)
 
 
-def _quiet_scan(law: ScanThenNoisy) -> ScanThenNoisy:
-    scan = replace(
-        law.scan,
-        threshold_noise=_smaller(law.scan.threshold_noise),
-        mass_noise=_smaller(law.scan.mass_noise),
-    )
-    return ScanThenNoisy(scan, lambda place: _quiet(law.then(place)))
+@_quiet.register
+def _(law: Noisy) -> Noisy:
+    return Noisy(law.values, tuple(map(_smaller, law.noises)))
+
+
+@_quiet.register
+def _(law: Scan) -> Scan:
+    return replace(law, threshold_noise=_smaller(law.threshold_noise), mass_noise=_smaller(law.mass_noise))
+
+
+@_quiet.register
+def _(law: Then) -> Then:
+    return Then(_quiet(law.first), lambda place: _quiet(law.then(place)))
 
 
 @dataclass(frozen=True, slots=True)
-class OffLattice(Clip):
+class OffLattice(PointFinder):
     """Adds up exact budgets and rounds the sum: adding a record may move it by a step too many."""
 
-    def scan(self, summary: Summary, points: Points, share: Fraction, tuning: Tuning) -> Scan:
-        right = super(OffLattice, self).scan(summary, points, share, tuning)
-        lattice = self.lattice(summary, share)
-        masses = tuple(
-            -(
-                -sum(
-                    cell.key.quanta * cell.count
-                    for cell in summary.cells
-                    if points.cap(place, cell.key.quanta) < cell.key.high
-                )
-                // lattice
-            )
-            for place in range(len(points.numerators))
-        )
-        return replace(right, masses=masses)
+    def scan(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> Scan:
+        right = super(OffLattice, self).scan(ladder, share, tuning)
+        lattice = self.lattice(ladder.quantum, share)
+        exact = ladder.masses(tuning.stride, 1)
+        return replace(right, masses=tuple(-(-mass // lattice) for mass in exact))
 
 
 @dataclass(frozen=True, slots=True)
 class Unclipped(Clip):
     """Chooses the noise for a clipping point, and then does not clip."""
 
-    def rest(self, summary: Summary, share: Fraction, tuning: Tuning) -> ScanThenNoisy:
-        right = super(Unclipped, self).rest(summary, share, tuning)
-        total = sum(cell.total for cell in summary.cells)
-        return ScanThenNoisy(right.scan, lambda place: Noisy((total,), right.then(place).noises))
+    def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        right = super(Unclipped, self).total(summary, share, tuning, place)
+        return Noisy((sum(cell.total for cell in summary.cells),), right.noises)
 
 
 def _rounded_up(summary: Summary) -> Summary:
@@ -123,29 +118,29 @@ def _rounded_up(summary: Summary) -> Summary:
 
 
 class TestSum(OnThisUniverse):
-    parts: ClassVar[Mapping[str, tuple[Callable[[NoisyThen], Law], Fraction]]] = {
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
-        "scan": (lambda law: law.laws[0].scan, SCAN_PART),
-        "other scan": (lambda law: law.laws[1].scan, SCAN_PART),
+        "scan": (lambda law: law.laws[0].first, SCAN_PART),
+        "other scan": (lambda law: law.laws[1].first, SCAN_PART),
         "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
         "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
     }
 
-    def law(self, summary: Summary, share: Fraction) -> NoisyThen:
+    def law(self, summary: Summary, share: Fraction) -> Gated:
         return COARSE.law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return fine(records)
 
     def twins(self) -> Mapping[str, Twin]:
-        quiet = TooLittleNoise(COARSE.gate, COARSE.tunings, 6).law
+        off_lattice = Clip(OffLattice(FINDER.gate, FINDER.tunings, 2))
         return {
-            "gate with noise 15 % too small": Twin(quiet, "gate"),
-            "scan with noise 15 % too small": Twin(quiet, "scan"),
-            "total with noise 15 % too small": Twin(quiet, "total, much clipped"),
-            "scan off the lattice": Twin(OffLattice(COARSE.gate, COARSE.tunings, 2).law, "scan"),
-            "not clipped": Twin(Unclipped(COARSE.gate, COARSE.tunings, 6).law, "total, much clipped"),
+            "gate with noise 15 % too small": Twin(too_little_noise, "gate"),
+            "scan with noise 15 % too small": Twin(too_little_noise, "scan"),
+            "total with noise 15 % too small": Twin(too_little_noise, "total, much clipped"),
+            "scan off the lattice": Twin(off_lattice.law, "scan"),
+            "not clipped": Twin(Unclipped(FINDER).law, "total, much clipped"),
             "levels rounded up": Twin(
                 lambda summary, share: COARSE.law(_rounded_up(summary), share), "total, much clipped"
             ),
@@ -166,8 +161,7 @@ class TestCount(TestSum):
         return count_of(records)
 
     def twins(self) -> Mapping[str, Twin]:
-        quiet = TooLittleNoise(COARSE.gate, COARSE.tunings, 6).law
-        return {"gate with noise 15 % too small": Twin(quiet, "gate")}
+        return {"gate with noise 15 % too small": Twin(too_little_noise, "gate")}
 
     test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
 
@@ -175,18 +169,18 @@ class TestCount(TestSum):
 class TestOddRecords(TestSum):
     records = (*ODD, RECORDS[2])
     shares = (Fraction(1),)
-    parts: ClassVar[Mapping[str, tuple[Callable[[NoisyThen], Law], Fraction]]] = {
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestSum.parts[name] for name in ("whole", "total, much clipped")
     }
 
     def twins(self) -> Mapping[str, Twin]:
-        return {"not clipped": Twin(Unclipped(COARSE.gate, COARSE.tunings, 6).law, "total, much clipped")}
+        return {"not clipped": Twin(Unclipped(FINDER).law, "total, much clipped")}
 
     test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
 
 
 def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
-    coarsest = replace(COARSE, scan_bits=3)
+    coarsest = Clip(replace(FINDER, scan_bits=3))
     found = worst_loss(
         RECORDS, lambda summary: coarsest.law(summary, Fraction(1)), summary_of, budget, most_records=4
     )
@@ -195,4 +189,4 @@ def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
 
 def test_parts_that_add_up_to_more_than_the_share_are_refused() -> None:
     with pytest.raises(ValueError, match="more than the whole"):
-        replace(COARSE, gate=Fraction(11, 100))
+        replace(FINDER, gate=Fraction(11, 100))

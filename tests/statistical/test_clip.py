@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.stats import chisquare
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms.clip import POOR, RICH, Tuning
+from prdp.mechanisms._point import POOR, RICH, PointFinder, RecordLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import ScanThenNoisy
+from prdp.noise.laws import Then
 from prdp.summary import Cell, CellKey, Summary
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import scan_probabilities
@@ -31,10 +32,17 @@ SUMMARY = Summary.of(
 )
 
 
-def fit(law: ScanThenNoisy, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
+def rest(summary: Summary, share: Fraction, tuning: Tuning) -> Then:
+    """Return what follows the gate under a tuning."""
+    law = Clip(PointFinder(tunings=((None, tuning),), scan_bits=8)).law(summary, share).laws[0]
+    assert isinstance(law, Then)
+    return law
+
+
+def fit(law: Any, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
     """Return how well (place, noisy total) fits a law: places, and totals in 20 equal parts each."""
     places = np.array([place for place, _ in drawn])
-    chances = [float(ball.mid()) for ball in scan_probabilities(law.scan)]
+    chances = [float(ball.mid()) for ball in scan_probabilities(law.first)]
     observed: list[float] = []
     expected: list[float] = []
     for place, chance in enumerate(chances):
@@ -67,23 +75,23 @@ def _binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.n
 
 
 def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off() -> None:
-    law = Clip(scan_bits=8).rest(SUMMARY, Fraction(1, 2), POOR)
+    law = rest(SUMMARY, Fraction(1, 2), POOR)
     drawn = law.draw(Seeded(20261116), RUNS)
     assert fit(law, drawn) > P_THRESHOLD
     for factor in (Fraction(85, 100), Fraction(115, 100)):
         assert fit(_scaled(law, factor), drawn) < P_THRESHOLD
 
 
-def _scaled(law: ScanThenNoisy, factor: Fraction) -> ScanThenNoisy:
+def _scaled(law: Any, factor: Fraction) -> Then:
     def other(noise: DiscreteLaplace) -> DiscreteLaplace:
         return DiscreteLaplace(noise.scale * factor)
 
     scan = replace(
-        law.scan,
-        threshold_noise=other(law.scan.threshold_noise),
-        mass_noise=other(law.scan.mass_noise),
+        law.first,
+        threshold_noise=other(law.first.threshold_noise),
+        mass_noise=other(law.first.mass_noise),
     )
-    return ScanThenNoisy(
+    return Then(
         scan,
         lambda place: replace(law.then(place), noises=tuple(map(other, law.then(place).noises))),
     )
@@ -99,9 +107,9 @@ def test_a_threshold_that_ignores_the_share_overshoots_where_ours_does_not() -> 
 
     def runaways(tuning: Tuning) -> float:
         """Return how often the scan goes two points past the first that clips nothing."""
-        law = Clip().rest(summary, share, tuning)
-        empty = next(place for place, mass in enumerate(law.scan.masses) if mass == 0)
-        return float(np.mean(law.scan.draw(Seeded(5), 20_000) > empty + 1))
+        scan = PointFinder().scan(RecordLadder(summary), share, tuning)
+        empty = next(place for place, mass in enumerate(scan.masses) if mass == 0)
+        return float(np.mean(scan.draw(Seeded(5), 20_000) > empty + 1))
 
     assert runaways(RICH) < 0.04
     assert runaways(unscaled) > 0.15
@@ -112,5 +120,5 @@ def test_a_richer_table_is_given_the_tuning_for_rich_ones() -> None:
     for count, expected in ((5, 1), (260, 0)):
         crowd = [Cell(CellKey(LEVELS.quanta(LEVELS.top), 1, 1, 1), count, count)]
         law = Clip().law(Summary.of(LEVELS, 1, 1, crowd), Fraction(1))
-        picked = [which for which, _, _ in law.draw(Seeded(3), 400)]
+        picked = [which for which, _ in law.draw(Seeded(3), 400)]
         assert np.bincount(picked, minlength=2)[expected] > 380

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, Scan, ScanThenNoisy
+from prdp.noise.laws import Noisy, Scan, Then
 from prdp.noise.spread import spread
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import scan_probabilities
@@ -50,7 +50,7 @@ def test_noisy_values_keep_to_their_centres() -> None:
 
 
 def test_what_follows_a_scan_belongs_to_the_place_it_found() -> None:
-    law = ScanThenNoisy(
+    law = Then(
         Scan((5, 0), (2, 2), DiscreteLaplace(Fraction(3)), SILENT),
         lambda place: Noisy((100 * place,), (SILENT,)),
     )

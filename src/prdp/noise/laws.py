@@ -6,12 +6,15 @@ A mechanism turns a summary into a law, by exact arithmetic. Everything random h
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
 
@@ -63,37 +66,42 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanThenNoisy:
-    """A scan, and then the noisy values that belong to the place it found (Lemma 1)."""
+class Then:
+    """A place, and then the law that belongs to it (Lemma 1)."""
 
-    scan: Scan
-    then: Callable[[int], Noisy]
+    first: Scan | ExponentialChoice
+    then: Callable[[int], Law]
 
-    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, tuple[int, ...]]]:
-        """Draw the place and the noisy values there, once a run."""
-        places = self.scan.draw(entropy, runs)
-        outcomes: list[tuple[int, tuple[int, ...]]] = [(0, ())] * runs
-        for place in np.unique(places):
-            at = np.flatnonzero(places == place)
-            values = self.then(int(place)).draw(entropy, len(at))
-            for run, value in zip(at, values, strict=True):
-                outcomes[run] = (int(place), value)
-        return outcomes
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
+        """Draw the place and what its law gives, once a run."""
+        places = [int(place) for place in self.first.draw(entropy, runs)]
+        return _followed(places, self.then, entropy)
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyThen:
+class Gated:
     """Noisy values, and then the law that a public rule picks by them (Lemma 1)."""
 
     first: Noisy
     rule: Callable[[tuple[int, ...]], int]
-    laws: tuple[ScanThenNoisy, ...]
+    laws: tuple[Law, ...]
 
-    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, int, tuple[int, ...]]]:
-        """Draw which law is picked, its place and its noisy values, once a run."""
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
+        """Draw which law is picked and what it gives, once a run."""
         picked = [self.rule(values) for values in self.first.draw(entropy, runs)]
-        drawn = {which: iter(self.laws[which].draw(entropy, picked.count(which))) for which in set(picked)}
-        return [(which, *next(drawn[which])) for which in picked]
+        return _followed(picked, self.laws.__getitem__, entropy)
+
+
+Law = Noisy | Scan | ExponentialChoice | Then | Gated
+"""Whatever an answer is drawn from; exact tests enumerate the same objects."""
+
+
+def _followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) -> list[tuple[int, Any]]:
+    """Draw from each place's law as often as the place came up; keep the order of the runs."""
+    drawn = {
+        place: iter(then(place).draw(entropy, count)) for place, count in sorted(Counter(places).items())
+    }
+    return [(place, next(drawn[place])) for place in places]
 
 
 def _difference(left: Integers, right: Integers) -> Integers:

@@ -17,10 +17,9 @@ from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, NoisyThen, Scan, ScanThenNoisy
+from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
 from prdp.summary import Summary
 
-Law = Noisy | Scan | ScanThenNoisy | NoisyThen | ExponentialChoice
 Record = Mapping[str, Any]
 
 TOLERANCE = 1e-9
@@ -96,19 +95,20 @@ def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...]
 def largest_log_ratio(one: Law, other: Law) -> float:
     """Return an upper bound of |ln(Pr₁[y] / Pr₂[y])| over every output y."""
     with ctx.workprec(_PRECISION):
-        if isinstance(one, Noisy) and isinstance(other, Noisy):
-            return _up(_noisy_ratio(one, other))
-        if isinstance(one, Scan) and isinstance(other, Scan):
-            return _up(_largest(_place_ratios(one, other)))
-        if isinstance(one, ScanThenNoisy) and isinstance(other, ScanThenNoisy):
-            return _up(_scan_ratio(one, other))
-        if isinstance(one, ExponentialChoice) and isinstance(other, ExponentialChoice):
-            pairs = zip(choice_probabilities(one), choice_probabilities(other), strict=True)
-            return _up(_largest(abs((left / right).log()) for left, right in pairs))
-        if isinstance(one, NoisyThen) and isinstance(other, NoisyThen):
-            laws = zip(one.laws, other.laws, strict=True)
-            rest = _largest(_scan_ratio(left, right) for left, right in laws)
-            return _up(_noisy_ratio(one.first, other.first) + rest)
+        return _up(_law_ratio(one, other))
+
+
+def _law_ratio(one: Law, other: Law) -> Any:
+    if isinstance(one, Noisy) and isinstance(other, Noisy):
+        return _noisy_ratio(one, other)
+    if isinstance(one, Then) and isinstance(other, Then):
+        places = enumerate(_place_ratios(one.first, other.first))
+        return _largest(ratio + _law_ratio(one.then(place), other.then(place)) for place, ratio in places)
+    if isinstance(one, Gated) and isinstance(other, Gated):
+        laws = zip(one.laws, other.laws, strict=True)
+        return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
+    if isinstance(one, Scan | ExponentialChoice) and isinstance(other, Scan | ExponentialChoice):
+        return _largest(_place_ratios(one, other))
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
 
 
@@ -141,19 +141,16 @@ def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
     return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
 
 
-def _place_ratios(one: Scan, other: Scan) -> list[Any]:
+def _place_ratios(one: Scan | ExponentialChoice, other: Scan | ExponentialChoice) -> list[Any]:
     """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
-    if len(one.masses) != len(other.masses):
+    left, right = _probabilities(one), _probabilities(other)
+    if len(left) != len(right):
         return [arb("inf")]
-    pairs = zip(scan_probabilities(one), scan_probabilities(other), strict=True)
-    return [abs((left / right).log()) for left, right in pairs]
+    return [abs((here / there).log()) for here, there in zip(left, right, strict=True)]
 
 
-def _scan_ratio(one: ScanThenNoisy, other: ScanThenNoisy) -> Any:
-    choices = _place_ratios(one.scan, other.scan)
-    return _largest(
-        choice + _noisy_ratio(one.then(place), other.then(place)) for place, choice in enumerate(choices)
-    )
+def _probabilities(law: Scan | ExponentialChoice) -> Sequence[Any]:
+    return scan_probabilities(law) if isinstance(law, Scan) else choice_probabilities(law)
 
 
 def _noisy_ratio(one: Noisy, other: Noisy) -> Any:

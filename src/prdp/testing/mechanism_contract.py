@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from prdp.noise.laws import Law
 from prdp.summary import Summary
-from prdp.testing.exact_loss import TOLERANCE, Law, Loss, Record, worst_loss
+from prdp.testing.exact_loss import TOLERANCE, Loss, Record, worst_loss
 
 MechanismLaw = Callable[[Summary, Fraction], Any]
 """From a summary and a share to the law that an answer is drawn from."""
