@@ -1,4 +1,4 @@
-"""The cases that rules are compared on: tables, policies and questions, as the cells of the library show them.
+"""The cases that rules are compared on: tables, policies and questions, through the library's cells.
 
 Synthetic sets are for tuning; the real ones are only for measuring what was tuned on the others.
 """

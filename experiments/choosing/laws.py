@@ -18,7 +18,7 @@ def choice(penalties: Floats) -> Floats:
 
 
 def flips(penalties: Floats) -> Floats:
-    """Return the chances of permute-and-flip: candidates in random order, the first whose coin shows heads."""
+    """Return the chances of permute-and-flip: in random order, the first whose coin shows heads."""
     weights = np.exp(penalties.min() - penalties)
     times = (_TIMES + 1) / 2
     left = 1 - weights[:, None] * times
@@ -46,10 +46,8 @@ def scan(masses: Floats, thresholds: Floats, a1: float, a2: float, *, one_sided:
         rho, weight = np.concatenate([-middles, middles]), np.concatenate([weights, weights]) / 2
     room = (thresholds - masses)[None, :] * a2 + (rho / a1 * a2)[:, None]
     tail = np.exp(-np.abs(room))
-    if one_sided:
-        stop = np.where(room < 0, tail, 1.0)
-    else:
-        stop = np.where(room < 0, 0.5 * tail, 1 - 0.5 * tail)
+    half = 1.0 if one_sided else 0.5
+    stop = np.where(room < 0, half * tail, 1 - (1 - half) * tail)
     stop[:, -1] = 1.0
     go = np.cumprod(1 - stop, axis=1)
     reach = np.concatenate([np.ones((rho.size, 1)), go[:, :-1]], axis=1)

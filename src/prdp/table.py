@@ -218,7 +218,8 @@ class Table:
         measure = self._measure(query)
         summary = self._summary(measure)
         unit = measure.unit if measure else Fraction(1)
-        signed = measure is not None and measure.low < 0 < measure.high
+        low, high = (measure.low, measure.high) if measure else (0, 1)
+        signed = low < 0 < high
         words = str(query)
         if self.condition is not None:
             words += f" where {canonical(self.condition)}"
@@ -234,6 +235,7 @@ class Table:
                 choices=answer.choices,
                 simulated=simulated,
                 ends=None if answer.ends is None else (answer.ends[0] * unit, answer.ends[1] * unit),
+                clipping=answer.clipping and replace(answer.clipping, below=low < 0, above=high > 0),
             )
             for answer in mechanism.answers(summary, share, entropy, runs)
         ]

@@ -104,12 +104,11 @@ def _entry(line: Line) -> list[RenderableType]:
     when = line.at.replace("T", " ").removesuffix("+00:00")
     mark = "  (! the clock went back)" if line.clock_went_back else ""
     first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
-    if line.value is None or line.low is None or line.high is None:
+    if line.value is None or line.noise is None:
         answer = "! unanswered"
     else:
-        digits = 0 if line.high - line.low >= 100 else 2
-        reach = (line.high - line.low) / 2
-        answer = f"{line.value:,.{digits}f} ± {reach:,.{digits}f} (95 % of the noise)"
+        digits = 0 if line.noise >= 50 else 2
+        answer = f"{line.value:,.{digits}f} ± {line.noise:,.{digits}f} (95 % of the noise)"
     return [first, *(Padding(text, (0, 0, 0, 5)) for text in (plain(in_words(line.purpose)), answer))]
 
 

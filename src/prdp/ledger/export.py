@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -17,7 +18,11 @@ from prdp.ledger.account import Entry
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One charge as it is exported; the release's fields are empty while it is unanswered."""
+    """One charge as it is exported; the release's fields are empty while it is unanswered.
+
+    ``low`` and ``high`` are the ends of the 95 % interval, empty where there is none on that side;
+    ``noise`` is half the width of the noise's own.
+    """
 
     number: int
     at: str
@@ -28,6 +33,7 @@ class Line:
     value: float | None
     low: float | None
     high: float | None
+    noise: float | None
     method: str | None
     caveat: str | None
     clock_went_back: bool
@@ -36,7 +42,7 @@ class Line:
     def of(cls, entry: Entry, clock_went_back: bool) -> Line:
         """Return the line of an entry."""
         release = entry.release
-        low, high = release.interval() if release else (None, None)
+        low, high = map(_finite, release.interval()) if release else (None, None)
         return cls(
             number=entry.number,
             at=entry.at,
@@ -47,10 +53,20 @@ class Line:
             value=release.value if release else None,
             low=low,
             high=high,
+            noise=_half(release.interval(reach=1)) if release else None,
             method=release.method if release else None,
             caveat=release.caveat if release else None,
             clock_went_back=clock_went_back,
         )
+
+
+def _half(ends: tuple[float, float]) -> float:
+    return (ends[1] - ends[0]) / 2
+
+
+def _finite(end: float) -> float | None:
+    """Return an end of an interval, or None where there is none."""
+    return end if math.isfinite(end) else None
 
 
 def export_lines(entries: tuple[Entry, ...]) -> list[Line]:

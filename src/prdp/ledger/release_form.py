@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from fractions import Fraction
 from typing import Any
 
+from prdp.clipping import Clipping
 from prdp.release import Release
 
 
@@ -22,6 +23,8 @@ def release_from_json(text: str) -> Release:
         ValueError: The text is no release.
     """
     form: dict[str, Any] = json.loads(text)
+    if isinstance(form, dict):
+        form.setdefault("clipping", None)  # what was written before intervals covered clipping has none
     if not isinstance(form, dict) or form.keys() != {field.name for field in fields(Release)}:
         raise ValueError("the text is no release")
     return Release(
@@ -35,4 +38,18 @@ def release_from_json(text: str) -> Release:
         choices=tuple((name, value) for name, value in form["choices"]),
         simulated=form["simulated"],
         ends=(Fraction(form["ends"][0]), Fraction(form["ends"][1])) if form["ends"] else None,
+        clipping=_clipping(form["clipping"]) if form["clipping"] else None,
+    )
+
+
+def _clipping(form: dict[str, Any]) -> Clipping:
+    return Clipping(
+        at=Fraction(form["at"]),
+        most=Fraction(form["most"]),
+        evidence=Fraction(form["evidence"]),
+        fall=Fraction(form["fall"]),
+        stride=form["stride"],
+        blind=form["blind"],
+        below=form["below"],
+        above=form["above"],
     )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
+from prdp.noise.permute_and_flip import PermuteAndFlip
 
 _FITS = 1 << 60
 
@@ -69,7 +70,7 @@ class Scan:
 class Then:
     """A place, and then the law that belongs to it (Lemma 1)."""
 
-    first: Scan | ExponentialChoice
+    first: Scan | ExponentialChoice | PermuteAndFlip
     then: Callable[[int], Law]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
@@ -92,7 +93,7 @@ class Gated:
         return _followed(picked, self.laws.__getitem__, entropy)
 
 
-Law = Noisy | Scan | ExponentialChoice | Then | Gated
+Law = Noisy | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated
 """Whatever an answer is drawn from; exact tests enumerate the same objects."""
 
 

@@ -18,9 +18,13 @@ from flint import arb, ctx, fmpq
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Summary
 
 Record = Mapping[str, Any]
+
+Places = Scan | ExponentialChoice | PermuteAndFlip
+"""Laws whose outputs are a few places, each with a probability that can be written down."""
 
 TOLERANCE = 1e-9
 """What a measured loss may exceed its bound by: the width of the balls, with room."""
@@ -107,7 +111,7 @@ def _law_ratio(one: Law, other: Law) -> Any:
     if isinstance(one, Gated) and isinstance(other, Gated):
         laws = zip(one.laws, other.laws, strict=True)
         return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
-    if isinstance(one, Scan | ExponentialChoice) and isinstance(other, Scan | ExponentialChoice):
+    if isinstance(one, Places) and isinstance(other, Places):
         return _largest(_place_ratios(one, other))
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
 
@@ -118,6 +122,28 @@ def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
         weights = [(-_ball(penalty)).exp() for penalty in choice.penalties]
         total = sum(weights, start=arb(0))
         return [weight / total for weight in weights]
+
+
+@lru_cache(maxsize=4096)
+def flip_probabilities(flips: PermuteAndFlip) -> tuple[Any, ...]:
+    """Return a ball around the probability of each candidate: heads, and drawn out of 1 + n heads."""
+    with ctx.workprec(_PRECISION):
+        least = min(flips.penalties)
+        coins = [(-_ball(penalty - least)).exp() for penalty in flips.penalties]
+        return tuple(
+            coin * sum((chance / (n + 1) for n, chance in enumerate(_heads(coins, place))), start=arb(0))
+            for place, coin in enumerate(coins)
+        )
+
+
+def _heads(coins: Sequence[Any], without: int) -> list[Any]:
+    """Return the probability of n heads among all coins but one."""
+    chances = [arb(1)]
+    for place, coin in enumerate(coins):
+        if place != without:
+            tails = [chance * (1 - coin) for chance in (*chances, arb(0))]
+            chances = [tail + coin * head for tail, head in zip(tails, (arb(0), *chances), strict=True)]
+    return chances
 
 
 @lru_cache(maxsize=4096)
@@ -141,7 +167,7 @@ def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
     return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
 
 
-def _place_ratios(one: Scan | ExponentialChoice, other: Scan | ExponentialChoice) -> list[Any]:
+def _place_ratios(one: Places, other: Places) -> list[Any]:
     """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
     left, right = _probabilities(one), _probabilities(other)
     if len(left) != len(right):
@@ -149,7 +175,9 @@ def _place_ratios(one: Scan | ExponentialChoice, other: Scan | ExponentialChoice
     return [abs((here / there).log()) for here, there in zip(left, right, strict=True)]
 
 
-def _probabilities(law: Scan | ExponentialChoice) -> Sequence[Any]:
+def _probabilities(law: Places) -> Sequence[Any]:
+    if isinstance(law, PermuteAndFlip):
+        return flip_probabilities(law)
     return scan_probabilities(law) if isinstance(law, Scan) else choice_probabilities(law)
 
 
