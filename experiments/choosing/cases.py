@@ -106,19 +106,23 @@ def opened(data: DataSet, policy: str) -> prdp.Table:
     )
 
 
+def budgets_of(data: DataSet, table: prdp.Table, policy: str) -> Floats:
+    """Return the budget of every record."""
+    if policy == "personal":
+        return personal_budgets(data.values.size)
+    distinct, where = np.unique(data.values, return_inverse=True)
+    return np.array([table.policy.budget({"v": int(v), "e": 1.0}) for v in distinct], float)[where]
+
+
 def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> Iterator[Case]:
     """Yield every case."""
     for data in sets(folder):
         for policy in policies:
             table = opened(data, policy)
-            distinct, where = np.unique(data.values, return_inverse=True)
-            if policy == "personal":
-                budgets = personal_budgets(data.values.size)
-            else:
-                budgets = np.array([table.policy.budget({"v": int(v), "e": 1.0}) for v in distinct])[where]
+            budgets = budgets_of(data, table, policy)
             for query, asked in QUERIES.items():
                 values = data.values.astype(float) if query == "sum" else np.ones(data.values.size)
-                oracles = tuple(oracle_clip(values, budgets.astype(float), float(s)) for s in SHARES)
+                oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
                 summary = table._summary(table._measure(asked))  # noqa: SLF001  (public tables only)
                 if query == "count":
                     summary = summary.refined(20)

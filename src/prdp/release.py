@@ -97,7 +97,7 @@ class Release:
         value, reach, kind = self._shown()
         caveat = f"; {self.caveat}" if self.caveat else ""
         if self._together():
-            caveat += f": {self._together()}"
+            caveat += f": 95 % of both, {self._together()}"
         mark = " [simulated: not private]" if self.simulated else ""
         label = f"{kind}; share {self.share}, {self.method}"
         return f"{self.question}: {value} {reach} ({label}){caveat}{mark}"
@@ -121,7 +121,7 @@ class Release:
             return ""
         digits = _digits(high - low)
         if math.isinf(high):
-            return "either way" if math.isinf(low) else f"{low:,.{digits}f} or more"
+            return "any number" if math.isinf(low) else f"{low:,.{digits}f} or more"
         return f"up to {high:,.{digits}f}" if math.isinf(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
 
     def _repr_html_(self) -> str:

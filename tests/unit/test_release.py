@@ -116,7 +116,7 @@ def test_a_reach_below_one_is_refused(reach: float) -> None:
 
 def test_a_line_tells_noise_from_clipping() -> None:
     low, high = CLIPPED.interval()
-    assert str(CLIPPED) == f"{COUNT}: {low:,.0f} to {high:,.0f}"
+    assert str(CLIPPED) == f"{COUNT}: 95 % of both, {low:,.0f} to {high:,.0f}"
     assert "95 % of both" in CLIPPED._repr_html_()
     assert "95 % of both" not in COUNT._repr_html_()
 
