@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.spread import spread
@@ -26,7 +27,10 @@ class Release:
         caveat: What the interval, which is that of the noise, does not cover; empty if that is all.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
-        ends: For a value that was chosen from a range instead of hidden by noise, the range.
+        ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
+            computed from parts, its public limits.
+        parts: The releases that the answer was computed from; their shares add up to its own.
+        rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
     """
 
     question: str
@@ -39,6 +43,8 @@ class Release:
     choices: tuple[tuple[str, str], ...] = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
+    parts: tuple[Release, ...] = ()
+    rule: str = ""
 
     @property
     def exact(self) -> Fraction:
@@ -57,12 +63,19 @@ class Release:
         Records that were clipped or dropped are outside of what it covers: see ``caveat``. For a value that
         was chosen from a range it is the range, whatever the probability.
         """
-        chance = _chance(level)
+        low, high = self.between(_chance(level))
+        return _number(low), _number(high)
+
+    def between(self, chance: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the ends of ``interval``, exactly."""
+        if self.parts and self.ends is not None:
+            each = 1 - (1 - chance) / len(self.parts)  # all parts at once
+            return combined_interval(self.rule, [part.between(each) for part in self.parts], self.ends)
         if self.ends is not None:
-            return _number(self.ends[0]), _number(self.ends[1])
+            return self.ends
         noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
         reach = spread(noises, chance) * self.step
-        return _number(self.exact - reach), _number(self.exact + reach)
+        return self.exact - reach, self.exact + reach
 
     def __str__(self) -> str:
         """Return the answer on one line."""
@@ -75,11 +88,19 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({self})"
 
+    @property
+    def short(self) -> str:
+        """The answer and how sure it is, for a cell of a table."""
+        value, reach, _ = self._shown()
+        return f"{value} {reach}"
+
     def _shown(self) -> tuple[str, str, str]:
         """Return the value, how sure it is, and what that means; with digits that make sense together."""
         low, high = self.interval()
         digits = _digits(high - low)
         value = f"{self.value:,.{digits}f}"
+        if self.parts:
+            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "95 % of the noise"
         if self.ends is not None:
             return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "the range that was chosen"
         return value, f"± {(high - low) / 2:,.{digits}f}", "95 % of the noise"

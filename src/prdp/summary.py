@@ -6,7 +6,6 @@ values, and its budget is at most what any of them is owed; the proofs use these
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -40,6 +39,7 @@ class Cell:
     key: CellKey
     count: int = field(repr=False)
     total: int = field(repr=False)
+    squares: int = field(default=0, repr=False)
 
     def clipped(self, cap: int) -> int:
         """Return the records' total when none may count for more than ``cap`` steps.
@@ -71,13 +71,11 @@ class Summary:
     @classmethod
     def of(cls, levels: Levels, smallest: int, largest: int, cells: Iterable[Cell]) -> Summary:
         """Add up cells that share a key."""
-        counts: dict[CellKey, int] = defaultdict(int)
-        totals: dict[CellKey, int] = defaultdict(int)
+        merged: dict[CellKey, tuple[int, int, int]] = {}
         for cell in cells:
-            counts[cell.key] += cell.count
-            totals[cell.key] += cell.total
-        merged = (Cell(key, counts[key], totals[key]) for key in sorted(counts))
-        return cls(levels, smallest, largest, tuple(merged))
+            count, total, squares = merged.get(cell.key, (0, 0, 0))
+            merged[cell.key] = count + cell.count, total + cell.total, squares + cell.squares
+        return cls(levels, smallest, largest, tuple(Cell(key, *merged[key]) for key in sorted(merged)))
 
     def merged(self, other: Summary) -> Summary:
         """Return the summary of both tables' records together."""
@@ -94,6 +92,24 @@ class Summary:
         """Return the summary in which every record has the value 1."""
         cells = (Cell(CellKey(cell.key.quanta, 1, 1, 1), cell.count, cell.count) for cell in self.cells)
         return Summary.of(self.levels, 1, 1, cells)
+
+    def valued(self) -> Summary:
+        """Return the summary of those records alone that have a value."""
+        return replace(self, cells=tuple(cell for cell in self.cells if not cell.key.missing))
+
+    def squared_around(self, center: int) -> Summary:
+        """Return the summary in which every value is its squared distance from a public center, in steps.
+
+        Squares must have been added up: Σ (v - c)² = Σ v² - 2c Σ v + c² n is exact.
+        """
+        cells = []
+        for cell in self.cells:
+            ends = (cell.key.sign * cell.key.low - center, cell.key.sign * cell.key.high - center)
+            nearest = 0 if min(ends) <= 0 <= max(ends) else min(map(abs, ends))
+            key = CellKey(cell.key.quanta, nearest**2, max(map(abs, ends)) ** 2, 1)
+            total = cell.squares - 2 * center * cell.total + center**2 * cell.count
+            cells.append(Cell(key, cell.count, total))
+        return Summary.of(self.levels, 1, (self.largest + abs(center)) ** 2, cells)
 
     def refined(self, bits: int) -> Summary:
         """Return the same values on a lattice 2^bits times as fine."""

@@ -80,21 +80,25 @@ class DuckDBEngine:
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: Reading) -> Summary:
-        """Read every record once and return exact totals per cell."""
+    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+        """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
+        return cells.summaries(self._read(cells.sql))
+
+    def _read(self, sql: str) -> Rows:
+        """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""
         rows: Rows | None = None
         interrupted = False
         try:
             with self._lock:
-                rows = self._run(cells.sql)
+                rows = self._run(sql)
         except Exception as error:  # whatever it is, it may speak of a record
             interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
         if interrupted:
             raise KeyboardInterrupt
         if rows is None:  # raised out here, the failure does not carry the engine's own words along
             raise EngineFailure
-        return cells.summary(rows)
+        return rows
 
     def _described(self) -> Schema:
         with self._lock:

@@ -27,8 +27,8 @@ class Engine(Protocol):
             InvalidRequest: The source is not what was opened.
         """
 
-    def summarise(self, reading: Reading) -> Summary:
-        """Read every record once and return exact totals per cell.
+    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+        """Read every record once and return exact totals per cell, for each group in its order.
 
         Raises:
             EngineFailure: Whatever went wrong while records were read; the text is always the same.

@@ -61,7 +61,8 @@ class EngineContract:
         checked = policy.within(engine.schema, bounds or {})
         condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
         reading = Reading(checked, checked.levels, bounds or {}, measure, condition)
-        return engine.summarise(reading), reference_summary(records, reading)
+        (found,) = engine.summarise(reading)
+        return found, reference_summary(records, reading)
 
     def test_budgets_of_every_kind_land_on_their_level_or_are_left_out(self) -> None:
         """Count records of ordinary and of odd budgets."""

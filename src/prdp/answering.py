@@ -1,0 +1,166 @@
+"""From a query to its recipe, by public facts alone: wrong questions are refused here, before any charge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from prdp.declared import known_column
+from prdp.errors import InvalidRequest
+from prdp.exact import Exact, exact
+from prdp.levels import Levels
+from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, count_influences, sum_influences
+from prdp.policy import Policy
+from prdp.query import Asked, Count, Distinct, Max, Mean, Measure, Min, Quantile, Query, Std, Sum, Variance
+from prdp.recipe import Recipe
+from prdp.schema import Bounds, Kind, Schema, Units
+
+METHODS: Mapping[type, tuple[str, ...]] = {
+    Count: ("clip", "partition", "naive"),
+    Sum: ("clip", "partition", "naive"),
+    Mean: ("clip", "naive"),
+    Variance: ("clip", "naive"),
+    Std: ("clip", "naive"),
+    Max: ("choice",),
+    Min: ("choice",),
+    Quantile: ("rank",),
+    Distinct: ("distinct", "naive"),
+}
+"""Which mechanisms answer which query; the first is the default."""
+
+_LEAST_RATE = Fraction(1, 10**12)
+_MOST_QUANTILES = 1_000
+_MOST_SQUARED = 2**47
+"""Squares of larger values might add up to more than the engine's whole numbers hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is public about a table."""
+
+    schema: Schema
+    policy: Policy
+    levels: Levels
+    bounds: Bounds
+    units: Units
+
+    def recipe(
+        self,
+        query: Query,
+        share: Fraction,
+        method: str | None = None,
+        beta: Exact | None = None,
+        graded: bool | None = None,
+    ) -> Recipe:
+        """Return how a query is answered, or refuse it."""
+        query = self._known(query)
+        method = _known_method(query, method)
+        if graded is not None and not isinstance(graded, bool):
+            raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
+        if method != "partition" and (beta is not None or graded is not None):
+            raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
+        measure = self._measure(query)
+        if method == "partition":
+            mechanism: Mechanism = self._partition(measure, beta, graded)
+        else:
+            mechanism = self._mechanism(query, measure, share, method)
+        rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
+        return Recipe(Asked(query, measure, share, method, _options(mechanism)), mechanism, rule)
+
+    def _known(self, query: Query) -> Query:
+        """Return the query with its column as the table spells it and its numbers exact."""
+        if isinstance(query, Count):
+            return query
+        column = known_column(query.column, self.schema, type(query).__name__.lower())
+        if isinstance(query, Quantile):
+            return Quantile(column, _parts(query.at))
+        return replace(query, column=column)
+
+    def _mechanism(self, query: Query, measure: Measure | None, share: Fraction, method: str) -> Mechanism:
+        if method == "choice" and measure is not None:
+            return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
+        return Clip.tuned(share) if method == "clip" else Naive()
+
+    def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
+        failure = exact(beta if beta is not None else "1/10", "beta")
+        if not _LEAST_RATE <= failure < 1:
+            raise InvalidRequest(
+                f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12)."
+            )
+        if measure is None:
+            influences = count_influences(self.levels)
+        else:
+            influences = sum_influences(self.policy, self.levels, self.bounds, measure)
+        signed = measure is not None and measure.low < 0
+        return Partition(influences, failure, bool(graded), signed)
+
+    def _measure(self, query: Query) -> Measure | None:
+        """Return what a query measures, or refuse by public facts."""
+        if isinstance(query, Count | Distinct):
+            return None
+        asked, column = type(query).__name__.lower(), query.column
+        kind = self.schema[column]
+        if kind.kind is not Kind.NUMBER:
+            raise InvalidRequest(
+                f"{asked}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
+            )
+        if column not in self.bounds:
+            raise InvalidRequest(
+                f"{asked}({column!r}) needs the column's public bounds. Write "
+                f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
+            )
+        if column not in self.units and not kind.integer:
+            raise InvalidRequest(
+                f"{asked}({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
+                f"units={{{column!r}: '0.01'}} in prdp.open for two decimals."
+            )
+        unit = self.units.get(column, Fraction(1))
+        low, high = self.bounds[column]
+        measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
+        squares = isinstance(query, Variance | Std)
+        most = 2**63 if kind.integer and unit == 1 else 2**53
+        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
+        return replace(measure, squares=squares)
+
+
+def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
+    held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
+    if measure.low > measure.high:
+        raise InvalidRequest(f"{held} no whole units of {measure.unit}. Take a smaller unit.")
+    if measure.largest >= most:
+        size = f"more than 2^{most.bit_length() - 1}"
+        raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
+
+
+def _known_method(query: Query, method: str | None) -> str:
+    methods = METHODS[type(query)]
+    if method is None:
+        return methods[0]
+    if method not in methods:
+        raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(methods)}.")
+    return method
+
+
+def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
+    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
+    given = at if isinstance(at, tuple) else (at,)
+    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in given)
+    for part in parts:
+        if not 0 < part < 1:
+            raise InvalidRequest(
+                f"q={float(part):g} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
+                "max and min are questions of their own."
+            )
+    if not 0 < len(parts) <= _MOST_QUANTILES or len(set(parts)) < len(parts):
+        raise InvalidRequest(
+            f"{len(parts)} quantiles were listed: list different ones, from 1 to {_MOST_QUANTILES}."
+        )
+    return parts
+
+
+def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
+    if isinstance(mechanism, Partition):
+        return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
+    return ()

@@ -1,0 +1,195 @@
+"""How a query is answered: what is read, which mechanism gets what part of the share, what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from prdp.combined import PARTS, combined
+from prdp.mechanisms import Answer, Clip, Mechanism
+from prdp.noise.entropy import Entropy
+from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query
+from prdp.release import Release
+from prdp.summary import Summary
+
+_FINER_BITS = 20
+"""A computed answer is given on a lattice this many bits finer than its column's unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A column whose different values are to be told apart."""
+
+    column: str
+
+
+Need = Measure | Keys | None
+"""What must be read: cells of a measured column, the budget behind each value of a column, or counts."""
+
+Cells = Summary
+"""What an engine finds for a need, in one group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A query, ready to be answered from cells.
+
+    Attributes:
+        asked: The query with everything that decides its answer's distribution.
+        mechanism: What answers it; for a computed answer, what answers each of its parts.
+        rule: For a computed answer, how it follows from its parts; else empty.
+    """
+
+    asked: Asked
+    mechanism: Mechanism
+    rule: str = ""
+
+    @property
+    def query(self) -> Query:
+        """What is asked."""
+        return self.asked.query
+
+    @property
+    def need(self) -> Need:
+        """What must be read of the records."""
+        return Keys(self.query.column) if isinstance(self.query, Distinct) else self.asked.measure
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the answers are called as columns of a table."""
+        query = self.query
+        if isinstance(query, Count):
+            return ("count",)
+        if isinstance(query, Quantile):
+            parts = query.at if isinstance(query.at, tuple) else (query.at,)
+            return tuple(f"q{float(part):g}_{query.column}" for part in parts)
+        return (f"{type(query).__name__.lower()}_{query.column}",)
+
+    def releases(
+        self, summary: Summary, entropy: Entropy, runs: int, about: str, *, simulated: bool
+    ) -> list[tuple[Release, ...]]:
+        """Draw independent answers; ``about`` says of which records."""
+        blank = Release(
+            question=about,
+            steps=0,
+            step=Fraction(1),
+            noise_scales=(),
+            share=self.asked.share,
+            method=self.mechanism.name,
+            caveat=self.mechanism.caveat(signed=self._signed or bool(self.rule)),
+            simulated=simulated,
+        )
+        if self.rule:
+            return [(release,) for release in self._computed(blank, summary, entropy, runs)]
+        seen = summary.counted() if self.need is None else summary
+        answers = self.mechanism.answers(seen, self.asked.share, entropy, runs)
+        named = replace(blank, question=f"{self.query}{about}")
+        return [(self._filled(named, answer, self._unit),) for answer in answers]
+
+    @property
+    def _unit(self) -> Fraction:
+        return self.asked.measure.unit if self.asked.measure else Fraction(1)
+
+    @property
+    def _signed(self) -> bool:
+        measure = self.asked.measure
+        return measure is not None and measure.low < 0 < measure.high
+
+    def _filled(self, blank: Release, answer: Answer, unit: Fraction) -> Release:
+        return replace(
+            blank,
+            steps=answer.steps,
+            step=answer.step * unit,
+            noise_scales=tuple(noise.scale for noise in answer.noises),
+            choices=answer.choices,
+            ends=None if answer.ends is None else (answer.ends[0] * unit, answer.ends[1] * unit),
+        )
+
+    def _computed(self, blank: Release, summary: Summary, entropy: Entropy, runs: int) -> Iterator[Release]:
+        """Yield answers that follow from their parts; the blank's question says of which records."""
+        measure = self.asked.measure
+        assert measure is not None  # noqa: S101  (every rule is about a column)
+        valued = summary.valued()
+        totals = self._part(blank, "sum", valued, entropy, runs)
+        counts = self._part(blank, "count", valued.counted(), entropy, runs)
+        limits, finest = _limits(self.rule, measure), self._unit / (1 << _FINER_BITS)
+        for pair in zip(totals, counts, strict=True):
+            squares = () if self.rule == "mean" else self._squares(blank, pair, valued, entropy)
+            parts = (*pair, *squares)
+            value = combined(self.rule, [part.exact for part in parts], limits)
+            yield replace(
+                blank,
+                question=f"{self.query}{blank.question}",
+                steps=round(value / finest),
+                step=finest,
+                ends=limits,
+                parts=parts,
+                rule=self.rule,
+            )
+
+    def _squares(
+        self, blank: Release, parts: tuple[Release, ...], valued: Summary, entropy: Entropy
+    ) -> tuple[Release]:
+        """Return the sum of squared distances from the mean that the first parts give."""
+        assert self.asked.measure is not None  # noqa: S101
+        mean = combined("mean", [part.exact for part in parts], _limits("mean", self.asked.measure))
+        around = valued.squared_around(round(mean / self._unit))
+        (release,) = self._part(blank, "squares", around, entropy, 1)
+        return (release,)
+
+    def _part(
+        self, blank: Release, name: str, summary: Summary, entropy: Entropy, runs: int
+    ) -> list[Release]:
+        """Return independent answers to one part."""
+        share = self.asked.share * dict(PARTS[self.rule])[name]
+        mechanism = Clip.tuned(share) if isinstance(self.mechanism, Clip) else self.mechanism
+        column = getattr(self.query, "column", "")
+        words, unit = {
+            "sum": (f"sum of {column}", self._unit),
+            "count": (f"count of {column}", Fraction(1)),
+            "squares": (f"sum of squared distances of {column} from its mean", self._unit**2),
+        }[name]
+        part = replace(
+            blank,
+            question=f"{words}{blank.question}",
+            share=share,
+            caveat=mechanism.caveat(signed=name == "sum" and self._signed),
+        )
+        return [
+            self._filled(part, answer, unit) for answer in mechanism.answers(summary, share, entropy, runs)
+        ]
+
+
+def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
+    """Return the public ends of a computed answer."""
+    low, high = measure.low * measure.unit, measure.high * measure.unit
+    if rule == "mean":
+        return low, high
+    half = (high - low) / 2  # no values spread wider than half of them at either end
+    return Fraction(0), half if rule == "std" else half**2
+
+
+def serves(read: Need, need: Need) -> bool:
+    """Say whether what was read answers a need too: any cells can be counted, and squares be ignored."""
+    if isinstance(read, Measure) and isinstance(need, Measure):
+        return replace(read, squares=need.squares) == need and read.squares >= need.squares
+    return read == need or (need is None and isinstance(read, Measure))
+
+
+def shared_needs(recipes: Sequence[Recipe]) -> dict[Need, Need]:
+    """Return, for what each recipe needs to be read, one reading for all that can share it.
+
+    A count can be taken from any reading of cells, and squares come along where somebody needs them.
+    """
+    needs = [recipe.need for recipe in recipes]
+    columns: dict[tuple[str, int], Measure] = {}
+    for need in needs:
+        if isinstance(need, Measure):
+            known = columns.get((need.column, need.per_octave), need)
+            columns[need.column, need.per_octave] = replace(need, squares=need.squares or known.squares)
+    first = next(iter(columns.values()), None)
+    return {
+        need: columns[need.column, need.per_octave] if isinstance(need, Measure) else (need or first)
+        for need in needs
+    }
