@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from prdp.geometry import largest_until, smallest_from
+from prdp.geometry import PER_OCTAVE, largest_until, smallest_from
 from prdp.levels import Levels
 
 
@@ -108,7 +108,7 @@ class Summary:
         return Summary(self.levels, self.smallest << bits, self.largest << bits, cells)
 
 
-def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
+def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
     """Return the key of an engine's magnitude code.
 
     None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
@@ -117,18 +117,18 @@ def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
     if not code:
         return CellKey(quanta, 0, 0, 0, missing=code is None)
     step = abs(code) - 2
-    high = min(largest_until(step + 1), largest)
-    return CellKey(quanta, smallest_from(step), high, 1 if code > 0 else -1)
+    high = min(largest_until(step + 1, per_octave), largest)
+    return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
 
 
-def magnitudes(low: int, high: int) -> Iterator[tuple[int, int, int]]:
+def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
     """Yield every magnitude code between two values, with the least and the greatest value it can have."""
     if low <= 0 <= high:
         yield 0, 0, 0
     for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
         step = -1
-        while (first := max(smallest_from(step), least)) <= most:
-            last = min(largest_until(step + 1), most)
+        while (first := max(smallest_from(step, per_octave), least)) <= most:
+            last = min(largest_until(step + 1, per_octave), most)
             if first <= last:
                 ends = sorted((sign * first, sign * last))
                 yield sign * (step + 2), ends[0], ends[1]

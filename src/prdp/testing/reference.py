@@ -50,11 +50,11 @@ def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
     return measure.high if scaled >= measure.high else round(scaled)
 
 
-def magnitude_code(value: int) -> int:
+def magnitude_code(value: int, per_octave: int = PER_OCTAVE) -> int:
     """Return the code of a whole value's magnitude, as ``magnitude_key`` reads it."""
     if value == 0:
         return 0
-    code = math.floor(PER_OCTAVE * math.log2(abs(value)) - SLACK) + 2
+    code = math.floor(per_octave * math.log2(abs(value)) - SLACK) + 2
     return code if value > 0 else -code
 
 
