@@ -21,7 +21,8 @@ number lands on its own step or on the one below, never above.
 MARGIN_BITS = 30
 """Ends of a step are widened by the factor 1 ± 2^-30.
 
-That covers ``SLACK`` ten times over at eight steps an octave, and more at finer ones, whose steps are shorter.
+That covers ``SLACK`` ten times over at eight steps an octave, and 300 times over at 256: the slack is
+in steps, which are shorter there.
 """
 
 _ROOT_BITS = 64

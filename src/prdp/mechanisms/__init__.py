@@ -6,6 +6,7 @@ from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.rank import Rank
 
 __all__ = [
     "Answer",
@@ -14,6 +15,7 @@ __all__ = [
     "Mechanism",
     "Naive",
     "Partition",
+    "Rank",
     "count_influences",
     "sum_influences",
 ]

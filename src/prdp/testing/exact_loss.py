@@ -17,7 +17,7 @@ from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
+from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
 from prdp.summary import Summary
 
 Record = Mapping[str, Any]
@@ -107,6 +107,9 @@ def _law_ratio(one: Law, other: Law) -> Any:
     if isinstance(one, Gated) and isinstance(other, Gated):
         laws = zip(one.laws, other.laws, strict=True)
         return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
+    if isinstance(one, Together) and isinstance(other, Together):
+        laws = zip(one.laws, other.laws, strict=True)
+        return sum((_law_ratio(*pair) for pair in laws), start=arb(0))
     if isinstance(one, Scan | ExponentialChoice) and isinstance(other, Scan | ExponentialChoice):
         return _largest(_place_ratios(one, other))
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
@@ -115,7 +118,7 @@ def _law_ratio(one: Law, other: Law) -> Any:
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
     """Return a ball around the probability of each candidate."""
     with ctx.workprec(_PRECISION):
-        weights = [(-_ball(penalty)).exp() for penalty in choice.penalties]
+        weights = [(-_ball(penalty * choice.unit)).exp() for penalty in choice.penalties]
         total = sum(weights, start=arb(0))
         return [weight / total for weight in weights]
 
