@@ -10,11 +10,11 @@ For reading the answers and the account:
 When something is wrong:
     errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 For experiments and tests, never for publication:
-    prdp.testing
+    plan, prdp.testing
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from prdp import errors
 from prdp.errors import (
@@ -35,10 +35,12 @@ from prdp.table import Groups, Table, open  # noqa: A004  (prdp.open is the door
 from prdp.version import __version__
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     """Load ``prdp.testing`` when it is first asked for: real releases never need it."""
     if name == "testing":
         return import_module("prdp.testing")
+    if name == "plan":
+        return import_module("prdp.testing").plan
     raise AttributeError(f"module 'prdp' has no attribute {name!r}")
 
 

@@ -10,8 +10,10 @@ from fractions import Fraction
 from prdp.declared import known_column
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact
+from prdp.geometry import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
-from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, count_influences, sum_influences
+from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, Rank, count_influences, sum_influences
+from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.policy import Policy
 from prdp.query import Asked, Count, Distinct, Max, Mean, Measure, Min, Quantile, Query, Std, Sum, Variance
 from prdp.recipe import Recipe
@@ -26,7 +28,7 @@ METHODS: Mapping[type, tuple[str, ...]] = {
     Max: ("choice",),
     Min: ("choice",),
     Quantile: ("rank",),
-    Distinct: ("distinct", "naive"),
+    Distinct: ("distinct",),
 }
 """Which mechanisms answer which query; the first is the default."""
 
@@ -63,7 +65,7 @@ class Facts:
             raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
         measure = self._measure(query)
         if method == "partition":
-            mechanism: Mechanism = self._partition(measure, beta, graded)
+            mechanism: Mechanism | Rank | DistinctKeys = self._partition(measure, beta, graded)
         else:
             mechanism = self._mechanism(query, measure, share, method)
         rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
@@ -78,9 +80,15 @@ class Facts:
             return Quantile(column, _parts(query.at))
         return replace(query, column=column)
 
-    def _mechanism(self, query: Query, measure: Measure | None, share: Fraction, method: str) -> Mechanism:
+    def _mechanism(
+        self, query: Query, measure: Measure | None, share: Fraction, method: str
+    ) -> Mechanism | Rank | DistinctKeys:
         if method == "choice" and measure is not None:
             return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
+        if isinstance(query, Quantile) and measure is not None:
+            return Rank.tuned(share, _parts(query.at), measure.low, measure.high, measure.per_octave)
+        if method == "distinct":
+            return DistinctKeys.tuned(share)
         return Clip.tuned(share) if method == "clip" else Naive()
 
     def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
@@ -122,7 +130,8 @@ class Facts:
         squares = isinstance(query, Variance | Std)
         most = 2**63 if kind.integer and unit == 1 else 2**53
         _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
-        return replace(measure, squares=squares)
+        fineness = FINE_PER_OCTAVE if isinstance(query, Quantile) else PER_OCTAVE
+        return replace(measure, squares=squares, per_octave=fineness)
 
 
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
@@ -160,7 +169,7 @@ def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...
     return parts
 
 
-def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
+def _options(mechanism: object) -> tuple[tuple[str, str], ...]:
     if isinstance(mechanism, Partition):
         return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
     return ()

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from prdp.combined import PARTS, combined
-from prdp.mechanisms import Answer, Clip, Mechanism
+from prdp.mechanisms import Answer, Clip, Mechanism, Rank
+from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query
 from prdp.release import Release
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary
 
 _FINER_BITS = 20
 """A computed answer is given on a lattice this many bits finer than its column's unit."""
@@ -27,7 +28,7 @@ class Keys:
 Need = Measure | Keys | None
 """What must be read: cells of a measured column, the budget behind each value of a column, or counts."""
 
-Cells = Summary
+Cells = Summary | KeySummary
 """What an engine finds for a need, in one group."""
 
 
@@ -42,7 +43,7 @@ class Recipe:
     """
 
     asked: Asked
-    mechanism: Mechanism
+    mechanism: Mechanism | Rank | DistinctKeys
     rule: str = ""
 
     @property
@@ -56,6 +57,13 @@ class Recipe:
         return Keys(self.query.column) if isinstance(self.query, Distinct) else self.asked.measure
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the answers are called in words."""
+        if isinstance(self.query, Quantile) and isinstance(self.query.at, tuple):
+            return tuple(str(replace(self.query, at=(part,))) for part in self.query.at)
+        return (str(self.query),)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """What the answers are called as columns of a table."""
         query = self.query
@@ -67,7 +75,7 @@ class Recipe:
         return (f"{type(query).__name__.lower()}_{query.column}",)
 
     def releases(
-        self, summary: Summary, entropy: Entropy, runs: int, about: str, *, simulated: bool
+        self, cells: Cells, entropy: Entropy, runs: int, about: str, *, simulated: bool
     ) -> list[tuple[Release, ...]]:
         """Draw independent answers; ``about`` says of which records."""
         blank = Release(
@@ -80,12 +88,27 @@ class Recipe:
             caveat=self.mechanism.caveat(signed=self._signed or bool(self.rule)),
             simulated=simulated,
         )
-        if self.rule:
-            return [(release,) for release in self._computed(blank, summary, entropy, runs)]
-        seen = summary.counted() if self.need is None else summary
-        answers = self.mechanism.answers(seen, self.asked.share, entropy, runs)
-        named = replace(blank, question=f"{self.query}{about}")
-        return [(self._filled(named, answer, self._unit),) for answer in answers]
+        if self.rule and isinstance(cells, Summary):
+            return [(release,) for release in self._computed(blank, cells, entropy, runs)]
+        return [
+            tuple(
+                self._filled(replace(blank, question=f"{name}{about}"), answer, self._unit)
+                for name, answer in zip(self.names, answers, strict=True)
+            )
+            for answers in self._answers(cells, entropy, runs)
+        ]
+
+    def _answers(self, cells: Cells, entropy: Entropy, runs: int) -> Iterator[tuple[Answer, ...]]:
+        """Yield what the mechanism answers, once a run: one answer, or one for each quantile."""
+        share = self.asked.share
+        if isinstance(cells, KeySummary):
+            assert isinstance(self.mechanism, DistinctKeys)  # noqa: S101  (nobody else needs keys)
+            yield from ((answer,) for answer in self.mechanism.answers(cells, share, entropy, runs))
+        elif isinstance(self.mechanism, Rank):
+            yield from self.mechanism.answers(cells, share, entropy, runs)
+        elif not isinstance(self.mechanism, DistinctKeys):
+            seen = cells.counted() if self.need is None else cells
+            yield from ((answer,) for answer in self.mechanism.answers(seen, share, entropy, runs))
 
     @property
     def _unit(self) -> Fraction:
@@ -144,6 +167,7 @@ class Recipe:
         """Return independent answers to one part."""
         share = self.asked.share * dict(PARTS[self.rule])[name]
         mechanism = Clip.tuned(share) if isinstance(self.mechanism, Clip) else self.mechanism
+        assert not isinstance(mechanism, Rank | DistinctKeys)  # noqa: S101  (no rule is answered by them)
         column = getattr(self.query, "column", "")
         words, unit = {
             "sum": (f"sum of {column}", self._unit),

@@ -6,11 +6,18 @@ values, and its budget is at most what any of them is owed; the proofs use these
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from prdp.geometry import largest_until, smallest_from
+from prdp.geometry import PER_OCTAVE, largest_until, quarter_octaves, smallest_from
 from prdp.levels import Levels
+
+_HEAVIEST_KEY = 1024
+_EDGE_BITS = 90
+_ROOT_BITS = 20
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -124,7 +131,7 @@ class Summary:
         return Summary(self.levels, self.smallest << bits, self.largest << bits, cells)
 
 
-def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
+def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
     """Return the key of an engine's magnitude code.
 
     None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
@@ -133,19 +140,96 @@ def magnitude_key(quanta: int, code: int | None, largest: int) -> CellKey:
     if not code:
         return CellKey(quanta, 0, 0, 0, missing=code is None)
     step = abs(code) - 2
-    high = min(largest_until(step + 1), largest)
-    return CellKey(quanta, smallest_from(step), high, 1 if code > 0 else -1)
+    high = min(largest_until(step + 1, per_octave), largest)
+    return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
 
 
-def magnitudes(low: int, high: int) -> Iterator[tuple[int, int, int]]:
+def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
     """Yield every magnitude code between two values, with the least and the greatest value it can have."""
     if low <= 0 <= high:
         yield 0, 0, 0
     for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
         step = -1
-        while (first := max(smallest_from(step), least)) <= most:
-            last = min(largest_until(step + 1), most)
+        while (first := max(smallest_from(step, per_octave), least)) <= most:
+            last = min(largest_until(step + 1, per_octave), most)
             if first <= last:
                 ends = sorted((sign * first, sign * last))
                 yield sign * (step + 2), ends[0], ends[1]
             step += 1
+
+
+@lru_cache(maxsize=64)
+def key_edges(levels: Levels) -> tuple[int, ...]:
+    """Return the public edges between sums of a key's budgets, in quanta.
+
+    They are even and a quarter of an octave apart, and every fourth one is exactly the double. The fifth is
+    at most the least budget, the last at most 1024 times the largest one, and none is above 2^90.
+    """
+    first = levels.quanta(0) // 4
+    octave = [2 * (first * quarter_octaves(quarter, _ROOT_BITS) >> _ROOT_BITS) for quarter in range(4)]
+    most = min(int(_HEAVIEST_KEY * levels.at_most / levels.quantum), 1 << _EDGE_BITS)
+    edges: list[int] = []
+    while (edge := octave[len(edges) % 4] << len(edges) // 4) <= most:
+        edges.append(edge)
+    return tuple(edges)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCell:
+    """Keys whose budgets add up to between two edges; its repr shows no number of theirs.
+
+    Attributes:
+        edge: The place of the last edge that is not above the sums; -1 below the first.
+        count: How many keys there are.
+        total: The exact total of their sums, in quanta.
+    """
+
+    edge: int
+    count: int = field(repr=False)
+    total: int = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySummary:
+    """All keys of a table, by what the budgets of each one's records add up to.
+
+    A record counts with its level's quanta, lowered to the last edge. Two tables' summaries say nothing
+    about the two together, since a key may be in both: there is no way to merge them.
+
+    Attributes:
+        levels: The grid of budgets.
+        cells: The cells that hold keys, ascending.
+    """
+
+    levels: Levels
+    cells: tuple[KeyCell, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, levels: Levels, sums: Iterable[int]) -> KeySummary:
+        """Return the summary of keys with these sums of quanta."""
+        edges = key_edges(levels)
+        counts: dict[int, int] = defaultdict(int)
+        totals: dict[int, int] = defaultdict(int)
+        for quanta in sums:
+            edge = bisect_right(edges, quanta) - 1
+            counts[edge] += 1
+            totals[edge] += quanta
+        return cls(levels, tuple(KeyCell(edge, counts[edge], totals[edge]) for edge in sorted(counts)))
+
+    @property
+    def mass(self) -> int:
+        """The budgets of all records, in quanta."""
+        return sum(cell.total for cell in self.cells)
+
+    def clipped(self) -> tuple[int, ...]:
+        """Return, for each edge, the total of the keys' sums when none may count for more than the edge."""
+        below, beyond = 0, sum(cell.count for cell in self.cells)
+        cells = {cell.edge: cell for cell in self.cells}
+        clipped = []
+        for place, edge in enumerate(key_edges(self.levels)):
+            passed = cells.get(place - 1)
+            if passed is not None:
+                below += passed.total
+                beyond -= passed.count
+            clipped.append(below + edge * beyond)
+        return tuple(clipped)

@@ -23,13 +23,12 @@ from prdp.levels import Levels
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.order import Order, order_of
 from prdp.policy import Policy
-from prdp.query import Quantile, Query, Reading
+from prdp.query import KeyReading, Quantile, Query, Reading
 from prdp.questions import Questions, listed_quantiles
-from prdp.recipe import Keys, Need, serves
+from prdp.recipe import Cells, Keys, Need, serves
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.schema import Bounds, Kind, Units
-from prdp.summary import Summary
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -102,7 +101,7 @@ class Table(Questions[Release]):
     name: str
     ledger: Ledger
     condition: Node | None = None
-    _kept: dict[tuple[Need, Node | None, Grouping | None], tuple[Summary, ...]] = field(default_factory=dict)
+    _kept: dict[tuple[Need, Node | None, Grouping | None], tuple[Cells, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<prdp table {self.name!r}{self._about}: {self.policy!r}>"
@@ -219,15 +218,18 @@ class Table(Questions[Release]):
         read = {need: self._cells(shared, order.groups) for need, shared in order.needs.items()}
         return order.released(read, entropy, self._about, runs=runs, simulated=simulated)
 
-    def _cells(self, need: Need, groups: Grouping | None) -> tuple[Summary, ...]:
+    def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
         """Return each group's cells, reading the records only if they were not read for this before."""
         for (kept, condition, grouping), cells in tuple(self._kept.items()):
             if (condition, grouping) == (self.condition, groups) and serves(kept, need):
                 return cells
         if isinstance(need, Keys):
-            raise NotImplementedError
-        reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
-        return self._kept.setdefault((need, self.condition, groups), self.engine.summarise(reading))
+            keys = KeyReading(self.policy, self.levels, need.column, self.condition, groups)
+            found: tuple[Cells, ...] = self.engine.key_totals(keys)
+        else:
+            reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
+            found = self.engine.summarise(reading)
+        return self._kept.setdefault((need, self.condition, groups), found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.levels import Levels
-from prdp.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
 from prdp.testing.reference import magnitude_code
 
 LEVELS = Levels(Fraction(1, 8), Fraction(4))
@@ -28,11 +29,26 @@ def summary(*cells: tuple[int, int, int]) -> Summary:
     )
 
 
-@given(value=values)
-def test_a_cell_s_ends_contain_its_value(value: int) -> None:
-    key = magnitude_key(1, magnitude_code(value), 2**63)
+@given(value=values, per_octave=st.sampled_from([8, 256]))
+def test_a_cell_s_ends_contain_its_value(value: int, per_octave: int) -> None:
+    key = magnitude_key(1, magnitude_code(value, per_octave), 2**63, per_octave)
     assert key.low <= abs(value) <= key.high
     assert key.sign == (value > 0) - (value < 0)
+
+
+@pytest.mark.parametrize("per_octave", [8, 256])
+def test_magnitudes_cover_the_bounds_in_ever_finer_relation(per_octave: int) -> None:
+    ranges = {code: (first, last) for code, first, last in magnitudes(-300, 10**6, per_octave)}
+    for value in (*range(-300, 3000), 10**5, 2**17, 2**17 + 1, 10**6):
+        first, last = ranges[magnitude_code(value, per_octave)]
+        assert first <= value <= last
+    widths = [Fraction(last + 1, max(1, first)) for first, last in ranges.values() if first > 1000]
+    assert max(widths) ** per_octave < 2 * Fraction(1001, 1000) ** per_octave
+
+
+def test_small_values_have_a_fine_range_of_their_own() -> None:
+    ranges = {(first, last) for _, first, last in magnitudes(-200, 200, 256)}
+    assert ranges == {(value, value) for value in range(-200, 201)}
 
 
 @given(value=values, cap=st.integers(0, 2**63))

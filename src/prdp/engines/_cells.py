@@ -62,7 +62,9 @@ class Statement:
             return Cell(CellKey(quanta, 1, 1, 1), rest[0], rest[0])
         code, count, *totals = rest
         return Cell(
-            magnitude_key(quanta, code, self.reading.largest), count, *(total or 0 for total in totals)
+            magnitude_key(quanta, code, self.reading.largest, measure.per_octave),
+            count,
+            *(total or 0 for total in totals),
         )
 
 

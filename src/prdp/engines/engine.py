@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from prdp.query import Reading
+from prdp.query import KeyReading, Reading
 from prdp.schema import Schema
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary
 
 
 class Engine(Protocol):
@@ -32,4 +32,11 @@ class Engine(Protocol):
 
         Raises:
             EngineFailure: Whatever went wrong while records were read; the text is always the same.
+        """
+
+    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+        """Read every record once and return what stands behind a column's values, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
         """

@@ -92,7 +92,18 @@ class Gated:
         return _followed(picked, self.laws.__getitem__, entropy)
 
 
-Law = Noisy | Scan | ExponentialChoice | Then | Gated
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several laws, drawn independently of each other (Lemma 1)."""
+
+    laws: tuple[Law, ...]
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[Any, ...]]:
+        """Draw from each law, once a run."""
+        return list(zip(*(law.draw(entropy, runs) for law in self.laws), strict=True))
+
+
+Law = Noisy | Scan | ExponentialChoice | Then | Gated | Together
 """Whatever an answer is drawn from; exact tests enumerate the same objects."""
 
 

@@ -17,7 +17,8 @@ from prdp.testing.simulate import simulate
 from prdp.testing.truth import truths
 
 SHARES = tuple(
-    Fraction(1, part) for part in (1000, 700, 500, 300, 200, 150, 100, 70, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1)
+    Fraction(1, part)
+    for part in (1000, 700, 500, 300, 200, 150, 100, 70, 50, 30, 20, 15, 10, 7, 5, 4, 3, 2, 1)
 )
 """The shares that are tried, ascending."""
 
@@ -31,7 +32,7 @@ class Plan:
         share: The share; None where even the whole budget does not reach the aim.
         aim: The relative error that was aimed at.
         confidence: The part of the answers that is to stay within it.
-        measured: For each share that was tried, the relative error that this part of the answers stayed within.
+        measured: For each share that was tried, the relative error that this part of the answers kept.
         runs: How many answers were simulated for each share.
         seed: The seed of their noise.
     """
@@ -52,7 +53,9 @@ class Plan:
         if self.share is None:
             reached = f"even share 1 stays within {_percent(tried[Fraction(1)])} only"
             return f"{wanted}: not reached, {reached} ({simulated})"
-        return f"{wanted}: share {self.share}, which stayed within {_percent(tried[self.share])} ({simulated})"
+        return (
+            f"{wanted}: share {self.share}, which stayed within {_percent(tried[self.share])} ({simulated})"
+        )
 
 
 def plan(
@@ -112,9 +115,11 @@ def _truths(like: Table | Groups, query: Query, method: str | None) -> list[Frac
 
 def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fraction) -> float:
     """Return the relative error that the part ``level`` of all answers stays within."""
-    errors = []
+    errors: list[float] = []
     for released in releases:
-        values = [released] if isinstance(released, Release) else [r for row in released.releases for r in row]
+        values = (
+            [released] if isinstance(released, Release) else [r for row in released.releases for r in row]
+        )
         for release, true in zip(values, truth, strict=True):
             errors.append(float(abs(release.exact - true) / (abs(true) or 1)))
     errors.sort()

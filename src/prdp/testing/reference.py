@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from prdp.expressions.evaluate import evaluate
 from prdp.geometry import PER_OCTAVE, SLACK
 from prdp.query import Measure, Reading
-from prdp.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
 
 Record = Mapping[str, Any]
 
@@ -21,14 +22,28 @@ def reference_summary(records: Iterable[Record], reading: Reading) -> Summary:
     return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
 
 
-def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+def reference_keys(records: Iterable[Record], reading: Reading, column: str) -> KeySummary:
+    """Return how many keys a column has, by what the budgets of their records add up to."""
+    most = key_edges(reading.levels)[-1]
+    sums: dict[Any, int] = defaultdict(int)
+    for record, quanta in _taking_part(records, reading):
+        if record[column] is not None:
+            sums[record[column]] += min(quanta, most)
+    return KeySummary.of(reading.levels, sums.values())
+
+
+def _taking_part(records: Iterable[Record], reading: Reading) -> Iterator[tuple[Record, int]]:
+    """Yield the records that take part, with the quanta of their level."""
     for record in records:
         if reading.where is not None and evaluate(reading.where, record) is not True:
             continue
         level = reading.levels.index(_number(evaluate(reading.policy.expression, record)))
-        if level is None:
-            continue
-        quanta = reading.levels.quanta(level)
+        if level is not None:
+            yield record, reading.levels.quanta(level)
+
+
+def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+    for record, quanta in _taking_part(records, reading):
         if reading.measure is None:
             yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
             continue
@@ -50,11 +65,11 @@ def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
     return measure.high if scaled >= measure.high else round(scaled)
 
 
-def magnitude_code(value: int) -> int:
+def magnitude_code(value: int, per_octave: int = PER_OCTAVE) -> int:
     """Return the code of a whole value's magnitude, as ``magnitude_key`` reads it."""
     if value == 0:
         return 0
-    code = math.floor(PER_OCTAVE * math.log2(abs(value)) - SLACK) + 2
+    code = math.floor(per_octave * math.log2(abs(value)) - SLACK) + 2
     return code if value > 0 else -code
 
 

@@ -1,0 +1,184 @@
+"""Quantiles: one range out of all, chosen by how evenly the weight of the records lies around it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, lru_cache, partial
+
+from prdp.geometry import FINE_PER_OCTAVE
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.noise.choice import ExponentialChoice
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Gated, Together
+from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
+
+_RECORD_BITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The candidates: all ranges of values between the public bounds, ascending.
+
+    Attributes:
+        ends: The least and the greatest value of each, in steps.
+        places: Where the cells with a key, but for the budget, belong.
+    """
+
+    ends: tuple[tuple[int, int], ...]
+    places: Mapping[CellKey, int] = field(repr=False)
+
+
+@lru_cache(maxsize=16)
+def ranges_between(low: int, high: int, largest: int, per_octave: int) -> Ranges:
+    """Return the ranges between two values, for cells cut at ``largest``."""
+    ends: dict[CellKey, tuple[int, int]] = {}
+    for code, first, last in magnitudes(low, high, per_octave):
+        ends.setdefault(magnitude_key(0, code, largest, per_octave), (first, last))
+    keys = sorted(ends, key=lambda key: sum(ends[key]))
+    return Ranges(tuple(ends[key] for key in keys), {key: place for place, key in enumerate(keys)})
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Choose a range such that a given part of the records' weight lies below it.
+
+    Guarantee:
+        For every record r, all answers together are (share · E(r))-indistinguishable between the table
+        with r and the table without it.
+
+    Why:
+        A record weighs at most b · E(r), with b found by a private search that costs (1 - a₃) · share · E(r).
+        It moves what is wrong with a range by at most E(r) either way, and k choices with weights
+        exp(-a₃ · share · wrong / 2k) cost a₃ · share · E(r).
+        In full: proofs/rank.md.
+
+    Attributes:
+        quantiles: Which parts of the weight are to lie below the answers; between 0 and 1.
+        low: The least value that the public bounds allow, in steps.
+        high: The greatest one.
+        per_octave: How finely the summary's magnitudes are cut.
+        finder: How the weights' clipping point is found.
+    """
+
+    quantiles: tuple[Fraction, ...]
+    low: int
+    high: int
+    per_octave: int = FINE_PER_OCTAVE
+    finder: PointFinder = field(default_factory=PointFinder)
+
+    name = "rank"
+
+    def __post_init__(self) -> None:
+        if not self.quantiles or not all(0 < quantile < 1 for quantile in self.quantiles):
+            raise ValueError("a quantile lies between 0 and 1, and there is at least one")
+
+    @classmethod
+    def tuned(
+        cls,
+        share: Fraction,
+        quantiles: tuple[Fraction, ...],
+        low: int,
+        high: int,
+        per_octave: int = FINE_PER_OCTAVE,
+    ) -> Rank:
+        """Return the mechanism for a share."""
+        return cls(quantiles, low, high, per_octave, PointFinder.tuned(share))
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+        """Return what the range does not cover."""
+        return "well protected records weigh less than others, and ranks are noisy"
+
+    def law(self, summary: Summary, share: Fraction) -> Gated:
+        """Return the distribution of (tuning, (clipping point, one range's place for each quantile))."""
+        return self._law(_weighed(summary), summary, share)
+
+    def _law(self, weighed: Summary, summary: Summary, share: Fraction) -> Gated:
+        choices = cache(partial(self.choices, weighed, summary, share))
+        return self.finder.law(RecordLadder(weighed), share, choices)
+
+    def choices(
+        self, weighed: Summary, summary: Summary, share: Fraction, tuning: Tuning, place: int
+    ) -> Together:
+        """Return the choice of a range for each quantile, at the point that belongs to a place."""
+        point = _point(weighed, tuning, place)
+        weights = self.weights(summary, point)
+        part = share * tuning.split[2] / len(self.quantiles) * summary.levels.quantum / point
+        laws = (self.choice(quantile, weights, summary.largest, part) for quantile in self.quantiles)
+        return Together(tuple(laws))
+
+    def weights(self, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
+        """Return the weight in every range that holds records; a whole record weighs 2^20."""
+        places = ranges_between(self.low, self.high, summary.largest, self.per_octave).places
+        weights: dict[int, int] = defaultdict(int)
+        for cell in summary.cells:
+            if not cell.key.missing:
+                key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
+                cap = cell.key.quanta * per_quantum.numerator // per_quantum.denominator
+                weights[places[key]] += cell.count * min(1 << _RECORD_BITS, cap)
+        return weights
+
+    def choice(
+        self, quantile: Fraction, weights: Mapping[int, int], largest: int, part: Fraction
+    ) -> ExponentialChoice:
+        """Return the choice of one quantile's range.
+
+        Args:
+            quantile: The part of the weight that is to lie below.
+            weights: The weight in each range.
+            largest: The greatest absolute value of the summary.
+            part: What a weight of 1 costs of the budget.
+        """
+        count = len(ranges_between(self.low, self.high, largest, self.per_octave).ends)
+        of_all, parts = quantile.numerator, quantile.denominator
+        target = of_all * sum(weights.values())
+        penalties: list[int] = []
+        below = 0
+        for place in sorted(weights):
+            between = abs(below - target)  # no weight there: below and up to it are the same
+            penalties.extend([between] * (place - len(penalties)))
+            up_to = below + parts * weights[place]
+            penalties.append(max(0, below - target, target - up_to))
+            below = up_to
+        penalties.extend([abs(below - target)] * (count - len(penalties)))
+        return ExponentialChoice(tuple(penalties), part / (2 * max(of_all, parts - of_all)))
+
+    def answers(
+        self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
+    ) -> list[tuple[Answer, ...]]:
+        """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
+        weighed = _weighed(summary)
+        ends = ranges_between(self.low, self.high, summary.largest, self.per_octave).ends
+        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
+        record = summary.levels.quantum * (1 << _RECORD_BITS)
+
+        @cache
+        def found(which: int, place: int) -> tuple[tuple[str, str], ...]:
+            full = record / _point(weighed, self.finder.tunings[which][1], place)
+            return (("full weight", f"from a budget of {float(full):.6g} on"),)
+
+        answers = []
+        for which, (place, chosen) in self._law(weighed, summary, share).draw(entropy, runs):
+            in_order = sorted(zip(order, sorted(chosen), strict=True))
+            answers.append(tuple(_middle(ends[at], found(which, place)) for _, at in in_order))
+        return answers
+
+
+def _weighed(summary: Summary) -> Summary:
+    """Return the records that have a value, each counting 1, on the lattice of weights."""
+    present = tuple(cell for cell in summary.cells if not cell.key.missing)
+    counted = Summary(summary.levels, summary.smallest, summary.largest, present).counted()
+    return counted.refined(_RECORD_BITS)
+
+
+def _point(weighed: Summary, tuning: Tuning, place: int) -> Fraction:
+    """Return how much a quantum of budget may weigh at the point that belongs to a place."""
+    points = Points.spanning(weighed, tuning.stride)
+    return points.per_quantum(min(place + tuning.beyond, len(points.numerators) - 1))
+
+
+def _middle(ends: tuple[int, int], choices: tuple[tuple[str, str], ...]) -> Answer:
+    return Answer(sum(ends) // 2, Fraction(1), (), choices, ends)
