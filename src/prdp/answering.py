@@ -76,6 +76,9 @@ class Facts:
         if isinstance(query, Count):
             return query
         column = known_column(query.column, self.schema, type(query).__name__.lower())
+        kind = self.schema[column]
+        if isinstance(query, Distinct) and kind.kind is Kind.OTHER:
+            raise InvalidRequest(f"distinct({column!r}) cannot tell values of {kind.native} apart.")
         if isinstance(query, Quantile):
             return Quantile(column, _parts(query.at))
         return replace(query, column=column)

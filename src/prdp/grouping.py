@@ -243,10 +243,10 @@ def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
         raise InvalidRequest(
             f"keys= lists {value!r}, but {key.column!r} holds {column.kind.value} ({column.native})."
         )
-    if isinstance(key, Truncated) and isinstance(typed, datetime) and _cut(typed, key.part) != typed:
+    if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
         raise InvalidRequest(
             f"keys= lists {value!r}, which is not the first moment of a {key.part}: "
-            f"write {_cut(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
+            f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
         )
     return typed
 
@@ -283,7 +283,7 @@ def _number_key(value: float | Fraction | Decimal, column: ColumnType) -> int | 
     return float(value) + 0.0  # minus zero is zero
 
 
-def _cut(moment: datetime, part: Calendar) -> datetime:
+def first_moment(moment: datetime, part: Calendar) -> datetime:
     """Return the first moment of the year, month, ... that a moment lies in."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     match part:
