@@ -15,7 +15,7 @@ from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Together
-from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
+from prdp.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
 
 _RECORD_BITS = 20
 
@@ -27,12 +27,12 @@ class Ranges:
     Attributes:
         ends: The least and the greatest value of each, in steps.
         octaves: How many binary digits the middle of each has; negative for negative values.
-        places: Where the cells with a key, but for the budget, belong.
+        places: Where the cells with given ends and sign belong.
     """
 
     ends: tuple[tuple[int, int], ...]
     octaves: tuple[int, ...]
-    places: Mapping[CellKey, int] = field(repr=False)
+    places: Mapping[tuple[int, int, int], int] = field(repr=False)
 
 
 @lru_cache(maxsize=16)
@@ -45,7 +45,7 @@ def ranges_between(low: int, high: int, largest: int, per_octave: int) -> Ranges
     return Ranges(
         ends=tuple(ends[key] for key in keys),
         octaves=tuple(key.sign * (abs(sum(ends[key])) // 2).bit_length() for key in keys),
-        places={key: place for place, key in enumerate(keys)},
+        places={(key.low, key.high, key.sign): place for place, key in enumerate(keys)},
     )
 
 
@@ -124,12 +124,13 @@ class Rank:
     def weights(self, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^20."""
         places = ranges_between(self.low, self.high, summary.largest, self.per_octave).places
+        caps = {quanta: int(quanta * per_quantum) for quanta in {cell.key.quanta for cell in summary.cells}}
         weights: dict[int, int] = defaultdict(int)
         for cell in summary.cells:
-            if not cell.key.missing:
-                key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
-                cap = cell.key.quanta * per_quantum.numerator // per_quantum.denominator
-                weights[places[key]] += cell.count * min(1 << _RECORD_BITS, cap)
+            key = cell.key
+            if not key.missing:
+                weight = min(1 << _RECORD_BITS, caps[key.quanta])
+                weights[places[key.low, key.high, key.sign]] += cell.count * weight
         return weights
 
     def choice(
@@ -194,9 +195,12 @@ def _imbalances(target: int, parts: int, weights: Mapping[int, int], count: int)
 
 def _weighed(summary: Summary) -> Summary:
     """Return the records that have a value, each counting 1, on the lattice of weights."""
-    present = tuple(cell for cell in summary.cells if not cell.key.missing)
-    counted = Summary(summary.levels, summary.smallest, summary.largest, present).counted()
-    return counted.refined(_RECORD_BITS)
+    counts: dict[int, int] = defaultdict(int)
+    for cell in summary.cells:
+        if not cell.key.missing:
+            counts[cell.key.quanta] += cell.count
+    cells = (Cell(CellKey(quanta, 1, 1, 1), count, count) for quanta, count in sorted(counts.items()))
+    return Summary(summary.levels, 1, 1, tuple(cells)).refined(_RECORD_BITS)
 
 
 def _point(weighed: Summary, tuning: Tuning, place: int) -> Fraction:
