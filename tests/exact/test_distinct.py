@@ -1,4 +1,4 @@
-"""distinct on every small table: no output's log-ratio passes share · E(r), though a key's budgets add up."""
+"""distinct on every small table: no log-ratio passes share · E(r), though the budgets of a key add up."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def levels_rounded_up(summary: Summary, share: Fraction) -> Gated:
 
 
 def as_sharp(factor: Fraction) -> Choices:
-    return Sharper((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, factor).law
+    return Sharper((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, factor=factor).law
 
 
 class TestMedian(OnThisUniverse):
@@ -103,7 +103,7 @@ class TestHighQuantileOfOddRecords(TestMedian):
         return replace(MEDIAN, quantiles=(HIGH,)).law(summary, share)
 
     def twins(self) -> Mapping[str, Twin]:
-        sharper = Sharper((HIGH,), MEASURE.low, MEASURE.high, 8, FINDER, HIGH / (1 - HIGH))
+        sharper = Sharper((HIGH,), MEASURE.low, MEASURE.high, 8, FINDER, factor=HIGH / (1 - HIGH))
         return {"divided by the smaller of q and 1 - q": Twin(sharper.law, "choice, light weights")}
 
 
@@ -205,3 +205,18 @@ def test_answers_to_several_quantiles_are_in_order() -> None:
 def test_quantiles_outside_the_open_interval_are_refused(quantiles: Sequence[Fraction]) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         Rank(tuple(quantiles), 0, 10)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_outer_quantile_does_not_run_away_to_the_bound(sign: int) -> None:
+    """A hundredth of the records lies beyond, which an even prior over thousands of ranges would drown."""
+    crowd = fine_summary(*((sign * value, 12, 40) for value in range(1000, 1100)))
+    quantile = Fraction(99, 100) if sign == 1 else Fraction(1, 100)
+    careful = Rank((quantile,), -BOUND, BOUND)
+
+    def far(rank: Rank) -> float:
+        answers = rank.answers(crowd, Fraction(1), Seeded(4), 200)
+        return sum(abs(answer.steps) > 16_000 for (answer,) in answers) / 200
+
+    assert far(careful) < 0.05
+    assert far(replace(careful, fall=Fraction(0))) > 0.5

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, partial
+from operator import add
 
 from prdp.geometry import FINE_PER_OCTAVE
 from prdp.mechanisms._mechanism import Answer
@@ -14,7 +15,7 @@ from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Together
-from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
+from prdp.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
 
 _RECORD_BITS = 20
 
@@ -25,11 +26,13 @@ class Ranges:
 
     Attributes:
         ends: The least and the greatest value of each, in steps.
-        places: Where the cells with a key, but for the budget, belong.
+        octaves: How many binary digits the middle of each has; negative for negative values.
+        places: Where the cells with given ends and sign belong.
     """
 
     ends: tuple[tuple[int, int], ...]
-    places: Mapping[CellKey, int] = field(repr=False)
+    octaves: tuple[int, ...]
+    places: Mapping[tuple[int, int, int], int] = field(repr=False)
 
 
 @lru_cache(maxsize=16)
@@ -39,7 +42,11 @@ def ranges_between(low: int, high: int, largest: int, per_octave: int) -> Ranges
     for code, first, last in magnitudes(low, high, per_octave):
         ends.setdefault(magnitude_key(0, code, largest, per_octave), (first, last))
     keys = sorted(ends, key=lambda key: sum(ends[key]))
-    return Ranges(tuple(ends[key] for key in keys), {key: place for place, key in enumerate(keys)})
+    return Ranges(
+        ends=tuple(ends[key] for key in keys),
+        octaves=tuple(key.sign * (abs(sum(ends[key])) // 2).bit_length() for key in keys),
+        places={(key.low, key.high, key.sign): place for place, key in enumerate(keys)},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,9 @@ class Rank:
         high: The greatest one.
         per_octave: How finely the summary's magnitudes are cut.
         finder: How the weights' clipping point is found.
+        fall: By how much the log-weight of a range falls with each octave of magnitude, upward for the
+            highest quantiles and downward for the lowest, in proportion for those between, and not at all
+            for the median: what keeps answers from running away where few records lie beyond.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -69,6 +79,7 @@ class Rank:
     high: int
     per_octave: int = FINE_PER_OCTAVE
     finder: PointFinder = field(default_factory=PointFinder)
+    fall: Fraction = Fraction(3, 2)
 
     name = "rank"
 
@@ -113,12 +124,13 @@ class Rank:
     def weights(self, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^20."""
         places = ranges_between(self.low, self.high, summary.largest, self.per_octave).places
+        caps = {quanta: int(quanta * per_quantum) for quanta in {cell.key.quanta for cell in summary.cells}}
         weights: dict[int, int] = defaultdict(int)
         for cell in summary.cells:
-            if not cell.key.missing:
-                key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
-                cap = cell.key.quanta * per_quantum.numerator // per_quantum.denominator
-                weights[places[key]] += cell.count * min(1 << _RECORD_BITS, cap)
+            key = cell.key
+            if not key.missing:
+                weight = min(1 << _RECORD_BITS, caps[key.quanta])
+                weights[places[key.low, key.high, key.sign]] += cell.count * weight
         return weights
 
     def choice(
@@ -132,19 +144,14 @@ class Rank:
             largest: The greatest absolute value of the summary.
             part: What a weight of 1 costs of the budget.
         """
-        count = len(ranges_between(self.low, self.high, largest, self.per_octave).ends)
+        ranges = ranges_between(self.low, self.high, largest, self.per_octave)
         of_all, parts = quantile.numerator, quantile.denominator
-        target = of_all * sum(weights.values())
-        penalties: list[int] = []
-        below = 0
-        for place in sorted(weights):
-            between = abs(below - target)  # no weight there: below and up to it are the same
-            penalties.extend([between] * (place - len(penalties)))
-            up_to = below + parts * weights[place]
-            penalties.append(max(0, below - target, target - up_to))
-            below = up_to
-        penalties.extend([abs(below - target)] * (count - len(penalties)))
-        return ExponentialChoice(tuple(penalties), part / (2 * max(of_all, parts - of_all)))
+        unit = part / (2 * max(of_all, parts - of_all))
+        penalties = _imbalances(of_all * sum(weights.values()), parts, weights, len(ranges.ends))
+        tilt = 2 * quantile - 1
+        fall, outward = int(self.fall * abs(tilt) / unit), 1 if tilt > 0 else -1
+        priors = (fall * max(0, outward * octave) for octave in ranges.octaves)
+        return ExponentialChoice(tuple(map(add, penalties, priors)), unit)
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
@@ -167,11 +174,33 @@ class Rank:
         return answers
 
 
+def _imbalances(target: int, parts: int, weights: Mapping[int, int], count: int) -> list[int]:
+    """Return by how much the weight below each range is too large, or that up to it too small.
+
+    Args:
+        target: The weight that is to lie below, in parts of the lattice.
+        parts: How many of them a step of the lattice has.
+        weights: The weight in each range that holds records, on the lattice.
+        count: How many ranges there are.
+    """
+    found: list[int] = []
+    below = 0
+    for place in sorted(weights):
+        found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
+        up_to = below + parts * weights[place]
+        found.append(max(0, below - target, target - up_to))
+        below = up_to
+    return found + [abs(below - target)] * (count - len(found))
+
+
 def _weighed(summary: Summary) -> Summary:
     """Return the records that have a value, each counting 1, on the lattice of weights."""
-    present = tuple(cell for cell in summary.cells if not cell.key.missing)
-    counted = Summary(summary.levels, summary.smallest, summary.largest, present).counted()
-    return counted.refined(_RECORD_BITS)
+    counts: dict[int, int] = defaultdict(int)
+    for cell in summary.cells:
+        if not cell.key.missing:
+            counts[cell.key.quanta] += cell.count
+    cells = (Cell(CellKey(quanta, 1, 1, 1), count, count) for quanta, count in sorted(counts.items()))
+    return Summary(summary.levels, 1, 1, tuple(cells)).refined(_RECORD_BITS)
 
 
 def _point(weighed: Summary, tuning: Tuning, place: int) -> Fraction:
