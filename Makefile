@@ -45,6 +45,7 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
