@@ -1,7 +1,7 @@
 """What private groups cost beside a plain GROUP BY: ratios, in the same DuckDB, in the same run.
 
-``python -m benchmarks.group_speed`` asks 10 million rows for the count and the sum of 1,000 branches: plainly, by
-prdp's one pass, and by a whole question with its noise. Medians of 5.
+``python -m benchmarks.group_speed`` asks 10 million rows for the count and the sum of 1,000 branches:
+plainly, by prdp's one pass, and by a whole question with its noise. Medians of 5.
 """
 
 from __future__ import annotations

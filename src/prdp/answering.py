@@ -7,28 +7,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from prdp.combined import PARTS
 from prdp.declared import known_column
 from prdp.errors import InvalidRequest
-from prdp.exact import Exact, exact
+from prdp.exact import MOST_DENOMINATOR, Exact, exact
 from prdp.geometry import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
-from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, Rank, count_influences, sum_influences
+from prdp.mechanisms import Choice, Clip, Framework, Naive, Partition, Rank, count_influences, sum_influences
 from prdp.mechanisms import Distinct as DistinctKeys
+from prdp.mechanisms._base import (
+    Base,
+    InverseSensitivityMax,
+    InverseSensitivityQuantile,
+    LaplaceCount,
+    UniversalSum,
+)
+from prdp.mechanisms.framework import SPLIT
 from prdp.policy import Policy
-from prdp.query import Asked, Count, Distinct, Max, Mean, Measure, Min, Quantile, Query, Std, Sum, Variance
-from prdp.recipe import Recipe
+from prdp.query import (
+    DEFAULT,
+    Asked,
+    Count,
+    Distinct,
+    Max,
+    Mean,
+    Measure,
+    Min,
+    Options,
+    Quantile,
+    Query,
+    Std,
+    Sum,
+    Variance,
+)
+from prdp.recipe import AnyMechanism, Recipe
 from prdp.schema import Bounds, Kind, Schema, Units
 
 METHODS: Mapping[type, tuple[str, ...]] = {
-    Count: ("clip", "partition", "naive"),
-    Sum: ("clip", "partition", "naive"),
-    Mean: ("clip", "naive"),
+    Count: ("clip", "partition", "framework", "naive"),
+    Sum: ("clip", "partition", "framework", "naive"),
+    Mean: ("clip", "framework", "naive"),
     Variance: ("clip", "naive"),
     Std: ("clip", "naive"),
-    Max: ("choice",),
-    Min: ("choice",),
-    Quantile: ("rank",),
-    Distinct: ("distinct",),
+    Max: ("choice", "framework"),
+    Min: ("choice", "framework"),
+    Quantile: ("rank", "framework"),
+    Distinct: ("distinct", "framework"),
 }
 """Which mechanisms answer which query; the first is the default."""
 
@@ -48,28 +72,24 @@ class Facts:
     bounds: Bounds
     units: Units
 
-    def recipe(
-        self,
-        query: Query,
-        share: Fraction,
-        method: str | None = None,
-        beta: Exact | None = None,
-        graded: bool | None = None,
-    ) -> Recipe:
+    def recipe(self, query: Query, share: Fraction, options: Options = DEFAULT) -> Recipe:
         """Return how a query is answered, or refuse it."""
         query = self._known(query)
-        method = _known_method(query, method)
-        if graded is not None and not isinstance(graded, bool):
-            raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
-        if method != "partition" and (beta is not None or graded is not None):
-            raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
+        method = _known_method(query, options)
         measure = self._measure(query)
-        if method == "partition":
-            mechanism: Mechanism | Rank | DistinctKeys = self._partition(measure, beta, graded)
-        else:
-            mechanism = self._mechanism(query, measure, share, method)
         rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
-        return Recipe(Asked(query, measure, share, method, _options(mechanism)), mechanism, rule)
+        if rule:
+            parts = {
+                name: self._mechanism(
+                    Count() if name == "count" else Sum(""), measure, share * part, method, options
+                )
+                for name, part in PARTS[rule]
+            }
+            mechanism = parts["sum"]
+        else:
+            parts, mechanism = {}, self._mechanism(query, measure, share, method, options)
+        asked = Asked(query, measure, share, method, _options(mechanism))
+        return Recipe(asked, mechanism, rule, parts)
 
     def _known(self, query: Query) -> Query:
         """Return the query with its column as the table spells it and its numbers exact."""
@@ -84,8 +104,12 @@ class Facts:
         return replace(query, column=column)
 
     def _mechanism(
-        self, query: Query, measure: Measure | None, share: Fraction, method: str
-    ) -> Mechanism | Rank | DistinctKeys:
+        self, query: Query, measure: Measure | None, share: Fraction, method: str, options: Options
+    ) -> AnyMechanism:
+        if method == "framework":
+            return Framework(_base(query, measure), _split(options.split), _failure_rate(options.beta))
+        if method == "partition":
+            return self._partition(measure, options)
         if method == "choice" and measure is not None:
             return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
         if isinstance(query, Quantile) and measure is not None:
@@ -94,18 +118,13 @@ class Facts:
             return DistinctKeys.tuned(share)
         return Clip.tuned(share) if method == "clip" else Naive()
 
-    def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
-        failure = exact(beta if beta is not None else "1/10", "beta")
-        if not _LEAST_RATE <= failure < 1:
-            raise InvalidRequest(
-                f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12)."
-            )
+    def _partition(self, measure: Measure | None, options: Options) -> Partition:
         if measure is None:
             influences = count_influences(self.levels)
         else:
             influences = sum_influences(self.policy, self.levels, self.bounds, measure)
         signed = measure is not None and measure.low < 0
-        return Partition(influences, failure, bool(graded), signed)
+        return Partition(influences, _failure_rate(options.beta), bool(options.graded), signed)
 
     def _measure(self, query: Query) -> Measure | None:
         """Return what a query measures, or refuse by public facts."""
@@ -146,13 +165,51 @@ def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, mos
         raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
 
 
-def _known_method(query: Query, method: str | None) -> str:
+def _known_method(query: Query, options: Options) -> str:
+    """Return the method, if it answers the query and takes the other options."""
     methods = METHODS[type(query)]
-    if method is None:
-        return methods[0]
+    method = methods[0] if options.method is None else options.method
     if method not in methods:
         raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(methods)}.")
+    if options.graded is not None and not isinstance(options.graded, bool):
+        raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
+    if options.graded is not None and method != "partition":
+        raise InvalidRequest(f"graded belongs to method='partition', not to method={method!r}.")
+    if options.beta is not None and method not in {"partition", "framework"}:
+        raise InvalidRequest(
+            f"beta belongs to method='partition' and method='framework', not to method={method!r}."
+        )
+    if options.split is not None and method != "framework":
+        raise InvalidRequest(f"split belongs to method='framework', not to method={method!r}.")
     return method
+
+
+def _failure_rate(beta: Exact | None) -> Fraction:
+    failure = exact(beta if beta is not None else "1/10", "beta")
+    if not _LEAST_RATE <= failure < 1:
+        raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12).")
+    return failure
+
+
+def _split(split: Exact | None) -> Fraction:
+    part = SPLIT if split is None else exact(split, "split")
+    if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
+        raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")
+    return part
+
+
+def _base(query: Query, measure: Measure | None) -> Base:
+    """Return the mechanism that the framework runs on the records that it keeps."""
+    if measure is None or isinstance(query, Count):
+        return LaplaceCount()
+    if isinstance(query, Max | Min):
+        return InverseSensitivityMax(measure.low, measure.high, lowest=isinstance(query, Min))
+    if isinstance(query, Quantile):
+        parts = _parts(query.at)
+        if len(parts) > 1:
+            raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
+        return InverseSensitivityQuantile(parts[0], measure.low, measure.high, measure.per_octave)
+    return UniversalSum()
 
 
 def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
@@ -172,7 +229,9 @@ def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...
     return parts
 
 
-def _options(mechanism: object) -> tuple[tuple[str, str], ...]:
+def _options(mechanism: AnyMechanism) -> tuple[tuple[str, str], ...]:
     if isinstance(mechanism, Partition):
         return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
+    if isinstance(mechanism, Framework):
+        return (("beta", str(mechanism.beta)), ("split", str(mechanism.split)))
     return ()

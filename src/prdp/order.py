@@ -13,7 +13,7 @@ from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.nodes import Node
 from prdp.grouping import Grouping
 from prdp.noise.entropy import Entropy
-from prdp.query import Query, Question
+from prdp.query import DEFAULT, Options, Query, Question
 from prdp.recipe import Cells, Need, Recipe, shared_needs
 from prdp.release import Release
 from prdp.release_table import Key, Released, ReleaseTable
@@ -99,7 +99,7 @@ def order_of(
     share: Exact,
     groups: Grouping | None,
     *,
-    method: str | None = None,
+    options: Options = DEFAULT,
     split: Sequence[Exact] | None = None,
 ) -> Order:
     """Return the order for several queries, or refuse it by public facts."""
@@ -109,7 +109,7 @@ def order_of(
         )
     whole = exact_share(share)
     parts = _parts(split, len(queries))
-    recipes = [facts.recipe(query, whole * part, method) for query, part in zip(queries, parts, strict=True)]
+    recipes = [facts.recipe(query, whole * part, options) for query, part in zip(queries, parts, strict=True)]
     return Order(tuple(recipes), whole, groups, single=False)
 
 

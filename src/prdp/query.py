@@ -119,6 +119,26 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """How a caller wants a query answered; None where the query's own way will do.
+
+    Attributes:
+        method: Which mechanism answers.
+        beta: For ``partition`` and ``framework``: the failure rate.
+        graded: For ``partition``: thresholds that make bad failures rarer.
+        split: For ``framework``: the part of the share that finds out where budgets become numerous.
+    """
+
+    method: str | None = None
+    beta: Exact | None = None
+    graded: bool | None = None
+    split: Exact | None = None
+
+
+DEFAULT = Options()
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A query with what decides its answer's distribution, but for the records and the filter."""
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from prdp.combined import PARTS, combined
-from prdp.mechanisms import Answer, Clip, Mechanism, Rank
+from prdp.mechanisms import Answer, Framework, Mechanism, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query
 from prdp.release import Release
-from prdp.summary import KeySummary, Summary
+from prdp.summary import KeySummary, Summary, TopSummary
 
 _FINER_BITS = 20
 """A computed answer is given on a lattice this many bits finer than its column's unit."""
+
+
+AnyMechanism = Mechanism | Rank | DistinctKeys
+"""What can answer: from cells to one answer, to one for each quantile, or from keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +29,17 @@ class Keys:
     column: str
 
 
-Need = Measure | Keys | None
-"""What must be read: cells of a measured column, the budget behind each value of a column, or counts."""
+@dataclass(frozen=True, slots=True)
+class Tops:
+    """A column whose different values are to be found at the highest levels of their records."""
 
-Cells = Summary | KeySummary
+    column: str
+
+
+Need = Measure | Keys | Tops | None
+"""What must be read: cells of a measured column, what stands behind each value of a column, or counts."""
+
+Cells = Summary | KeySummary | TopSummary
 """What an engine finds for a need, in one group."""
 
 
@@ -38,13 +49,15 @@ class Recipe:
 
     Attributes:
         asked: The query with everything that decides its answer's distribution.
-        mechanism: What answers it; for a computed answer, what answers each of its parts.
+        mechanism: What answers it.
         rule: For a computed answer, how it follows from its parts; else empty.
+        parts: For a computed answer, what answers each part.
     """
 
     asked: Asked
-    mechanism: Mechanism | Rank | DistinctKeys
+    mechanism: AnyMechanism
     rule: str = ""
+    parts: Mapping[str, AnyMechanism] = field(default_factory=dict)
 
     @property
     def query(self) -> Query:
@@ -54,7 +67,9 @@ class Recipe:
     @property
     def need(self) -> Need:
         """What must be read of the records."""
-        return Keys(self.query.column) if isinstance(self.query, Distinct) else self.asked.measure
+        if isinstance(self.query, Distinct):
+            return (Tops if isinstance(self.mechanism, Framework) else Keys)(self.query.column)
+        return self.asked.measure
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +118,9 @@ class Recipe:
         share = self.asked.share
         if isinstance(cells, KeySummary):
             assert isinstance(self.mechanism, DistinctKeys)  # noqa: S101  (nobody else needs keys)
+            yield from ((answer,) for answer in self.mechanism.answers(cells, share, entropy, runs))
+        elif isinstance(cells, TopSummary):
+            assert isinstance(self.mechanism, Framework)  # noqa: S101
             yield from ((answer,) for answer in self.mechanism.answers(cells, share, entropy, runs))
         elif isinstance(self.mechanism, Rank):
             yield from self.mechanism.answers(cells, share, entropy, runs)
@@ -166,7 +184,7 @@ class Recipe:
     ) -> list[Release]:
         """Return independent answers to one part."""
         share = self.asked.share * dict(PARTS[self.rule])[name]
-        mechanism = Clip.tuned(share) if isinstance(self.mechanism, Clip) else self.mechanism
+        mechanism = self.parts[name]
         assert not isinstance(mechanism, Rank | DistinctKeys)  # noqa: S101  (no rule is answered by them)
         column = getattr(self.query, "column", "")
         words, unit = {

@@ -233,3 +233,16 @@ class KeySummary:
                 beyond -= passed.count
             clipped.append(below + edge * beyond)
         return tuple(clipped)
+
+
+@dataclass(frozen=True, slots=True)
+class TopSummary:
+    """A table's records, and the different values of a column, each at the highest level of its records.
+
+    Attributes:
+        records: The records, each counting 1.
+        values: The values, each counting 1.
+    """
+
+    records: Summary = field(repr=False)
+    values: Summary = field(repr=False)

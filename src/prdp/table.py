@@ -23,12 +23,13 @@ from prdp.levels import Levels
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.order import Order, order_of
 from prdp.policy import Policy
-from prdp.query import KeyReading, Quantile, Query, Reading
+from prdp.query import DEFAULT, KeyReading, Options, Quantile, Query, Reading
 from prdp.questions import Questions, listed_quantiles
-from prdp.recipe import Cells, Keys, Need, serves
+from prdp.recipe import Cells, Keys, Need, Tops, serves
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.schema import Bounds, Kind, Units
+from prdp.summary import Summary, TopSummary
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -146,7 +147,7 @@ class Table(Questions[Release]):
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``."""
         query = Quantile(column, listed_quantiles(q))
-        return self._table([query], share, None, method=method, fresh=fresh).releases[0]
+        return self._table([query], share, None, options=Options(method), fresh=fresh).releases[0]
 
     def ask(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
@@ -174,13 +175,11 @@ class Table(Questions[Release]):
         self,
         query: Query,
         share: Exact,
+        options: Options,
         *,
         fresh: bool,
-        method: str | None = None,
-        beta: Exact | None = None,
-        graded: bool | None = None,
     ) -> Release:
-        recipe = self.facts.recipe(query, exact_share(share), method, beta, graded)
+        recipe = self.facts.recipe(query, exact_share(share), options)
         released = self._ask(Order((recipe,), recipe.asked.share, None, single=True), fresh=fresh)
         assert isinstance(released, Release)  # noqa: S101  (one query about one group)
         return released
@@ -191,11 +190,11 @@ class Table(Questions[Release]):
         share: Exact,
         groups: Grouping | None,
         *,
-        method: str | None = None,
+        options: Options = DEFAULT,
         split: Sequence[Exact] | None = None,
         fresh: bool,
     ) -> ReleaseTable:
-        order = order_of(self.facts, queries, share, groups, method=method, split=split)
+        order = order_of(self.facts, queries, share, groups, options=options, split=split)
         released = self._ask(order, fresh=fresh)
         assert isinstance(released, ReleaseTable)  # noqa: S101
         return released
@@ -223,13 +222,19 @@ class Table(Questions[Release]):
         for (kept, condition, grouping), cells in tuple(self._kept.items()):
             if (condition, grouping) == (self.condition, groups) and serves(kept, need):
                 return cells
-        if isinstance(need, Keys):
+        if isinstance(need, Keys | Tops):
             keys = KeyReading(self.policy, self.levels, need.column, self.condition, groups)
+        if isinstance(need, Keys):
             found: tuple[Cells, ...] = self.engine.key_totals(keys)
+        elif isinstance(need, Tops):
+            found = tuple(map(TopSummary, self._counts(groups), self.engine.top_levels(keys)))
         else:
             reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
             found = self.engine.summarise(reading)
         return self._kept.setdefault((need, self.condition, groups), found)
+
+    def _counts(self, groups: Grouping | None) -> tuple[Summary, ...]:
+        return tuple(cells for cells in self._cells(None, groups) if isinstance(cells, Summary))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +263,7 @@ class Groups(Questions[ReleaseTable]):
     ) -> ReleaseTable:
         """Find several quantiles of each group at once; as ``quantile``."""
         query = Quantile(column, listed_quantiles(q))
-        return self.table._table([query], share, self.grouping, method=method, fresh=fresh)  # noqa: SLF001
+        return self.table._table([query], share, self.grouping, options=Options(method), fresh=fresh)  # noqa: SLF001
 
     def ask(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
@@ -270,13 +275,11 @@ class Groups(Questions[ReleaseTable]):
         self,
         query: Query,
         share: Exact,
+        options: Options,
         *,
         fresh: bool,
-        method: str | None = None,
-        beta: Exact | None = None,
-        graded: bool | None = None,
     ) -> ReleaseTable:
-        recipe = self.table.facts.recipe(query, exact_share(share), method, beta, graded)
+        recipe = self.table.facts.recipe(query, exact_share(share), options)
         released = self.table._ask(Order((recipe,), recipe.asked.share, self.grouping), fresh=fresh)  # noqa: SLF001
         assert isinstance(released, ReleaseTable)  # noqa: S101  (groups were asked for)
         return released

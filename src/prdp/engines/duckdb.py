@@ -13,7 +13,7 @@ import duckdb
 
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
-from prdp.engines._keys import key_statement
+from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._sources import (
     column_type,
     declared_casts,
@@ -90,6 +90,11 @@ class DuckDBEngine:
         """Read every record once and return the budgets behind a column's values, for each group."""
         keys = key_statement(reading, self.schema, self._records)
         return keys.summaries(self._read(keys.sql))
+
+    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+        """Read every record once and return a column's values at their highest levels, for each group."""
+        tops = top_statement(reading, self.schema, self._records)
+        return tops.summaries(self._read(tops.sql))
 
     def _read(self, sql: str) -> Rows:
         """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""

@@ -40,3 +40,10 @@ class Engine(Protocol):
         Raises:
             EngineFailure: As in ``summarise``.
         """
+
+    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+        """Read every record once and return a column's values at their highest levels, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """

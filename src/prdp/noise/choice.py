@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
+from operator import mul
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
@@ -18,7 +19,7 @@ _PER_UNIT = 16
 
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
-    """Candidate j with probability proportional to exp(-penalties[j] · unit) (Lemma 9 of the proofs).
+    """Candidate j with probability proportional to multiples[j] · exp(-penalties[j] · unit) (Lemma 9).
 
     Drawn by rejection: a candidate is proposed with an integer weight that is at least its true weight
     times 2^64, by outward-rounded arithmetic, and accepted by a coin that shows the exact ratio of the two.
@@ -27,10 +28,12 @@ class ExponentialChoice:
     Attributes:
         penalties: How bad each candidate is; whole numbers where there are thousands.
         unit: What a penalty of 1 costs.
+        multiples: How many equal candidates each one stands for; empty for one each.
     """
 
     penalties: tuple[int | Fraction, ...] = field(repr=False)
     unit: Fraction = Fraction(1)
+    multiples: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.penalties:
@@ -40,7 +43,8 @@ class ExponentialChoice:
         """Draw a candidate's index, once a run."""
         least = min(self.penalties)
         weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
-        sums = list(accumulate(map(weight_of.__getitem__, self.penalties)))
+        weights = map(weight_of.__getitem__, self.penalties)
+        sums = list(accumulate(map(mul, weights, self.multiples) if self.multiples else weights))
 
         def drawn() -> int:
             while True:

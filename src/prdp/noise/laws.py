@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,28 @@ class Gated:
 
     first: Noisy
     rule: Callable[[tuple[int, ...]], int]
-    laws: tuple[Law, ...]
+    laws: Sequence[Law]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
         """Draw which law is picked and what it gives, once a run."""
         picked = [self.rule(values) for values in self.first.draw(entropy, runs)]
         return _followed(picked, self.laws.__getitem__, entropy)
+
+
+class Lazily(Sequence["Law"]):
+    """Laws that are made when they are first asked for; which ones are says nothing that is not drawn."""
+
+    def __init__(self, count: int, make: Callable[[int], Law]) -> None:
+        self._count = count
+        self._made = cache(make)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        if not 0 <= place < self._count:
+            raise IndexError(place)
+        return self._made(place)
 
 
 @dataclass(frozen=True, slots=True)

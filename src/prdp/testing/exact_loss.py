@@ -126,7 +126,11 @@ def _law_ratio(one: Law, other: Law) -> Any:
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
     """Return a ball around the probability of each candidate."""
     with ctx.workprec(_PRECISION):
-        weights = [(-_ball(penalty * choice.unit)).exp() for penalty in choice.penalties]
+        multiples = choice.multiples or (1,) * len(choice.penalties)
+        weights = [
+            times * (-_ball(penalty * choice.unit)).exp()
+            for penalty, times in zip(choice.penalties, multiples, strict=True)
+        ]
         total = sum(weights, start=arb(0))
         return [weight / total for weight in weights]
 

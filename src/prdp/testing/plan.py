@@ -9,7 +9,7 @@ from fractions import Fraction
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact
 from prdp.order import Order
-from prdp.query import Query
+from prdp.query import Options, Query
 from prdp.release import Release
 from prdp.release_table import Released
 from prdp.table import Groups, Table
@@ -107,7 +107,7 @@ def plan(
 def _truths(like: Table | Groups, query: Query, method: str | None) -> list[Fraction]:
     """Return what is true of the stand-in, group by group; simulate has refused real records before."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    recipe = table.facts.recipe(query, Fraction(1), method)
+    recipe = table.facts.recipe(query, Fraction(1), Options(method))
     order = Order((recipe,), Fraction(1), groups)
     cells = table._cells(order.needs[recipe.need], groups)  # noqa: SLF001  (its back door)
     return [value for group in cells for value in truths(recipe, group)]

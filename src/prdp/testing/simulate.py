@@ -8,7 +8,7 @@ from typing import overload
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.order import Order, order_of
-from prdp.query import Query
+from prdp.query import Options, Query
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.table import Groups, Table
@@ -24,6 +24,7 @@ def simulate(  # type: ignore[overload-overlap]
     method: str | None = None,
     beta: Exact | None = None,
     graded: bool | None = None,
+    split: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -38,6 +39,7 @@ def simulate(
     method: str | None = None,
     beta: Exact | None = None,
     graded: bool | None = None,
+    split: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[ReleaseTable]: ...
@@ -51,6 +53,7 @@ def simulate(
     method: str | None = None,
     beta: Exact | None = None,
     graded: bool | None = None,
+    split: Exact | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -72,13 +75,14 @@ def simulate(
         )
     if not isinstance(runs, int) or runs < 1 or not isinstance(seed, int):
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
+    options = Options(method, beta, graded, split)
     groups = table.grouping if isinstance(table, Groups) else None
     if isinstance(query, Query):
-        recipe = source.facts.recipe(query, exact_share(share), method, beta, graded)
+        recipe = source.facts.recipe(query, exact_share(share), options)
         single = groups is None and len(recipe.labels) == 1
         order = Order((recipe,), recipe.asked.share, groups, single=single)
     else:
-        order = order_of(source.facts, query, share, groups, method=method)
+        order = order_of(source.facts, query, share, groups, options=options)
     return source._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001  (its back door)
 
 

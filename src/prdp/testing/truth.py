@@ -7,7 +7,7 @@ from math import isqrt
 
 from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.recipe import Cells, Recipe
-from prdp.summary import Cell, KeySummary
+from prdp.summary import Cell, KeySummary, TopSummary
 
 _ROOT_BITS = 40
 
@@ -19,6 +19,8 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
     a quantile the middle of its own, as their mechanisms would answer without noise.
     """
     query = recipe.query
+    if isinstance(cells, TopSummary):
+        return [Fraction(sum(cell.count for cell in cells.values.cells))]
     if isinstance(cells, KeySummary):
         return [Fraction(sum(cell.count for cell in cells.cells))]
     unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
