@@ -18,6 +18,7 @@ import prdp
 from experiments.datasets import CUT, LARGEST, DataSet, normal, real
 from experiments.yardsticks import oracle_clip
 from prdp.mechanisms._point import Points, RecordLadder
+from prdp.query import Measure, Reading
 from prdp.summary import Summary
 
 Floats = NDArray[np.float64]
@@ -120,10 +121,12 @@ def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> I
         for policy in policies:
             table = opened(data, policy)
             budgets = budgets_of(data, table, policy)
-            for query, asked in QUERIES.items():
+            for query in QUERIES:
                 values = data.values.astype(float) if query == "sum" else np.ones(data.values.size)
                 oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
-                summary = table._summary(table._measure(asked))  # noqa: SLF001  (public tables only)
+                measure = Measure("v", Fraction(1), CUT, LARGEST) if query == "sum" else None
+                reading = Reading(table.policy, table.levels, table.bounds, measure, None)
+                (summary,) = table.engine.summarise(reading)
                 if query == "count":
                     summary = summary.refined(20)
                 yield _case((data.name, policy, query), summary, float(values.sum()), oracles)

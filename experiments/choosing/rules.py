@@ -64,7 +64,7 @@ def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
     for margin, tuning in finder.tunings:
         points = -(-case.points.size // tuning.stride)
         if margin is not None:
-            leasts.append(float(finder.least(tuning, points) + margin / tuning.choice))
+            leasts.append(float(finder.least(margin, tuning, points)))
     ways = gated(case, share, gate, leasts)
     return [
         Branch(

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.clipping import Clipping
+from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.spread import spread
+
+ENDLESS = Fraction(10) ** 400
+"""Further than any answer that bounds allow: an end that far away is no end."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,8 +31,11 @@ class Release:
         caveat: What the noise is not all of; empty if it is.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
-        ends: For a value that was chosen from a range instead of hidden by noise, the range.
-        clipping: Where records were clipped, and how that was chosen; None where none were.
+        ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
+            computed from parts, its public limits.
+        parts: The releases that the answer was computed from; their shares add up to its own.
+        rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
+        clipping: Where records were clipped, and how that was chosen; None where it says nothing of the pull.
     """
 
     question: str
@@ -41,6 +48,8 @@ class Release:
     choices: tuple[tuple[str, str], ...] = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
+    parts: tuple[Release, ...] = ()
+    rule: str = ""
     clipping: Clipping | None = None
 
     @property
@@ -65,31 +74,36 @@ class Release:
         table is so poor in budget that nearly all of it may have been clipped. ``reach=1`` is the interval
         of the noise alone.
 
-        Records that a mechanism drops are outside of what it covers: see ``caveat``. For a value that was
+        What other mechanisms drop or clip is outside of what it covers: see ``caveat``. For a value that was
         chosen from a range it is the range, whatever the probability.
         """
-        chance, most = _chance(level), _reach(reach)
-        if self.ends is not None:
-            return _number(self.ends[0]), _number(self.ends[1])
-        below, above = self._strays(1 - chance, most)
-        return (
-            -math.inf if below is None else _number(self.exact - below * self.step),
-            math.inf if above is None else _number(self.exact + above * self.step),
-        )
+        low, high = self.between(_chance(level), _reach(reach))
+        return _number(low), _number(high)
 
-    def _strays(self, failure: Fraction, reach: Fraction) -> tuple[Fraction | None, Fraction | None]:
-        """Return how far below and above the answer the truth may lie, in steps; None for any distance.
+    def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
+        """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
+        if self.parts and self.ends is not None:
+            each = 1 - (1 - chance) / len(self.parts)  # all parts at once
+            ends = [part.between(each, reach) for part in self.parts]
+            return combined_interval(self.rule, ends, self.ends)
+        if self.ends is not None:
+            return self.ends
+        below, above = self._strays(1 - chance, reach)
+        return self.exact - below, self.exact + above
+
+    def _strays(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return how far below and above the answer the truth may lie.
 
         Noise alone fails on either side half of the time. Where clipping pulls one way, noise and pull
         each have half of that side's failures; where it pulls both ways, half of all.
         """
         noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
-        noise = Fraction(spread(noises, 1 - failure))
+        noise = spread(noises, 1 - failure) * self.step
         clipping = self.clipping
         if clipping is None or clipping.pull(failure, reach) == 0:
             return noise, noise
         pull = clipping.pull(failure / 2 if clipping.below and clipping.above else failure / 4, reach)
-        far = None if pull is None else spread(noises, 1 - failure / 2) + pull
+        far = ENDLESS if pull is None else (spread(noises, 1 - failure / 2) + pull) * self.step
         return far if clipping.below else noise, far if clipping.above else noise
 
     def __str__(self) -> str:
@@ -105,11 +119,19 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({self})"
 
+    @property
+    def short(self) -> str:
+        """The answer and how sure it is, for a cell of a table."""
+        value, reach, _ = self._shown()
+        return f"{value} {reach}"
+
     def _shown(self) -> tuple[str, str, str]:
         """Return the value, how sure it is, and what that means; with digits that make sense together."""
         low, high = self.interval(reach=1)
         digits = _digits(high - low)
         value = f"{self.value:,.{digits}f}"
+        if self.parts:
+            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "95 % of the noise"
         if self.ends is not None:
             return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "the range that was chosen"
         return value, f"± {(high - low) / 2:,.{digits}f}", "95 % of the noise"
@@ -172,6 +194,8 @@ def _reach(reach: float | Fraction | str) -> Fraction:
 
 
 def _number(exact: Fraction) -> float:
+    if abs(exact) >= ENDLESS / 2:
+        return math.inf if exact > 0 else -math.inf
     return int(exact) if exact.denominator == 1 else float(exact)
 
 

@@ -31,3 +31,13 @@ def test_the_readme_s_commands_are_in_the_makefile() -> None:
 def test_the_readme_s_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([\w./]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_the_questions_page_runs_as_printed() -> None:
+    page = (ROOT / "docs/questions.md").read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", examples], capture_output=True, text=True, check=True
+    )
+    assert "judge" in ran.stdout
+    assert re.search(r"sum of balance within 10 % in 95 % of the answers: ", ran.stdout)

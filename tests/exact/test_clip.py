@@ -12,7 +12,7 @@ import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms._point import Ladder, PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -95,9 +95,9 @@ def off_lattice(summary: Summary, share: Fraction) -> Gated:
 class TargetFinder(PointFinder):
     """Looks for a point that clips a mass of 1: a weight that moves both ways has twice the loss."""
 
-    def choice(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
-        right = super(TargetFinder, self).choice(ladder, share, tuning)
-        return PermuteAndFlip(tuple(abs(penalty - share * tuning.choice) for penalty in right.penalties))
+    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        right = super(TargetFinder, self).choice(masses, weight, tuning)
+        return PermuteAndFlip(tuple(abs(penalty - tuning.choice) for penalty in right.penalties))
 
 
 @dataclass(frozen=True, slots=True)

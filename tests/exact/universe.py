@@ -47,7 +47,7 @@ def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) 
     )
     engine = open_source(table, None)
     policy = POLICY.within(engine.schema, {})
-    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))
+    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))[0]
 
 
 def count_of(records: Sequence[Record]) -> Summary:

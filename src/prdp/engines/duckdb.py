@@ -13,6 +13,7 @@ import duckdb
 
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._sources import (
     column_type,
     declared_casts,
@@ -22,9 +23,9 @@ from prdp.engines._sources import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
-from prdp.query import Reading
+from prdp.query import KeyReading, Reading
 from prdp.schema import Kind, Schema
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary
 
 Rows = list[tuple[Any, ...]]
 
@@ -80,21 +81,35 @@ class DuckDBEngine:
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: Reading) -> Summary:
-        """Read every record once and return exact totals per cell."""
+    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+        """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
+        return cells.summaries(self._read(cells.sql))
+
+    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+        """Read every record once and return the budgets behind a column's values, for each group."""
+        keys = key_statement(reading, self.schema, self._records)
+        return keys.summaries(self._read(keys.sql))
+
+    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+        """Read every record once and return a column's values at their highest levels, for each group."""
+        tops = top_statement(reading, self.schema, self._records)
+        return tops.summaries(self._read(tops.sql))
+
+    def _read(self, sql: str) -> Rows:
+        """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""
         rows: Rows | None = None
         interrupted = False
         try:
             with self._lock:
-                rows = self._run(cells.sql)
+                rows = self._run(sql)
         except Exception as error:  # whatever it is, it may speak of a record
             interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
         if interrupted:
             raise KeyboardInterrupt
         if rows is None:  # raised out here, the failure does not carry the engine's own words along
             raise EngineFailure
-        return cells.summary(rows)
+        return rows
 
     def _described(self) -> Schema:
         with self._lock:

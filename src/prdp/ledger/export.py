@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from prdp.ledger.account import Entry
+from prdp.release import Release
+from prdp.release_table import ReleaseTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ class Line:
     method: str | None
     caveat: str | None
     clock_went_back: bool
+    rows: int | None = None
 
     @classmethod
     def of(cls, entry: Entry, clock_went_back: bool) -> Line:
         """Return the line of an entry."""
-        release = entry.release
+        table = entry.release if isinstance(entry.release, ReleaseTable) else None
+        release = entry.release if isinstance(entry.release, Release) else None
         low, high = map(_finite, release.interval()) if release else (None, None)
         return cls(
             number=entry.number,
@@ -49,7 +53,7 @@ class Line:
             who=entry.who,
             purpose=entry.purpose,
             share=str(entry.share),
-            answered=release is not None,
+            answered=entry.release is not None,
             value=release.value if release else None,
             low=low,
             high=high,
@@ -57,6 +61,7 @@ class Line:
             method=release.method if release else None,
             caveat=release.caveat if release else None,
             clock_went_back=clock_went_back,
+            rows=len(table) if table else None,
         )
 
 
@@ -96,9 +101,25 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
         "facts": facts,
         "spent": str(spent),
         "left": str(1 - spent),
-        "charges": [asdict(line) for line in export_lines(entries)],
+        "charges": [
+            asdict(line) | _columns(entry) for line, entry in zip(export_lines(entries), entries, strict=True)
+        ],
     }
     return json.dumps(form, indent=2, ensure_ascii=False)
+
+
+def _columns(entry: Entry) -> dict[str, Any]:
+    """Return the answers of a table of releases, which one value cannot say."""
+    if not isinstance(entry.release, ReleaseTable):
+        return {}
+    columns = {name: list(map(_plain, column)) for name, column in entry.release.columns().items()}
+    return {"table": columns}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return _finite(value)
+    return str(value) if isinstance(value, datetime) else value
 
 
 def as_csv(entries: tuple[Entry, ...]) -> str:

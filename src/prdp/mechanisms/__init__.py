@@ -4,16 +4,22 @@ from prdp.mechanisms._influence import count_influences, sum_influences
 from prdp.mechanisms._mechanism import Answer, Mechanism
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.framework import Framework
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.rank import Rank
 
 __all__ = [
     "Answer",
     "Choice",
     "Clip",
+    "Distinct",
+    "Framework",
     "Mechanism",
     "Naive",
     "Partition",
+    "Rank",
     "count_influences",
     "sum_influences",
 ]

@@ -7,7 +7,7 @@ is found is decided here and nowhere else. In full: proofs/point.md.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -15,7 +15,7 @@ from typing import Protocol
 from prdp.geometry import quarter_octaves
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Summary
 
@@ -116,32 +116,38 @@ class PointFinder:
         """
         lattice = self.lattice(ladder.quantum, share)
         step = ladder.quantum * lattice
-        choices = [self.choice(ladder, share, tuning) for _, tuning in self.tunings]
+        masses = {stride: ladder.masses(stride, 1) for stride in {t.stride for _, t in self.tunings}}
         leasts = [
-            None if margin is None else self.least(tuning, len(choice.penalties)) + margin / tuning.choice
-            for (margin, tuning), choice in zip(self.tunings, choices, strict=True)
+            None if margin is None else self.least(margin, tuning, len(masses[tuning.stride]))
+            for margin, tuning in self.tunings
         ]
 
-        def rule(masses: tuple[int, ...]) -> int:
-            richness = masses[0] * step * share
+        def rule(mass: tuple[int, ...]) -> int:
+            richness = mass[0] * step * share
             return next(which for which, least in enumerate(leasts) if least is None or richness >= least)
 
-        def rest(tuning: Tuning, choice: PermuteAndFlip) -> Then:
+        def rest(which: int) -> Then:
+            tuning = self.tunings[which][1]
+            choice = self.choice(
+                masses[tuning.stride], evidence(ladder, share, tuning) * ladder.quantum, tuning
+            )
             return Then(choice, lambda place: answer(tuning, place))
 
         return Gated(
             first=Noisy((ladder.mass(lattice),), (DiscreteLaplace(1 / (share * self.gate * step)),)),
             rule=rule,
-            laws=tuple(
-                rest(tuning, choice) for (_, tuning), choice in zip(self.tunings, choices, strict=True)
-            ),
+            laws=Lazily(len(self.tunings), rest),
         )
 
-    def choice(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
-        """Return the draw of a point: the less it clips, and the lower it is, the likelier."""
-        weight = evidence(ladder, share, tuning) * ladder.quantum
+    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        """Return the draw of a point: the less it clips, and the lower it is, the likelier.
+
+        Args:
+            masses: What each point would clip, in quanta.
+            weight: By how much a point's log-weight falls with each quantum.
+            tuning: How far apart the points are, and by how much it falls with each octave.
+        """
         climb = tuning.fall * tuning.stride / _QUARTERS
-        masses = ladder.masses(tuning.stride, 1)
         return PermuteAndFlip(tuple(weight * mass + climb * place for place, mass in enumerate(masses)))
 
     def parts(self, tuning: Tuning) -> str:
@@ -149,9 +155,10 @@ class PointFinder:
         parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
         return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
 
-    def least(self, tuning: Tuning, points: int) -> Fraction:
-        """Return the total mass, times the share, that outweighs most of a ladder of so many points."""
-        return _CLIMB * tuning.fall * tuning.stride * (points - 1) / _QUARTERS / tuning.choice
+    def least(self, margin: int, tuning: Tuning, points: int) -> Fraction:
+        """Return from which noisy mass on, times the share, a tuning is used on so many points."""
+        climb = tuning.fall * tuning.stride * (points - 1) / _QUARTERS
+        return (_CLIMB * climb + margin) / tuning.choice
 
     def lattice(self, quantum: Fraction, share: Fraction) -> int:
         """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -17,9 +17,9 @@ from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
+from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary
 
 Record = Mapping[str, Any]
 
@@ -51,8 +51,8 @@ class Loss:
 
 def worst_loss(
     universe: Sequence[Record],
-    law: Callable[[Summary], Law],
-    summary_of: Callable[[Sequence[Record]], Summary],
+    law: Callable[[Any], Law],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary],
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
@@ -61,23 +61,20 @@ def worst_loss(
     Args:
         universe: All records there can be; a table may hold one several times.
         law: The mechanism, from a summary to a law.
-        summary_of: The engine, from records to a summary; called for single records and for none.
+        summary_of: The engine, from records to a summary. Where summaries merge it is called for
+            single records and for none only.
         promised: What a record may lose.
         most_records: The size of the largest table.
 
     Returns:
         The comparison with the largest excess.
     """
-    single = [summary_of([record]) for record in universe]
+    summary_of_table = _merged_summaries(universe, summary_of)
     laws: dict[tuple[int, ...], Law] = {}
-    empty = summary_of([])
 
     def law_of(table: tuple[int, ...]) -> Law:
         if table not in laws:
-            merged = empty
-            for index in table:
-                merged = merged.merged(single[index])
-            laws[table] = law(merged)
+            laws[table] = law(summary_of_table(table))
         return laws[table]
 
     def losses() -> Iterator[Loss]:
@@ -87,6 +84,17 @@ def worst_loss(
             yield Loss(universe[added], records, measured, float(promised(universe[added])))
 
     return max(losses(), key=lambda loss: loss.excess)
+
+
+def _merged_summaries(
+    universe: Sequence[Record], summary_of: Callable[[Sequence[Record]], Summary | KeySummary]
+) -> Callable[[tuple[int, ...]], Summary | KeySummary]:
+    """Return the engine for tables given by places in the universe; it reads each record once if it can."""
+    empty = summary_of([])
+    if isinstance(empty, KeySummary):  # a key's records may be in both tables
+        return lambda table: summary_of([universe[index] for index in table])
+    single: list[Any] = [summary_of([record]) for record in universe]
+    return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)
 
 
 def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -111,6 +119,9 @@ def _law_ratio(one: Law, other: Law) -> Any:
     if isinstance(one, Gated) and isinstance(other, Gated):
         laws = zip(one.laws, other.laws, strict=True)
         return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
+    if isinstance(one, Together) and isinstance(other, Together):
+        laws = zip(one.laws, other.laws, strict=True)
+        return sum((_law_ratio(*pair) for pair in laws), start=arb(0))
     if isinstance(one, Places) and isinstance(other, Places):
         return _largest(_place_ratios(one, other))
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
@@ -119,7 +130,11 @@ def _law_ratio(one: Law, other: Law) -> Any:
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
     """Return a ball around the probability of each candidate."""
     with ctx.workprec(_PRECISION):
-        weights = [(-_ball(penalty)).exp() for penalty in choice.penalties]
+        multiples = choice.multiples or (1,) * len(choice.penalties)
+        weights = [
+            times * (-_ball(penalty * choice.unit)).exp()
+            for penalty, times in zip(choice.penalties, multiples, strict=True)
+        ]
         total = sum(weights, start=arb(0))
         return [weight / total for weight in weights]
 
