@@ -106,8 +106,10 @@ def _entry(line: Line) -> list[RenderableType]:
     first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
     if line.rows is not None:
         answer = f"{line.rows} rows (--json shows them)"
-    elif line.value is None or line.low is None or line.high is None:
+    elif not line.answered:
         answer = "! unanswered"
+    elif line.value is None or line.low is None or line.high is None:
+        answer = "answered by a mechanism of the caller's own (--json shows it)"
     else:
         digits = 0 if line.high - line.low >= 100 else 2
         reach = (line.high - line.low) / 2
