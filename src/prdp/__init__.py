@@ -3,10 +3,10 @@
 For saying what each record may lose:
     Policy
 For asking:
-    open, Table, Groups, bins, date_trunc
+    open, Table, Groups, bins, date_trunc, adapters
     Count, Sum, Mean, Variance, Std, Max, Min, Quantile, Distinct
 For reading the answers and the account:
-    Release, ReleaseTable, Ledger, DurableLedger, MemoryLedger
+    Release, ReleaseTable, ForeignRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
     errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 For experiments and tests, never for publication:
@@ -16,7 +16,7 @@ For experiments and tests, never for publication:
 from importlib import import_module
 from typing import Any
 
-from prdp import errors
+from prdp import adapters, errors
 from prdp.errors import (
     BudgetExhausted,
     EngineFailure,
@@ -25,6 +25,7 @@ from prdp.errors import (
     PrdpError,
     RecordsLeftOut,
 )
+from prdp.foreign import ForeignRelease
 from prdp.grouping import bins, date_trunc
 from prdp.ledger import DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
@@ -50,6 +51,7 @@ __all__ = [
     "Distinct",
     "DurableLedger",
     "EngineFailure",
+    "ForeignRelease",
     "Groups",
     "InvalidRequest",
     "Ledger",
@@ -69,6 +71,7 @@ __all__ = [
     "Table",
     "Variance",
     "__version__",
+    "adapters",
     "bins",
     "date_trunc",
     "errors",

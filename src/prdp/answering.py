@@ -107,7 +107,7 @@ class Facts:
         self, query: Query, measure: Measure | None, share: Fraction, method: str, options: Options
     ) -> AnyMechanism:
         if method == "framework":
-            return Framework(_base(query, measure), _split(options.split), _failure_rate(options.beta))
+            return Framework(_base(query, measure), read_split(options.split), failure_rate(options.beta))
         if method == "partition":
             return self._partition(measure, options)
         if method == "choice" and measure is not None:
@@ -124,7 +124,7 @@ class Facts:
         else:
             influences = sum_influences(self.policy, self.levels, self.bounds, measure)
         signed = measure is not None and measure.low < 0
-        return Partition(influences, _failure_rate(options.beta), bool(options.graded), signed)
+        return Partition(influences, failure_rate(options.beta), bool(options.graded), signed)
 
     def _measure(self, query: Query) -> Measure | None:
         """Return what a query measures, or refuse by public facts."""
@@ -184,14 +184,16 @@ def _known_method(query: Query, options: Options) -> str:
     return method
 
 
-def _failure_rate(beta: Exact | None) -> Fraction:
+def failure_rate(beta: Exact | None) -> Fraction:
+    """Return the rate at which a mechanism may fail."""
     failure = exact(beta if beta is not None else "1/10", "beta")
     if not _LEAST_RATE <= failure < 1:
         raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12).")
     return failure
 
 
-def _split(split: Exact | None) -> Fraction:
+def read_split(split: Exact | None) -> Fraction:
+    """Return the part of the share that the framework's first stage uses."""
     part = SPLIT if split is None else exact(split, "split")
     if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
         raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")

@@ -204,6 +204,25 @@ class KeyReading:
 
 
 @dataclass(frozen=True, slots=True)
+class RowReading:
+    """Which rows a caller's own mechanism is given, by the framework alone.
+
+    Attributes:
+        policy: The policy, as in ``Reading``.
+        levels: The grid of budgets.
+        columns: The columns that the mechanism sees.
+        least: The lowest level of the rows that it sees.
+        where: Which records take part; None for all.
+    """
+
+    policy: Policy
+    levels: Levels
+    columns: tuple[str, ...]
+    least: int
+    where: Node | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What an engine must find out: how many records, and what total, in every cell.
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
+from prdp.foreign import ForeignRelease
 from prdp.grouping import Bin, KeyValue
 from prdp.release import Release
 
@@ -141,7 +142,7 @@ class ReleaseTable:
         return notes
 
 
-Released = Release | ReleaseTable
+Released = Release | ReleaseTable | ForeignRelease
 """What a charge pays for."""
 
 

@@ -17,6 +17,8 @@ from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
+from prdp.foreign import ForeignRelease, Mechanism
+from prdp.foreign_question import foreign_question
 from prdp.grouping import Grouping, GroupKey, bins, read_grouping
 from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
 from prdp.levels import Levels
@@ -161,6 +163,58 @@ class Table(Questions[Release]):
             fresh: Pay for new answers although these questions have been answered before.
         """
         return self._table(queries, share, None, split=split, fresh=fresh)
+
+    def release(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+        fresh: bool = False,
+    ) -> ForeignRelease:
+        """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
+
+        Args:
+            mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
+                epsilon-DP for adding or removing one row, whatever the order of the rows: **that is your
+                promise**, and the guarantee depends on it. What it raises is an answer too: one that
+                only says so.
+            columns: The columns that it sees.
+            share: The part of every record's budget to use.
+            split: The part of the share that finds the rows to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            sample: Whether rows with smaller budgets take part now and then, instead of never.
+            name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
+                answer at no charge; without a name, every call is charged.
+            fresh: Pay for a new answer although this name has been answered before.
+        """
+        door = foreign_question(
+            self.facts,
+            mechanism,
+            columns,
+            exact_share(share),
+            split=split,
+            beta=beta,
+            sample=sample,
+            name=name,
+        )
+        self.engine.ensure_there()
+        charge = self.ledger.charge(door.question(self.condition), door.share, fresh=fresh)
+        if not isinstance(charge, Charge):
+            assert isinstance(charge, ForeignRelease)  # noqa: S101  (the question says so)
+            return charge
+        try:
+            answer = door.answered(self.engine, self._counts(None)[0], self.condition, SystemEntropy())
+            recorded = self.ledger.record(charge, answer)
+        except KeyboardInterrupt as stop:
+            stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
+            raise
+        assert isinstance(recorded, ForeignRelease)  # noqa: S101
+        return recorded
 
     @property
     def facts(self) -> Facts:

@@ -106,8 +106,10 @@ def _entry(line: Line) -> list[RenderableType]:
     first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
     if line.rows is not None:
         answer = f"{line.rows} rows (--json shows them)"
-    elif line.value is None or line.noise is None:
+    elif not line.answered:
         answer = "! unanswered"
+    elif line.value is None or line.noise is None:
+        answer = "answered by a mechanism of the caller's own (--json shows it)"
     else:
         digits = 0 if line.noise >= 50 else 2
         answer = f"{line.value:,.{digits}f} ± {line.noise:,.{digits}f} (95 % of the noise)"

@@ -7,13 +7,14 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
     column_type,
     declared_casts,
@@ -23,11 +24,12 @@ from prdp.engines._sources import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
-from prdp.query import KeyReading, Reading
+from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Kind, Schema
 from prdp.summary import KeySummary, Summary
 
 Rows = list[tuple[Any, ...]]
+Read = TypeVar("Read")
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
@@ -47,6 +49,7 @@ class DuckDBEngine:
     def __init__(
         self,
         run: Callable[[str], Rows],
+        arrow: Callable[[str], Any],
         records: str,
         *,
         lock: threading.Lock | None = None,
@@ -57,12 +60,14 @@ class DuckDBEngine:
 
         Args:
             run: Runs a statement and fetches its rows.
+            arrow: Runs a statement and fetches an Arrow table.
             records: The name under which statements find the table.
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail.
             own_column: Whether the shortcut for one-column policies may be taken.
         """
         self._run = run
+        self._arrow = arrow
         self._records = records
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
@@ -96,13 +101,21 @@ class DuckDBEngine:
         tops = top_statement(reading, self.schema, self._records)
         return tops.summaries(self._read(tops.sql))
 
+    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+        """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
+        found = self._guarded(self._arrow, rows_statement(reading, self.schema, self._records))
+        return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
+
     def _read(self, sql: str) -> Rows:
+        return self._guarded(self._run, sql)
+
+    def _guarded(self, run: Callable[[str], Read], sql: str) -> Read:
         """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""
-        rows: Rows | None = None
+        rows: Read | None = None
         interrupted = False
         try:
             with self._lock:
-                rows = self._run(sql)
+                rows = run(sql)
         except Exception as error:  # whatever it is, it may speak of a record
             interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
         if interrupted:
@@ -144,7 +157,11 @@ def _relation_engine(
         result = relation.query(records, sql)
         return result.fetchall() if result is not None else []
 
-    return DuckDBEngine(run, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
+    def arrow(sql: str) -> Any:
+        result = relation.query(records, sql)
+        return result.to_arrow_table() if result is not None else None
+
+    return DuckDBEngine(run, arrow, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
 
 
 def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
@@ -190,4 +207,7 @@ def _owned(
     def run(sql: str) -> Rows:
         return connection.execute(sql).fetchall()
 
-    return DuckDBEngine(run, "prdp_records", unreadable=unreadable, own_column=own_column)
+    def arrow(sql: str) -> Any:
+        return connection.sql(sql).to_arrow_table()
+
+    return DuckDBEngine(run, arrow, "prdp_records", unreadable=unreadable, own_column=own_column)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from prdp.query import KeyReading, Reading
+from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Schema
 from prdp.summary import KeySummary, Summary
 
@@ -43,6 +43,13 @@ class Engine(Protocol):
 
     def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+        """Return the rows as an Arrow table, and their levels; for the framework's callers alone.
 
         Raises:
             EngineFailure: As in ``summarise``.

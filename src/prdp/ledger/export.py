@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from prdp.foreign import ForeignRelease
 from prdp.ledger.account import Entry
 from prdp.release import Release
 from prdp.release_table import ReleaseTable
@@ -46,6 +47,7 @@ class Line:
         """Return the line of an entry."""
         table = entry.release if isinstance(entry.release, ReleaseTable) else None
         release = entry.release if isinstance(entry.release, Release) else None
+        foreign = entry.release if isinstance(entry.release, ForeignRelease) else None
         low, high = map(_finite, release.interval()) if release else (None, None)
         return cls(
             number=entry.number,
@@ -54,12 +56,12 @@ class Line:
             purpose=entry.purpose,
             share=str(entry.share),
             answered=entry.release is not None,
-            value=release.value if release else None,
+            value=release.value if release else _number(foreign),
             low=low,
             high=high,
             noise=_half(release.interval(reach=1)) if release else None,
-            method=release.method if release else None,
-            caveat=release.caveat if release else None,
+            method=getattr(entry.release, "method", None),
+            caveat=getattr(entry.release, "caveat", None),
             clock_went_back=clock_went_back,
             rows=len(table) if table else None,
         )
@@ -72,6 +74,13 @@ def _half(ends: tuple[float, float]) -> float:
 def _finite(end: float) -> float | None:
     """Return an end of an interval, or None where there is none."""
     return end if math.isfinite(end) else None
+
+
+def _number(foreign: ForeignRelease | None) -> float | None:
+    """Return what a caller's mechanism returned, where it is one number."""
+    if foreign is None or isinstance(foreign.value, bool) or not isinstance(foreign.value, int | float):
+        return None
+    return foreign.value
 
 
 def export_lines(entries: tuple[Entry, ...]) -> list[Line]:
@@ -110,6 +119,8 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
 
 def _columns(entry: Entry) -> dict[str, Any]:
     """Return the answers of a table of releases, which one value cannot say."""
+    if isinstance(entry.release, ForeignRelease):
+        return {"result": entry.release.value, "failed": entry.release.failed}
     if not isinstance(entry.release, ReleaseTable):
         return {}
     columns = {name: list(map(_plain, column)) for name, column in entry.release.columns().items()}

@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.clipping import Clipping
+from prdp.foreign import ForeignRelease
 from prdp.grouping import Bin, KeyValue
 from prdp.release import Release
-from prdp.release_table import ReleaseTable
+from prdp.release_table import Released, ReleaseTable
 
 
-def release_to_json(release: Release | ReleaseTable) -> str:
+def release_to_json(release: Released) -> str:
     """Return a release as one line of text, with exact fractions."""
     if isinstance(release, ReleaseTable):
         form = {
@@ -29,7 +30,7 @@ def release_to_json(release: Release | ReleaseTable) -> str:
     return json.dumps(asdict(release), default=str, ensure_ascii=False)
 
 
-def release_from_json(text: str) -> Release | ReleaseTable:
+def release_from_json(text: str) -> Released:
     """Read what ``release_to_json`` wrote.
 
     Raises:
@@ -38,6 +39,8 @@ def release_from_json(text: str) -> Release | ReleaseTable:
     form: Any = json.loads(text)
     if isinstance(form, dict) and "releases" in form:
         return _table(form)
+    if isinstance(form, dict) and "epsilon" in form:
+        return _foreign(form)
     return _release(form)
 
 
@@ -75,6 +78,19 @@ def _clipping(form: dict[str, Any]) -> Clipping:
     )
 
 
+def _foreign(form: dict[str, Any]) -> ForeignRelease:
+    _refuse_unless_fields(form, ForeignRelease)
+    return ForeignRelease(
+        question=form["question"],
+        value=form["value"],
+        share=Fraction(form["share"]),
+        epsilon=Fraction(form["epsilon"]),
+        choices=tuple((name, value) for name, value in form["choices"]),
+        failed=form["failed"],
+        simulated=form["simulated"],
+    )
+
+
 def _table(form: dict[str, Any]) -> ReleaseTable:
     _refuse_unless_fields(form, ReleaseTable)
     return ReleaseTable(
@@ -87,7 +103,7 @@ def _table(form: dict[str, Any]) -> ReleaseTable:
     )
 
 
-def _refuse_unless_fields(form: object, kind: type[Release | ReleaseTable]) -> None:
+def _refuse_unless_fields(form: object, kind: type[Released]) -> None:
     if not isinstance(form, dict) or form.keys() != {field.name for field in fields(kind)}:
         raise ValueError("the text is no release")
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.noise.laws import Law
-from prdp.summary import KeySummary, Summary
+from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.testing.exact_loss import TOLERANCE, Loss, Record, worst_loss
 
 MechanismLaw = Callable[[Any, Fraction], Any]
@@ -47,7 +47,7 @@ class MechanismContract:
         """Return the law of the mechanism."""
         raise NotImplementedError
 
-    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary:
+    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary:
         """Return the cells of some records, as an engine finds them."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from prdp.exact import Exact, exact
 from prdp.order import Order
 from prdp.query import Options, Query
 from prdp.release import Release
-from prdp.release_table import Released
+from prdp.release_table import Released, ReleaseTable
 from prdp.table import Groups, Table
 from prdp.testing.simulate import simulate
 from prdp.testing.truth import truths
@@ -117,11 +117,10 @@ def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fract
     """Return the relative error that the part ``level`` of all answers stays within."""
     errors: list[float] = []
     for released in releases:
-        values = (
-            [released] if isinstance(released, Release) else [r for row in released.releases for r in row]
-        )
-        for release, true in zip(values, truth, strict=True):
-            errors.append(float(abs(release.exact - true) / (abs(true) or 1)))
+        rows = released.releases if isinstance(released, ReleaseTable) else ((released,),)
+        values = [release.exact for row in rows for release in row if isinstance(release, Release)]
+        pairs = zip(values, truth, strict=True)
+        errors += [float(abs(value - true) / (abs(true) or 1)) for value, true in pairs]
     errors.sort()
     return errors[min(len(errors) - 1, int(level * len(errors)))]
 
