@@ -217,17 +217,19 @@ def _base(query: Query, measure: Measure | None) -> Base:
 def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
     """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
     given = at if isinstance(at, tuple) else (at,)
-    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in given)
+    plain = [part.item() if hasattr(part, "item") else part for part in given]
+    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
     for part in parts:
         if not 0 < part < 1:
             raise InvalidRequest(
                 f"q={float(part):g} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
                 "max and min are questions of their own."
             )
-    if not 0 < len(parts) <= _MOST_QUANTILES or len(set(parts)) < len(parts):
-        raise InvalidRequest(
-            f"{len(parts)} quantiles were listed: list different ones, from 1 to {_MOST_QUANTILES}."
-        )
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None:
+        raise InvalidRequest(f"q={float(twice):g} is listed twice.")
+    if not 0 < len(parts) <= _MOST_QUANTILES:
+        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
     return parts
 
 

@@ -27,19 +27,31 @@ def combined(rule: str, parts: Sequence[Fraction], limits: Ends) -> Fraction:
 
     A noisy count below 1 counts as 1.
     """
-    low, _ = combined_interval(rule, [(part, part) for part in parts], limits)
-    return low
+    total, count = parts[0 if rule == "mean" else 2], max(parts[1], Fraction(1))
+    value = total / count
+    return _within(_root(value) if rule == "std" else value, limits)
 
 
 def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends) -> Ends:
-    """Return ends that contain the answer whenever every part lies between its own."""
-    total, count = parts[0 if rule == "mean" else 2], parts[1]
-    few, many = (max(end, Fraction(1)) for end in count)
-    low = total[0] / (many if total[0] > 0 else few)
-    high = total[1] / (few if total[1] > 0 else many)
+    """Return ends that contain the answer whenever every part lies between its own.
+
+    Where the count may be below 1, the answer may be anything. The squares are those of distances from the
+    estimated mean, so they exceed the variance by the square of how far the true mean lies from it.
+    """
+    if parts[1][0] < 1:
+        return limits
+    low, high = _quotient(parts[0 if rule == "mean" else 2], parts[1])
+    if rule != "mean":
+        means = _quotient(parts[0], parts[1])
+        low -= (means[1] - means[0]) ** 2
     if rule == "std":
         low, high = _root(low), _root(high)
     return _within(low, limits), _within(high, limits)
+
+
+def _quotient(total: Ends, count: Ends) -> Ends:
+    few, many = count
+    return total[0] / (many if total[0] > 0 else few), total[1] / (few if total[1] > 0 else many)
 
 
 def _within(value: Fraction, limits: Ends) -> Fraction:

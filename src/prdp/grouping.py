@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from prdp.declared import Number, known_column
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable, moment_from
@@ -22,6 +24,7 @@ Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
 """What a moment can be cut down to."""
 
 MOST_KEYS = 100_000
+_LARGEST_EDGE = 10**300
 _LISTED = 20
 
 
@@ -49,6 +52,11 @@ class Values:
     def __str__(self) -> str:
         return self.column
 
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return self.column
+
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
@@ -60,6 +68,11 @@ class Truncated:
     def __str__(self) -> str:
         return f"date_trunc('{self.part}', {self.column})"
 
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return {"date_trunc": [self.part, self.column]}
+
 
 @dataclass(frozen=True, slots=True)
 class Bins:
@@ -70,6 +83,11 @@ class Bins:
 
     def __str__(self) -> str:
         return f"bins of {self.column}"
+
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return {"bins": self.column}
 
     @property
     def bins(self) -> tuple[Bin, ...]:
@@ -94,9 +112,11 @@ def bins(column: str, edges: Iterable[Number]) -> Bins:
         exact = tuple(Fraction(edge.item() if hasattr(edge, "item") else edge) for edge in edges)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise InvalidRequest(f"edges={edges!r} are not finite numbers. Write edges=[0, 100, 1000].") from None
+    if any(abs(edge) > _LARGEST_EDGE for edge in exact):
+        raise InvalidRequest(f"an edge for {column!r} is beyond 1e300, and no number column reaches so far.")
     if len(exact) < 2 or any(low >= high for low, high in pairwise(exact)):
         raise InvalidRequest(
-            f"the {len(exact)} edges for {column!r} are not two or more in ascending order. "
+            f"edges={[_shown(edge) for edge in exact]} for {column!r} are not two or more, ascending. "
             "Write edges=[0, 100, 1000]."
         )
     return Bins(column, exact)
@@ -121,11 +141,18 @@ class Grouping:
     by: tuple[GroupKey, ...]
     keys: tuple[tuple[KeyValue, ...], ...]
 
+    def crossed(self, key: Bins, schema: Schema) -> Grouping:
+        """Return the groups of both: every listed key with every bin."""
+        known = _group_key(key, schema)
+        assert isinstance(known, Bins)  # noqa: S101  (see _group_key)
+        pairs = product(self.keys, known.bins)
+        return Grouping((*self.by, known), tuple((*listed, cell) for listed, cell in pairs))
+
     @property
     def facts(self) -> dict[str, Any]:
         """What a question says of its groups: all keys while they are few, else their number and a digest."""
         listed = [[_json(value) for value in key] for key in self.keys]
-        facts: dict[str, Any] = {"by": [str(key) for key in self.by]}
+        facts: dict[str, Any] = {"by": [key.facts for key in self.by]}
         if len(listed) <= _LISTED:
             return facts | {"keys": listed}
         digest = hashlib.sha256(json.dumps(listed).encode()).hexdigest()
@@ -184,6 +211,12 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
         if schema[name].kind is not Kind.NUMBER:
             raise InvalidRequest(f"{key} need numbers, but {name!r} holds {schema[name].kind.value}.")
         return Bins(name, key.edges)
+    if isinstance(key, list | tuple):
+        listed = ", ".join(map(repr, key))
+        raise InvalidRequest(
+            f"group_by({key!r}) is no column. Write group_by({listed}) for several columns, and "
+            "keys=[...] for the keys."
+        )
     raise InvalidRequest(
         f"group_by({key!r}) is no column. Write its name, prdp.bins('balance', [0, 100]) or "
         "prdp.date_trunc('month', 'opened')."
@@ -194,15 +227,15 @@ def _rows(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     """Return the listed keys as rows: from a list, a list of tuples, or a public table with these columns."""
     table = _columns_of(keys)
     if table is not None:
-        missing = [name for name in names if name not in table]
-        if missing:
-            raise InvalidRequest(f"keys= is a table without the column {missing[0]!r}.")
-        columns = [list(table[name]) for name in names]
+        columns = [_column_of(table, name) for name in names]
         if len({len(column) for column in columns}) > 1:
             raise InvalidRequest("the columns of keys= have different lengths.")
         return list(zip(*columns, strict=True))
-    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
-        raise InvalidRequest(f"keys={keys!r} is no list of keys. Write keys=['clerk', 'chef'].")
+    if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
+        raise InvalidRequest(
+            f"keys={keys!r} is no list of keys, whose order is part of the question. Write "
+            "keys=['clerk', 'chef']."
+        )
     rows: list[tuple[object, ...]] = []
     for key in keys:
         row = tuple(key) if isinstance(key, tuple | list) else (key,)
@@ -212,6 +245,19 @@ def _rows(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
             )
         rows.append(row)
     return rows
+
+
+def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]:
+    """Return a column of a public table of keys; capitals do not matter."""
+    same = [key for key in table if str(key).lower() == name.lower()]
+    if len(same) != 1:
+        raise InvalidRequest(
+            f"keys= is a table without one column {name!r}: it has {', '.join(map(str, table))}."
+        )
+    column = table[same[0]]
+    if isinstance(column, str | bytes | set | frozenset) or not isinstance(column, Iterable):
+        raise InvalidRequest(f"keys= has {column!r} for {name!r}, which is no list of keys.")
+    return list(column)
 
 
 def _columns_of(keys: object) -> Mapping[str, Sequence[object]] | None:
@@ -231,6 +277,7 @@ def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
     """Return a listed value as the column's own kind, or refuse it."""
     column = schema[key.column]
     plain = value.item() if hasattr(value, "item") else value
+    plain = plain.as_py() if hasattr(plain, "as_py") else plain  # Arrow
     if hasattr(plain, "to_pydatetime"):
         plain = plain.to_pydatetime()
     if plain is None or plain != plain:  # noqa: PLR0124  (NaN alone differs from itself)
@@ -241,7 +288,8 @@ def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
     typed = _as_kind(plain, column)
     if typed is None:
         raise InvalidRequest(
-            f"keys= lists {value!r}, but {key.column!r} holds {column.kind.value} ({column.native})."
+            f"keys= lists {value!r}, but {key.column!r} holds {column.kind.value} ({column.native}). "
+            f"Write {_example(column)}."
         )
     if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
         raise InvalidRequest(
@@ -249,6 +297,18 @@ def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
             f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
         )
     return typed
+
+
+def _example(column: ColumnType) -> str:
+    """Return how a key of a column is written."""
+    if column.kind is Kind.NUMBER:
+        return "whole numbers, such as 30" if column.integer else "numbers, such as 0.5"
+    examples = {
+        Kind.TEXT: "texts, such as 'clerk'",
+        Kind.BOOLEAN: "True or False",
+        Kind.MOMENT: "dates, or times without a zone, such as '2026-01-31'",
+    }
+    return examples.get(column.kind, "another column")
 
 
 def _as_kind(  # noqa: PLR0911  (one return a case)
@@ -275,12 +335,15 @@ def _as_kind(  # noqa: PLR0911  (one return a case)
 
 
 def _number_key(value: float | Fraction | Decimal, column: ColumnType) -> int | float | None:
-    if not math.isfinite(value):
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
         return None
+    exact = Fraction(value)
     if column.integer:
-        whole = int(value)
-        return whole if value == whole and abs(whole) < 2**63 else None
-    return float(value) + 0.0  # minus zero is zero
+        return int(exact) if exact.denominator == 1 and abs(exact) < 2**63 else None
+    if abs(exact) > _LARGEST_EDGE:
+        return None
+    double = float(exact)  # minus zero is zero
+    return float(np.float32(double)) if column.native == "FLOAT" else double
 
 
 def first_moment(moment: datetime, part: Calendar) -> datetime:
@@ -312,7 +375,9 @@ def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
 
 
 def _json(value: KeyValue) -> object:
-    return str(value) if isinstance(value, datetime | Bin) else value
+    if isinstance(value, Bin):
+        return [str(value.low), str(value.high), value.last]
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _shown(number: Fraction) -> str:

@@ -63,17 +63,29 @@ class Order:
         ]
         if self.single:
             return [releases[0] for releases in groups[0]]
-        return [
-            ReleaseTable(
-                question=", ".join(str(recipe.query) for recipe in self.recipes) + about,
-                share=self.share,
-                by=tuple(key.column for key in self.groups.by) if self.groups else (),
-                asked=tuple(label for recipe in self.recipes for label in recipe.labels),
-                keys=keys,
-                releases=rows,
-            )
-            for rows in zip(*groups, strict=True)
-        ]
+        question = ", ".join(str(recipe.query) for recipe in self.recipes) + about
+        return [self._table(rows, question) for rows in zip(*groups, strict=True)]
+
+    def _table(self, rows: Sequence[tuple[Release, ...]], question: str) -> ReleaseTable:
+        return ReleaseTable(
+            question=question,
+            share=self.share,
+            by=tuple(key.column for key in self.groups.by) if self.groups else (),
+            asked=tuple(label for recipe in self.recipes for label in recipe.labels),
+            keys=self.groups.keys if self.groups else ((),),
+            releases=tuple(rows),
+        )
+
+    def shaped(self, released: Released) -> Released:
+        """Return a standing answer as it is asked for now: alone, or as a table of one.
+
+        Alone and in a table, the same question has the same text in a ledger.
+        """
+        if self.single and isinstance(released, ReleaseTable):
+            return released.releases[0][0]
+        if not self.single and isinstance(released, Release):
+            return self._table([(released,)], released.question)
+        return released
 
     def _drawn(
         self, cells: Sequence[Cells], entropy: Entropy, runs: int, about: str, simulated: bool
@@ -116,10 +128,10 @@ def order_of(
 def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
     if split is None:
         return [Fraction(1, count)] * count
-    parts = [exact(part, "split") for part in split]
-    if len(parts) != count or min(parts) <= 0 or sum(parts) > 1:
+    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
+    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
         raise InvalidRequest(
-            f"split={list(map(str, parts))} does not split the share among {count} queries: one positive "
-            "part each, adding up to at most 1."
+            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
+            "such as ['1/4', '3/4'], adding up to 1."
         )
     return parts

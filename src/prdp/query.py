@@ -79,7 +79,14 @@ class Quantile(_OfColumn):
         parts = self.at if isinstance(self.at, tuple) else (self.at,)
         if parts == (Fraction(1, 2),):
             return f"median of {self.column}"
-        return f"{', '.join(map(str, parts))} quantile{'s' * (len(parts) > 1)} of {self.column}"
+        return f"{', '.join(map(shown_part, parts))} quantile{'s' * (len(parts) > 1)} of {self.column}"
+
+
+def shown_part(part: object) -> str:
+    """Return a part as a short decimal where that says it exactly, else as it is."""
+    if isinstance(part, Fraction) and Fraction(f"{float(part):g}") == part:
+        return f"{float(part):g}"
+    return str(part)
 
 
 Query = Count | Sum | Max | Min | Mean | Variance | Std | Quantile | Distinct

@@ -10,7 +10,7 @@ from prdp.combined import PARTS, combined
 from prdp.mechanisms import Answer, Framework, Mechanism, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
-from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query
+from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query, shown_part
 from prdp.release import Release
 from prdp.summary import KeySummary, Summary, TopSummary
 
@@ -86,7 +86,8 @@ class Recipe:
             return ("count",)
         if isinstance(query, Quantile):
             parts = query.at if isinstance(query.at, tuple) else (query.at,)
-            return tuple(f"q{float(part):g}_{query.column}" for part in parts)
+            names = ("median" if part == Fraction(1, 2) else f"q{shown_part(part)}" for part in parts)
+            return tuple(f"{name}_{query.column}" for name in names)
         return (f"{type(query).__name__.lower()}_{query.column}",)
 
     def releases(

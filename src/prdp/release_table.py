@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _SHOWN_ROWS = 40
+_LISTED = 20
 
 Key = tuple[KeyValue, ...]
 
@@ -60,41 +62,63 @@ class ReleaseTable:
         """Return a group's answer, or its answers if several were asked for."""
         wanted = key if isinstance(key, tuple) else (key,)
         for found, row in self:
-            if found == wanted or tuple(map(str, found)) == tuple(map(str, wanted)):
+            if found == wanted or tuple(map(shown_key, found)) == tuple(map(str, wanted)):
                 return row[0] if len(row) == 1 else row
-        raise KeyError(key)
+        known = ", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED])
+        more = ", ..." if len(self.keys) > _LISTED else ""
+        raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the answers' intervals do not cover, by method."""
+        found = {(release.method, release.caveat): None for row in self.releases for release in row}
+        return tuple(f"{method}: {caveat}" for method, caveat in found if caveat)
 
     def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
-        """Return plain columns: the keys, and for each question its value and the ends of its interval."""
-        columns: dict[str, list[Any]] = {}
+        """Return plain columns: the keys, and for each question its value and how sure it is.
+
+        ``count_low`` and ``count_high`` are the ends of an interval; ``median_balance_from`` and ``..._to``
+        those of the range that was chosen, which says nothing about how sure the choice was.
+        """
+        columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
-            if any(isinstance(value, Bin) for value in column):
-                columns[f"{name} from"] = [float(value.low) for value in column if isinstance(value, Bin)]
-                columns[f"{name} to"] = [float(value.high) for value in column if isinstance(value, Bin)]
+            if all(isinstance(value, Bin) for value in column):
+                columns.append((f"{name}_from", [_number(value.low) for value in column]))  # type: ignore[union-attr]
+                columns.append((f"{name}_to", [_number(value.high) for value in column]))  # type: ignore[union-attr]
+            elif all(is_day(value) for value in column):
+                columns.append((name, [value.date() for value in column]))  # type: ignore[union-attr]
             else:
-                columns[name] = column
+                columns.append((name, column))
         for place, name in enumerate(self.asked):
             answers = [row[place] for row in self.releases]
+            chosen = any(release.ends is not None and not release.parts for release in answers)
             intervals = [release.interval(level) for release in answers]
-            columns[name] = [float(release.value) for release in answers]
-            columns[f"{name} low"] = [float(low) for low, _ in intervals]
-            columns[f"{name} high"] = [float(high) for _, high in intervals]
-        return columns
+            ends = ("from", "to") if chosen else ("low", "high")
+            columns.append((name, [float(release.value) for release in answers]))
+            columns.extend(
+                (f"{name}_{end}", [float(pair[k]) for pair in intervals]) for k, end in enumerate(ends)
+            )
+        return _named_apart(columns)
 
     def to_arrow(self, level: float | Fraction | str = 0.95) -> pyarrow.Table:
-        """Return an Arrow table of the ``columns``."""
-        return _library("pyarrow", "arrow").table(dict(self.columns(level)))
+        """Return an Arrow table of the ``columns``; the question and its caveats are in the metadata."""
+        table = _library("pyarrow", "arrow").table(dict(self.columns(level)))
+        return table.replace_schema_metadata(self._facts())
 
     def to_pandas(self, level: float | Fraction | str = 0.95) -> pandas.DataFrame:
-        """Return a pandas frame of the ``columns``."""
+        """Return a pandas frame of the ``columns``; the question and its caveats are in ``attrs``."""
         frame: pandas.DataFrame = _library("pandas", "pandas").DataFrame(dict(self.columns(level)))
+        frame.attrs.update(self._facts())
         return frame
 
     def to_polars(self, level: float | Fraction | str = 0.95) -> polars.DataFrame:
         """Return a Polars frame of the ``columns``."""
         frame: polars.DataFrame = _library("polars", "polars").DataFrame(dict(self.columns(level)))
         return frame
+
+    def _facts(self) -> dict[str, str]:
+        return {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
 
     def __str__(self) -> str:
         """Return the answers as text, the first ones if they are many."""
@@ -131,19 +155,42 @@ class ReleaseTable:
 
     def _cells(self) -> list[list[str]]:
         shown = list(self)[:_SHOWN_ROWS]
-        return [[*map(str, key), *(release.short for release in row)] for key, row in shown]
+        return [[*map(shown_key, key), *(release.short for release in row)] for key, row in shown]
 
     def _notes(self) -> list[str]:
         notes = []
         if len(self) > _SHOWN_ROWS:
             notes.append(f"... and {len(self) - _SHOWN_ROWS} more")
-        caveats = {(release.method, release.caveat): None for row in self.releases for release in row}
-        notes.extend(f"{method}: {caveat}" for method, caveat in caveats if caveat)
-        return notes
+        return [*notes, *self.caveats]
 
 
 Released = Release | ReleaseTable | ForeignRelease
 """What a charge pays for."""
+
+
+def shown_key(value: KeyValue) -> str:
+    """Return a key in words: a moment at midnight is its day."""
+    return str(value.date()) if is_day(value) else str(value)  # type: ignore[union-attr]
+
+
+def is_day(value: KeyValue) -> bool:
+    """Say whether a key is a day."""
+    return isinstance(value, datetime) and value.time() == time()
+
+
+def _number(edge: Fraction) -> int | float:
+    return int(edge) if edge.denominator == 1 else float(edge)
+
+
+def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Return the columns by name; a name that is taken already gets a number."""
+    named: dict[str, list[Any]] = {}
+    for name, column in columns:
+        free, number = name, 2
+        while free in named:
+            free, number = f"{name}_{number}", number + 1
+        named[free] = column
+    return named
 
 
 def _library(name: str, extra: str) -> Any:

@@ -234,6 +234,8 @@ class Table(Questions[Release]):
         fresh: bool,
     ) -> Release:
         recipe = self.facts.recipe(query, exact_share(share), options)
+        if len(recipe.labels) > 1:
+            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
         released = self._ask(Order((recipe,), recipe.asked.share, None, single=True), fresh=fresh)
         assert isinstance(released, Release)  # noqa: S101  (one query about one group)
         return released
@@ -258,10 +260,10 @@ class Table(Questions[Release]):
         self.engine.ensure_there()
         charge = self.ledger.charge(question, order.share, fresh=fresh)
         if not isinstance(charge, Charge):
-            return charge
+            return order.shaped(charge)
         try:
             (released,) = self._released(order, SystemEntropy(), runs=1, simulated=False)
-            return self.ledger.record(charge, released)
+            return order.shaped(self.ledger.record(charge, released))
         except KeyboardInterrupt as stop:
             stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
             raise
@@ -318,6 +320,13 @@ class Groups(Questions[ReleaseTable]):
         """Find several quantiles of each group at once; as ``quantile``."""
         query = Quantile(column, listed_quantiles(q))
         return self.table._table([query], share, self.grouping, options=Options(method), fresh=fresh)  # noqa: SLF001
+
+    def histogram(
+        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+    ) -> ReleaseTable:
+        """Count the records of each group whose value lies in each of some public bins."""
+        binned = Groups(self.table, self.grouping.crossed(bins(column, edges), self.table.engine.schema))
+        return binned.count(share=share, method=method, fresh=fresh)
 
     def ask(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False

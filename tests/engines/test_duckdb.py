@@ -305,7 +305,7 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
         ("(18446744073709551615::UBIGINT), (7)", "c", [7, 9], [1, 0]),
         ("(170141183460469231731687303715884105727::HUGEINT), (7)", "c", [7], [1]),
         ("(1.50::DECIMAL(38,2)), (-7)", "c", [Fraction(3, 2), -7], [1, 1]),
-        ("(0.1::FLOAT), ('nan'), ('inf')", "c", [0.1], [0]),  # 0.1 as a FLOAT is another number
+        ("(0.1::FLOAT), ('nan'), ('inf')", "c", [0.1], [1]),  # a key is rounded as the column's values are
         ("(0.5::FLOAT), ('-0.0'), ('-inf')", "c", [0.5, 0], [1, 1]),
         ("('a'::ENUM ('a', 'b')), ('b'), (NULL)", "c", ["a", "c"], [1, 0]),
         ("(TRUE), (NULL)", "c", [True, False], [1, 0]),
@@ -327,3 +327,44 @@ def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
     assert [sum(cell.count for cell in summary.cells) for summary in found] == counts
     totals = engine.key_totals(KeyReading(policy, policy.levels, "c", None))
     assert sum(cell.count for cell in totals[0].cells) >= 1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["CREATE TABLE t (k VARCHAR COLLATE NOCASE)", "CREATE TABLE t (k VARCHAR COLLATE NOACCENT)",
+     "SET default_collation = 'nocase'; CREATE TABLE t (k VARCHAR)",
+     "SET default_collation = 'nocase'; CREATE TABLE t (k ENUM ('a', 'A', 'é', 'e'))"],
+)  # fmt: skip
+def test_no_collation_puts_a_record_into_two_groups_or_two_values_into_one(setting: str) -> None:
+    connection = duckdb.connect()
+    for statement in setting.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO t VALUES ('a'), ('é')")
+    engine = open_source(connection.table("t"), None)
+    policy = Policy.constant(1).within(engine.schema, {})
+    grouping = read_grouping(["k"], ["a", "A", "é", "e"], engine.schema)
+    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
+    assert [sum(cell.count for cell in summary.cells) for summary in found] == [1, 0, 1, 0]
+    connection.execute("INSERT INTO t VALUES ('A'), ('e')")
+    totals = engine.key_totals(KeyReading(policy, policy.levels, "k", None))
+    assert sum(cell.count for cell in totals[0].cells) == 4
+    for text in ("k = 'A'", "'A' = k", "k IN ('A')"):
+        condition = check(parse(text), engine.schema, Kind.BOOLEAN, text)
+        (one,) = engine.summarise(Reading(policy, policy.levels, {}, None, condition))
+        assert sum(cell.count for cell in one.cells) == 1
+
+
+@pytest.mark.parametrize(
+    "native", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"]
+)
+@pytest.mark.parametrize("own_column", [False, True])
+def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
+    """A square that did not fit would fail, and so say that a record has such a value."""
+    top = {"TINYINT": 127, "SMALLINT": 2**15 - 1, "UTINYINT": 255, "USMALLINT": 2**16 - 1}.get(native, 10**7)
+    relation = duckdb.connect().sql(f"SELECT {top}::{native} AS v")
+    engine = open_source(relation, None, own_column=own_column)
+    bounds = {"v": (Fraction(0), Fraction(10**7))}
+    policy = Policy("10000 / v", at_most=100).within(engine.schema, bounds)
+    measure = Measure("v", Fraction(1), 0, 10**7, squares=True)
+    (found,) = engine.summarise(Reading(policy, policy.levels, bounds, measure, None))
+    assert [cell.squares for cell in found.cells] == [top**2]

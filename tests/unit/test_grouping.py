@@ -43,7 +43,8 @@ SCHEMA = {
         ("job", polars.DataFrame({"job": ["a", "b"]}), (("a",), ("b",))),
         ("job", pyarrow.table({"job": ["a", "b"]}), (("a",), ("b",))),
         ("job", pandas.Series(["a", "b"]), (("a",), ("b",))),
-        ("job", {"job": ["a", "b"]}, (("a",), ("b",))),
+        ("job", {"JOB": ["a", "b"]}, (("a",), ("b",))),
+        ("job", pyarrow.array(["a", "b"]), (("a",), ("b",))),
     ],
 )
 def test_keys_are_read_from_lists_and_public_tables(by: str, keys: object, read: Any) -> None:
@@ -103,7 +104,7 @@ def test_a_moment_inside_a_period_is_refused_with_its_first_moment(part: str, fi
         (["vip"], [1], "lists 1"),
         (["opened"], ["soon"], "lists 'soon'"),
         (["job", "age"], ["a"], "has 1 of 2 values"),
-        (["job"], {"jobs": ["a"]}, "without the column 'job'"),
+        (["job"], {"jobs": ["a"]}, "without one column 'job'"),
         (["job", "age"], {"job": ["a"], "age": []}, "different lengths"),
         ([date_trunc("month", "job")], ["a"], "needs dates or times"),
         ([bins("job", [0, 1])], None, "need numbers"),

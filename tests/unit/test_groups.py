@@ -134,8 +134,8 @@ def test_bins_and_months_are_keys() -> None:
 
 def test_a_table_of_releases_becomes_a_frame() -> None:
     table = accounts().group_by("job", keys=JOBS).ask(prdp.Count(), prdp.Mean("balance"), share="1/2")
-    names = ["job", "count", "count low", "count high"]
-    names += ["mean_balance", "mean_balance low", "mean_balance high"]
+    names = ["job", "count", "count_low", "count_high"]
+    names += ["mean_balance", "mean_balance_low", "mean_balance_high"]
     assert table.to_arrow().column_names == names
     assert list(table.to_pandas().columns) == names
     assert table.to_polars().columns == names
@@ -160,6 +160,57 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
     assert table.group_by("job", keys=["chef"]).count(share="1/4") != table.group_by(
         "job", keys=["clerk"]
     ).count(share="1/4")
+
+
+def test_a_question_asked_alone_and_in_a_table_is_one_question() -> None:
+    table = accounts()
+    alone = table.count(share="1/4")
+    assert table.ask(prdp.Count(), share="1/4").releases == ((alone,),)
+    (median,) = table.quantiles("debt", ["1/2"], share="1/4")
+    assert table.median("debt", share="1/4") == median
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_bins_that_differ_in_the_seventh_digit_are_other_questions() -> None:
+    table = accounts()
+    for edge in ("0.1234567", "0.1234568"):
+        table.histogram("balance", edges=["0", edge, "1"], share="1/4")
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_columns_of_a_frame_never_hide_each_other() -> None:
+    source = {"count": np.arange(1000) % 3, "day": SOURCE["opened"][:1000]}
+    table = prdp.open(source, policy=prdp.Policy.constant(1))
+    frame = table.group_by("count", keys=[0, 1, 2]).ask(prdp.Count(), prdp.Count(), share="1/4").to_pandas()
+    assert list(frame.columns[:2]) == ["count", "count_2"]
+    assert len(frame.columns) == 7
+    day = datetime(2025, 1, 1)
+    by = (prdp.date_trunc("year", "day"), prdp.date_trunc("month", "day"))
+    both = table.group_by(*by, keys=[(day, day)]).count(share="1/4").to_arrow()
+    assert both.column_names[:2] == ["day", "day_2"]
+    assert str(both.schema.field("day").type) == "date32[day]"
+    assert b"clip" in both.schema.metadata[b"caveats"]
+
+
+def test_a_group_that_may_be_empty_has_no_sure_mean() -> None:
+    mean = accounts().where("balance < 0").mean("debt", share="1/4")
+    assert mean.interval() == (-100, 100)
+
+
+def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_around() -> None:
+    values = np.random.default_rng(0).integers(500, 1000, 4000)
+    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)})
+    for share in ("1/40", "1/10"):
+        releases = simulate(table, prdp.Std("v"), share=share, runs=150, seed=2)
+        covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
+        assert np.mean(covered) >= 0.95
+
+
+def test_a_histogram_of_each_group_is_the_groups_crossed_with_the_bins() -> None:
+    table = accounts()
+    histogram = table.group_by("job", keys=["chef"]).histogram("balance", edges=[0, 500, 10**9], share="1/4")
+    truth = np.histogram(of_job("balance", "chef"), [0, 500, 10**9])[0]
+    assert [row[0].value for row in histogram.releases] == pytest.approx(truth, rel=0.1)
 
 
 def test_filters_hold_before_and_after_grouping() -> None:
@@ -222,15 +273,22 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.quantile("balance", 99, share="1/2"), "q=99 is not between 0 and 1"),
         (lambda t: t.quantile("balance", "half", share="1/2"), "not a number"),
         (lambda t: t.quantiles("balance", [], share="1/2"), "0 quantiles"),
-        (lambda t: t.quantiles("balance", ["1/2", 0.5], share="1/2"), "different ones"),
+        (lambda t: t.quantiles("balance", ["1/2", 0.5], share="1/2"), "q=0.5 is listed twice"),
         (lambda t: t.mean("job", share="1/2"), "mean\\('job'\\) needs numbers"),
         (lambda t: t.median("job", share="1/2"), "needs numbers"),
         (lambda t: t.variance("opened", share="1/2"), "needs numbers"),
         (lambda t: t.distinct("jbo", share="1/2"), "Did you mean 'job'"),
-        (lambda t: t.mean("balance", share="1/2", method="partition"), "clip, naive"),
-        (lambda t: t.histogram("balance", edges=[2, 1], share="1/2"), "ascending order"),
+        (lambda t: t.mean("balance", share="1/2", method="partition"), "clip, framework, naive"),
+        (lambda t: t.histogram("balance", edges=[2, 1], share="1/2"), "ascending"),
         (lambda t: t.group_by("job"), "needs its public keys"),
         (lambda t: t.group_by("job", keys=["a", "a"]), "twice"),
+        (lambda t: t.group_by("job", keys={"a", "b"}), "whose order is part of the question"),
+        (lambda t: t.group_by("job", keys={"job": "admin"}), "which is no list of keys"),
+        (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch'\\)"),
+        (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
+        (lambda t: t.quantile("balance", ("1/4", "1/2"), share="1/2"), "quantiles\\(column"),
+        (lambda t: t.ask(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "1/4"]), "adding up to 1"),
+        (lambda t: t.ask(prdp.Count(), share="1/2", split="1/2"), "does not split"),
         (lambda t: t.ask(share="1/2"), "ask takes queries"),
         (lambda t: t.ask("count", share="1/2"), "ask takes queries"),
         (lambda t: t.ask(prdp.Count(), share="1/2", split=["1/2", "1/2"]), "does not split"),

@@ -131,7 +131,7 @@ def _grouped(keys: Mapping[str, str], inner: str, reading: Reading) -> str:
         columns.append("value")
         totals.append("sum(value)")
         if reading.measure.squares:
-            wide = "value" if reading.measure.largest < 2**31 else "CAST(value AS HUGEINT)"
+            wide = f"CAST(value AS {'BIGINT' if reading.measure.largest < 2**31 else 'HUGEINT'})"
             totals.append(f"sum({wide} * {wide})")
     key_list = ", ".join(names)
     return (

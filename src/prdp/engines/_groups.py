@@ -43,11 +43,21 @@ def _key_sql(key: GroupKey, schema: Schema) -> str:
             f"CASE WHEN {value} BETWEEN {_FIRST} AND {_LAST} "
             f"THEN CAST(date_trunc('{key.part}', {value}) AS TIMESTAMP) END"
         )
+    if column.kind is Kind.TEXT:
+        return by_code_point(value)
     if column.kind is not Kind.NUMBER:
         return value
     if fits_64_bits(column):
         return quoted(key.column)
     return f"CAST({quoted(key.column)} AS HUGEINT)" if is_native_integer(column) else f"({value} + 0.0)"
+
+
+def by_code_point(text: str) -> str:
+    """Return a text as bytes, which no collation of the caller's can take for others.
+
+    Under a collation two listed keys might be equal, and a record in both of their groups.
+    """
+    return f"encode({text})"
 
 
 def _bin_sql(value: str, edges: Sequence[Fraction]) -> str:
@@ -84,7 +94,7 @@ def _literal(by: GroupKey, value: KeyValue, schema: Schema) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
-            return text_literal(value)
+            return by_code_point(text_literal(value))
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case _ if is_native_integer(schema[by.column]):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from prdp.engines._cells import by_group, grouped_records, level_sql
-from prdp.engines._column_types import has_nan
+from prdp.engines._column_types import column_sql, has_nan
 from prdp.engines._expressions import to_sql
+from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
 from prdp.query import KeyReading
 from prdp.schema import Kind, Schema
@@ -92,6 +93,8 @@ def key_statement(reading: KeyReading, schema: Schema, records: str) -> KeyState
 def _value_sql(column: str, schema: Schema) -> str:
     """Return a value as it is told apart: NaN is none, and minus zero is zero."""
     name = quoted(column)
+    if schema[column].kind is Kind.TEXT:
+        return by_code_point(column_sql(column, schema[column]))
     if schema[column].kind is Kind.NUMBER and has_nan(schema[column]):
         return f"CASE WHEN NOT isnan({name}) THEN {name} + 0 END"
     return name

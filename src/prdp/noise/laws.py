@@ -44,7 +44,7 @@ class Scan:
     """The first place at which a falling mass, with noise, is at most its noisy threshold (Lemma 4).
 
     Attributes:
-        masses: Lattice points; adding a record raises each by no more than the record's own weight.
+        masses: Lattice points; adding a record moves each by no more than the noises are for.
         thresholds: Public lattice points, one for each mass.
         threshold_noise: Drawn once, and added to every threshold.
         mass_noise: Drawn for every mass, whether or not it is reached.

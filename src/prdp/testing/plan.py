@@ -83,6 +83,8 @@ def plan(
         seed: The seed of their noise.
     """
     aim, level = _part(error, "error"), _part(confidence, "confidence")
+    if aim > 1:
+        raise InvalidRequest(f"error={error!r} is a part of the truth, and more than all of it: write '1%'.")
     if level >= 1:
         raise InvalidRequest(f"confidence={confidence!r} is not below 1: write '95%'.")
     measured: dict[Fraction, float] = {}
