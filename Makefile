@@ -50,6 +50,7 @@ accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real 
 
 questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
 	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.framework $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -131,6 +131,8 @@ class Facts:
         if isinstance(query, Count | Distinct):
             return None
         asked, column = type(query).__name__.lower(), query.column
+        if isinstance(query, Quantile) and query.at == (Fraction(1, 2),):
+            asked = "median"
         kind = self.schema[column]
         if kind.kind is not Kind.NUMBER:
             raise InvalidRequest(
