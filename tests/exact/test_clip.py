@@ -115,7 +115,7 @@ def _rounded_up(summary: Summary) -> Summary:
     level_of = {levels.quanta(level): level for level in range(levels.top + 2)}
     cells = (
         Cell(
-            replace(cell.key, quanta=levels.quanta(level_of[cell.key.quanta] + 2)),
+            cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 2)),
             cell.count,
             cell.total,
         )
