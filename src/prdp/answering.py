@@ -18,6 +18,7 @@ from prdp.policy import Policy
 from prdp.query import Asked, Count, Distinct, Max, Mean, Measure, Min, Quantile, Query, Std, Sum, Variance
 from prdp.recipe import Recipe
 from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.units import refuse_unless_proved
 
 METHODS: Mapping[type, tuple[str, ...]] = {
     Count: ("clip", "partition", "naive"),
@@ -47,6 +48,7 @@ class Facts:
     levels: Levels
     bounds: Bounds
     units: Units
+    protect: str | None = None
 
     def recipe(
         self,
@@ -63,13 +65,16 @@ class Facts:
             raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
         if method != "partition" and (beta is not None or graded is not None):
             raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
+        if self.protect is not None:
+            refuse_unless_proved(query, method, self.protect)
         measure = self._measure(query)
         if method == "partition":
             mechanism: Mechanism | Rank | DistinctKeys = self._partition(measure, beta, graded)
         else:
             mechanism = self._mechanism(query, measure, share, method)
         rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
-        return Recipe(Asked(query, measure, share, method, _options(mechanism)), mechanism, rule)
+        asked = Asked(query, measure, share, method, _options(mechanism))
+        return Recipe(asked, mechanism, rule, self.protect)
 
     def _known(self, query: Query) -> Query:
         """Return the query with its column as the table spells it and its numbers exact."""

@@ -5,10 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 
 from prdp.answering import Facts
-from prdp.declared import Number, default_name, read_bounds, read_units, refuse_unless_mappings
+from prdp.declared import (
+    Number,
+    default_name,
+    read_bounds,
+    read_protect,
+    read_units,
+    refuse_unless_mappings,
+)
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, RecordsLeftOut
@@ -29,6 +37,7 @@ from prdp.recipe import Cells, Keys, Need, serves
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.schema import Bounds, Kind, Units
+from prdp.units import PerUnit, UnitCells, UnitGroups, UnitReading
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -38,6 +47,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     units: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
+    protect: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
@@ -52,6 +62,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
             the nearest one, after the record's budget has been taken from the true value.
         units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
+        protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
+            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -77,7 +89,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     if not isinstance(called, str) or not is_writable(called):
         raise InvalidRequest(f"name={name!r} is no name: write a text.")
     grains = read_units(units or {}, engine.schema)
-    account = _account(ledger, Binding.of(called, engine.schema, checked, ends, grains), who)
+    protected = read_protect(protect, engine.schema)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    account = _account(ledger, facts, who)
     return Table(
         engine=engine,
         policy=checked,
@@ -86,6 +100,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         units=grains,
         name=called,
         ledger=account,
+        protect=protected,
     )
 
 
@@ -101,10 +116,12 @@ class Table(Questions[Release]):
     name: str
     ledger: Ledger
     condition: Node | None = None
+    protect: str | None = None
     _kept: dict[tuple[Need, Node | None, Grouping | None], tuple[Cells, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<prdp table {self.name!r}{self._about}: {self.policy!r}>"
+        whose = f" protecting {self.protect}" if self.protect else ""
+        return f"<prdp table {self.name!r}{whose}{self._about}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -119,7 +136,8 @@ class Table(Questions[Release]):
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share. A key that no record has is
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
 
         Args:
@@ -164,7 +182,7 @@ class Table(Questions[Release]):
     @property
     def facts(self) -> Facts:
         """What is public about the table."""
-        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units)
+        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units, self.protect)
 
     @property
     def _about(self) -> str:
@@ -223,13 +241,30 @@ class Table(Questions[Release]):
         for (kept, condition, grouping), cells in tuple(self._kept.items()):
             if (condition, grouping) == (self.condition, groups) and serves(kept, need):
                 return cells
-        if isinstance(need, Keys):
+        if isinstance(need, PerUnit):
+            found: tuple[Cells, ...] = (self._unit_cells(need, groups),)
+        elif isinstance(need, Keys):
             keys = KeyReading(self.policy, self.levels, need.column, self.condition, groups)
-            found: tuple[Cells, ...] = self.engine.key_totals(keys)
+            found = self.engine.key_totals(keys)
         else:
             reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
             found = self.engine.summarise(reading)
         return self._kept.setdefault((need, self.condition, groups), found)
+
+    def _unit_cells(self, need: PerUnit, groups: Grouping | None) -> UnitCells:
+        """Return the units' cells; of several groups, with the second look that follows once b is found."""
+        assert self.protect is not None  # noqa: S101  (nobody else needs units)
+        reading = UnitReading(
+            self.policy, self.levels, self.protect, need.measure, need.fold, self.condition, groups
+        )
+        totals, rows = self.engine.fold_units(reading)
+        if groups is None:
+            return UnitCells(totals, rows)
+        look = partial(self.engine.scale_units, reading)
+        return UnitCells(
+            UnitGroups(totals, cache(partial(look, count_rows=need.measure is None))),
+            UnitGroups(rows, cache(partial(look, count_rows=True))),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,11 +21,13 @@ from prdp.engines._sources import (
     local_files,
     refuse_unless_same_columns,
 )
+from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
 from prdp.query import KeyReading, Reading
 from prdp.schema import Kind, Schema
 from prdp.summary import KeySummary, Summary
+from prdp.units import Caps, UnitReading
 
 Rows = list[tuple[Any, ...]]
 
@@ -90,6 +92,18 @@ class DuckDBEngine:
         """Read every record once and return the budgets behind a column's values, for each group."""
         keys = key_statement(reading, self.schema, self._records)
         return keys.summaries(self._read(keys.sql))
+
+    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of units: what each contributes, and how many rows."""
+        units = unit_statement(reading, self.schema, self._records)
+        return units.summaries(self._read(units.sql))
+
+    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap."""
+        sql = scaled_statement(reading, self.schema, self._records, caps, count_rows=count_rows)
+        totals: dict[int, int] = dict(self._read(sql))
+        groups = len(reading.groups.keys) if reading.groups else 0
+        return tuple(totals.get(place, 0) for place in range(groups))
 
     def _read(self, sql: str) -> Rows:
         """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""

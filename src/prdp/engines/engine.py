@@ -7,6 +7,7 @@ from typing import Protocol
 from prdp.query import KeyReading, Reading
 from prdp.schema import Schema
 from prdp.summary import KeySummary, Summary
+from prdp.units import Caps, UnitReading
 
 
 class Engine(Protocol):
@@ -36,6 +37,28 @@ class Engine(Protocol):
 
     def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
         """Read every record once and return what stands behind a column's values, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of units: what each contributes, and how many rows.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap.
+
+        A unit whose absolute contributions to all groups add up to more than its cap counts in each group
+        for its contribution times cap / sum, rounded toward zero.
+
+        Args:
+            reading: Which units and what they contribute; it has groups.
+            caps: How far units may count.
+            count_rows: Whether rows are added up instead of values.
 
         Raises:
             EngineFailure: As in ``summarise``.

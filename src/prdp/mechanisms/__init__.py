@@ -5,6 +5,7 @@ from prdp.mechanisms._mechanism import Answer, Mechanism
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
@@ -14,6 +15,7 @@ __all__ = [
     "Choice",
     "Clip",
     "Distinct",
+    "Joint",
     "Mechanism",
     "Naive",
     "Partition",
