@@ -19,6 +19,7 @@ from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
 from prdp.summary import KeySummary, Summary
+from prdp.units import UnitGroups
 
 Record = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ class Loss:
 def worst_loss(
     universe: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
@@ -83,11 +84,11 @@ def worst_loss(
 
 
 def _merged_summaries(
-    universe: Sequence[Record], summary_of: Callable[[Sequence[Record]], Summary | KeySummary]
-) -> Callable[[tuple[int, ...]], Summary | KeySummary]:
+    universe: Sequence[Record], summary_of: Callable[[Sequence[Record]], Summary | KeySummary | UnitGroups]
+) -> Callable[[tuple[int, ...]], Summary | KeySummary | UnitGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
-    if isinstance(empty, KeySummary):  # a key's records may be in both tables
+    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice
         return lambda table: summary_of([universe[index] for index in table])
     single: list[Any] = [summary_of([record]) for record in universe]
     return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)
