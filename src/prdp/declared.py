@@ -84,7 +84,10 @@ def read_protect(column: str | None, schema: Schema) -> str | None:
         return None
     known = known_column(column, schema, "protect")
     if schema[known].kind is Kind.OTHER:
-        raise InvalidRequest(f"protect={column!r} cannot tell values of {schema[known].native} apart.")
+        raise InvalidRequest(
+            f"protect={column!r} cannot tell values of {schema[known].native} apart. "
+            "Give a column of numbers, texts or dates."
+        )
     return known
 
 

@@ -41,3 +41,15 @@ def test_the_questions_page_runs_as_printed() -> None:
     )
     assert "judge" in ran.stdout
     assert re.search(r"sum of balance within 10 % in 95 % of the answers: ", ran.stdout)
+
+
+def test_the_units_page_runs_as_printed() -> None:
+    page = (ROOT / "docs/units.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
+    )
+    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", ran.stdout)
+    assert "joint: clipped records can only pull it toward zero" in ran.stdout
+    for target in re.findall(r"\]\(([\w./]+)\)", page):
+        assert (ROOT / "docs" / target).exists(), target
