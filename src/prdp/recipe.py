@@ -13,7 +13,7 @@ from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query
 from prdp.release import Release
 from prdp.summary import KeySummary, Summary
-from prdp.units import PerUnit, UnitCells, UnitGroups
+from prdp.units import Fold, PerUnit, UnitCells, UnitGroups
 
 _FINER_BITS = 20
 """A computed answer is given on a lattice this many bits finer than its column's unit."""
@@ -59,8 +59,8 @@ class Recipe:
         """What must be read of the records."""
         if self.protect is not None:
             query = self.query
-            fold = "max" if isinstance(query, Max) else "min" if isinstance(query, Min) else "sum"
-            return PerUnit(self.asked.measure, fold)  # type: ignore[arg-type]
+            fold: Fold = "max" if isinstance(query, Max) else "min" if isinstance(query, Min) else "sum"
+            return PerUnit(self.asked.measure, fold)
         return Keys(self.query.column) if isinstance(self.query, Distinct) else self.asked.measure
 
     @property
