@@ -165,6 +165,25 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
 
 
+def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+    most = 2**43 - 1
+    rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
+    table = prdp.open(
+        duckdb.sql(f"SELECT 1 AS who, 1.0::DOUBLE AS eps, g, {most} * (1 - 2 * g) AS v FROM ({rows})"),
+        policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
+        bounds={"v": (-most, most)},
+        protect="who",
+    )
+    _, cells = cells_of(table, prdp.Count())
+    assert [cell.total for cell in cells.totals.cells] == [MOST_ROWS]
+    _, found = cells_of(table, prdp.Sum("v"), table.group_by("g", keys=[0, 1]).grouping)
+    limit = MOST_ROWS * most
+    assert [cell.total for cell in found.totals.summary.cells] == [limit]
+    assert found.totals.unclipped() == (limit // 2, -(limit // 2))
+    assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
+
+
 def test_texts_that_a_session_collates_are_still_two_units() -> None:
     """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
     connection = duckdb.connect()
