@@ -1,0 +1,1 @@
+"""The same promise with no trusted collector: clients randomise their own records."""

@@ -1,0 +1,346 @@
+"""Many virtual clients at once, through the same laws: for experiments, never for publication.
+
+What is drawn is the tally, whose law is that of tallying every client's own report: coins of one kind are counted
+together, noises of one scale are added up together (``noise/totals.py``). No float takes part in a draw.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.errors import InvalidRequest
+from prdp.levels import Levels
+from prdp.local.campaign import Campaign
+from prdp.local.categories import Frequencies
+from prdp.local.client import laws_for, own_of
+from prdp.local.counting import DomainCount, ProportionalCount
+from prdp.local.estimate import Estimate
+from prdp.local.hashing import supported
+from prdp.local.protocol import Framework, Own, Tally, Terms
+from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol
+from prdp.local.study import Study
+from prdp.local.summing import ClippedSum, ProportionalSum, RatioMass, Ratios, RatioSum, ValueOctaves
+from prdp.local.values import steps_of
+from prdp.noise.entropy import Entropy
+from prdp.noise.totals import heads, laplace_total, uniform_many
+from prdp.policy import Policy
+from prdp.testing.seeded import Seeded
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Virtual clients: their records, and the level of each one's budget, -1 for a dummy."""
+
+    columns: Mapping[str, NDArray[Any]] = field(repr=False)
+    levels: Integers = field(repr=False)
+    grid: Levels
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
+        """Return the clients that hold a table's rows; budgets come from the policy's reference."""
+        read = {name: np.asarray(values) for name, values in columns.items()}
+        sizes = {values.shape for values in read.values()}
+        if len(sizes) != 1 or len(next(iter(sizes))) != 1:
+            raise InvalidRequest("records are a dict of columns of one length, such as {'balance': [100, 250]}.")
+        kinds, which = _distinct([read[name] for name in sorted(policy.columns) if name in read], *sizes.pop())
+        found = [own_of(policy, _record(read, int(place))) for place in kinds]
+        by_quanta = {policy.levels.quanta(level): level for level in range(policy.levels.top + 1)}
+        levels = np.array([-1 if own is None else by_quanta[own.quanta] for own in found], np.int64)
+        return cls(read, levels[which], policy.levels)
+
+    def __len__(self) -> int:
+        return int(self.levels.size)
+
+    def quanta(self, level: int) -> int:
+        """Return a level's budget."""
+        return self.grid.quanta(level)
+
+    def steps(self, protocol: RatioSum | RatioMass | ProportionalSum | ValueOctaves | ClippedSum) -> Integers:
+        """Return every client's value as the protocol reads it."""
+        column = self.columns.get(protocol.measure.column)
+        if column is None:
+            return np.zeros(len(self), np.int64)
+        distinct, which = np.unique(column, return_inverse=True)
+        name = protocol.measure.column
+        read = [steps_of({name: value.item()}, protocol.measure) for value in distinct]
+        return np.array(read, np.int64)[which]
+
+    def from_domain(self, domain: int) -> NDArray[np.bool_]:
+        """Return which clients have the budget of a domain or more."""
+        least = self.grid.domain_quanta(domain)
+        enough = np.array([*(self.quanta(level) >= least for level in range(self.grid.top + 1)), False])
+        return np.asarray(enough[self.levels])
+
+
+def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Integers]:
+    """Return a first place for every distinct row, and for every row which one it is."""
+    which = np.zeros(size, np.int64)
+    for column in columns:
+        _, codes = np.unique(column, return_inverse=True)
+        _, which = np.unique(which * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    _, first = np.unique(which, return_index=True)
+    return first, which
+
+
+def _record(columns: Mapping[str, NDArray[Any]], place: int) -> dict[str, object]:
+    return {name: values[place].item() if values.dtype != object else values[place] for name, values in columns.items()}
+
+
+def simulate(
+    study: Study,
+    records: Mapping[str, Any],
+    *,
+    runs: int = 1,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> list[Estimate]:
+    """Carry a study through all its rounds ``runs`` times, with one virtual client for each record.
+
+    Every estimate is marked ``simulated``: somebody saw all records. The randomness comes from the seed.
+
+    Args:
+        study: The question.
+        records: A dict of columns of equal length.
+        runs: How often.
+        seed: Of the randomness.
+        progress: Called after each run with the number of runs done.
+    """
+    if type(runs) is not int or runs < 1 or type(seed) is not int:
+        raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
+    if not isinstance(records, Mapping) or not records:
+        raise InvalidRequest("records are a dict of columns of one length, such as {'balance': [100, 250]}.")
+    crowd = Crowd.of(records, study.policy)
+    entropy = Seeded(seed)
+    estimates = []
+    for run in range(runs):
+        estimates.append(carried_through(study, crowd, entropy))
+        if progress:
+            progress(run + 1)
+    return estimates
+
+
+def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
+    """Carry a study through all its rounds once."""
+    tallies: list[Tally] = []
+    step = study.after()
+    while isinstance(step, Campaign):
+        tallies.append(crowd_tally(step.protocol, step, crowd, entropy))
+        step = study.after(*tallies)
+    return replace(step, simulated=True)
+
+
+@singledispatch
+def crowd_tally(protocol: object, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    """Draw the tally of all clients' reports; for a protocol that is not known here, client by client."""
+    clients = (_record(crowd.columns, place) for place in range(len(crowd)))
+    drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
+    return campaign.protocol.tally(campaign.terms, drawn)
+
+
+def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[int]:
+    outcomes = zip(laws, campaign.fields, strict=True)
+    return [shape.clamped(law.draw(entropy)) for law, shape in outcomes]
+
+
+@crowd_tally.register
+def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    return _by_level(campaign, crowd, entropy)
+
+
+@crowd_tally.register
+def _(protocol: ProportionalCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    return _by_level(campaign, crowd, entropy)
+
+
+def _by_level(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    """Draw the totals of a protocol that reads nothing of a record but its level."""
+    sizes = np.bincount(crowd.levels + 1, minlength=crowd.grid.top + 2)
+    groups = []
+    for place, clients in enumerate(sizes):
+        if clients:
+            own = Own({}, crowd.quanta(place - 1)) if place else None
+            groups.append((campaign.protocol.law(campaign.terms, own), int(clients)))
+    return Tally(len(crowd), column_draws(groups, entropy))
+
+
+def column_draws(groups: Iterable[tuple[Sequence[Law], int]], entropy: Entropy) -> tuple[int, ...]:
+    """Return what every coordinate adds up to over groups of clients with equal laws."""
+    columns: list[Counter[Law]] = []
+    for laws, clients in groups:
+        columns = columns or [Counter() for _ in laws]
+        for column, law in zip(columns, laws, strict=True):
+            column[law] += clients
+    return tuple(_total(column, entropy) for column in columns)
+
+
+def _total(column: Counter[Law], entropy: Entropy) -> int:
+    total, noises = 0, Counter[Fraction]()
+    for law, clients in column.items():
+        if isinstance(law, Bit):
+            total += heads(law.heads, clients, entropy)
+        elif isinstance(law, Noisy):
+            total += clients * law.value
+            noises[law.scale] += clients
+        else:
+            raise TypeError(f"{type(law).__name__} has no total")
+    return total + sum(laplace_total(scale, clients, entropy) for scale, clients in noises.items())
+
+
+@crowd_tally.register
+def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    terms, values = campaign.terms, crowd.steps(protocol)
+    octaves = _octaves(Ratios(terms, protocol.measure), crowd, values)
+    scales = protocol.scales(terms)
+    sums = [_whole_sum(values[octaves == octave]) for octave in range(len(scales))]
+    noise = [laplace_total(scale, len(crowd), entropy) for scale in scales]
+    return Tally(len(crowd), tuple(map(sum, zip(sums, noise, strict=True))))
+
+
+@crowd_tally.register
+def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    terms = campaign.terms
+    octaves = _octaves(Ratios(terms, protocol.measure), crowd, crowd.steps(protocol))
+    totals = []
+    for octave in range(len(campaign.fields)):
+        inside = np.bincount(crowd.levels[octaves == octave], minlength=1)
+        column: Counter[Law] = Counter({Bit.of(protocol.most(terms)): len(crowd) - int(inside.sum())})
+        for level in np.flatnonzero(inside):
+            column[protocol.bit(terms, crowd.quanta(int(level)))] += int(inside[level])
+        totals.append(_total(column, entropy))
+    return Tally(len(crowd), tuple(totals))
+
+
+@crowd_tally.register
+def _(protocol: ProportionalSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    limits = [min(2**62, protocol.limit(campaign.terms, crowd.quanta(at))) for at in range(crowd.grid.top + 1)]
+    cut = np.array([*limits, 0], np.int64)[crowd.levels]
+    values = crowd.steps(protocol)
+    noise = laplace_total(protocol.scale(campaign.terms), len(crowd), entropy)
+    return Tally(len(crowd), (_whole_sum(np.clip(values, -cut, cut)) + noise,))
+
+
+@crowd_tally.register
+def _(protocol: Framework, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    if type(protocol.inner) not in inner_totals.registry:
+        return crowd_tally.dispatch(object)(protocol, campaign, crowd, entropy)
+    budget = protocol.budget(campaign.terms)
+    return inner_totals(protocol.inner, budget, crowd, crowd.from_domain(protocol.domain), entropy)
+
+
+@singledispatch
+def inner_totals(
+    protocol: object, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
+) -> Tally:
+    """Draw the tally of an LDP protocol where ``part`` of the clients take part and the others are dummies."""
+    raise TypeError(f"{type(protocol).__name__} is drawn client by client")
+
+
+@inner_totals.register
+def _(
+    protocol: ValueOctaves, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
+) -> Tally:
+    values = np.abs(crowd.steps(protocol)[part])
+    sizes = Counter(int(value - 1).bit_length() for value in values if value)
+    told, nothing = Bit.of(budget, part=1), Bit.of(budget)
+    totals = tuple(
+        heads(told.heads, sizes[octave], entropy) + heads(nothing.heads, len(crowd) - sizes[octave], entropy)
+        for octave in range(protocol.count)
+    )
+    return Tally(len(crowd), totals)
+
+
+@inner_totals.register
+def _(
+    protocol: ClippedSum, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
+) -> Tally:
+    limit = protocol.limit
+    values = np.where(part, np.clip(crowd.steps(protocol), -limit, limit), 0)
+    if protocol.form == "laplace":
+        return Tally(len(crowd), (_whole_sum(values) + laplace_total(limit / budget, len(crowd), entropy),))
+    # A part of v/limit is a whole one with that chance: the same coin, in two steps.
+    ones = int(np.count_nonzero(uniform_many(limit, len(crowd), entropy) < values))
+    told, nothing = Bit.of(budget, part=1), Bit.of(budget)
+    total = heads(told.heads, ones, entropy) + heads(nothing.heads, len(crowd) - ones, entropy)
+    return Tally(len(crowd), (total,))
+
+
+@inner_totals.register
+def _(
+    protocol: Frequencies, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
+) -> Tally:
+    places = np.where(part, _places(protocol, crowd), -1)
+    sizes = [int(size) for size in np.bincount(places + 1, minlength=protocol.size + 1)]
+    if protocol.method in ("bits", "oue"):
+        told, nothing = Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)), Bit.of(budget)
+        totals = tuple(
+            heads(told.heads, size, entropy) + heads(nothing.heads, len(crowd) - size, entropy)
+            for size in sizes[1:]
+        )
+        return Tally(len(crowd), totals)
+    if protocol.method == "grr":
+        return Tally(len(crowd), _symbols([*sizes[1:], sizes[0]], budget, entropy)[:-1])
+    return _hashes(protocol, budget, places, entropy)
+
+
+def _symbols(sizes: Sequence[int], budget: Fraction, entropy: Entropy) -> tuple[int, ...]:
+    """Draw how often each symbol is told, where each is the own one of so many clients."""
+    counts = np.zeros(len(sizes), np.int64)
+    for own, clients in enumerate(sizes):
+        kept = heads(Symbol(own, len(sizes), budget).kept, clients, entropy)
+        counts[own] += kept
+        others = uniform_many(len(sizes) - 1, clients - kept, entropy)
+        counts += np.bincount(others + (others >= own), minlength=len(sizes))
+    return tuple(map(int, counts))
+
+
+def _hashes(protocol: Frequencies, budget: Fraction, places: Integers, entropy: Entropy) -> Tally:
+    clients, buckets = places.size, protocol.buckets
+    multipliers = uniform_many(PRIME - 1, clients, entropy) + 1
+    offsets = uniform_many(PRIME, clients, entropy)
+    own = (multipliers * places + offsets) % PRIME % buckets
+    known = np.flatnonzero(places >= 0)
+    kept = heads(Symbol(0, buckets, budget).kept, known.size, entropy)
+    # Which of them keep their own bucket is a draw without order: the first ones of a shuffled row.
+    order = known[np.argsort(uniform_many(1 << 62, known.size, entropy), kind="stable")]
+    told = uniform_many(buckets, clients, entropy)
+    others = uniform_many(buckets - 1, known.size - kept, entropy)
+    lost = order[kept:]
+    told[order[:kept]] = own[order[:kept]]
+    told[lost] = others + (others >= own[lost])
+    return Tally(clients, supported(multipliers, offsets, told, buckets, protocol.size))
+
+
+def _places(protocol: Frequencies, crowd: Crowd) -> Integers:
+    column = crowd.columns.get(protocol.by.column)
+    if column is None:
+        return np.full(len(crowd), -1, np.int64)
+    distinct, which = np.unique(column, return_inverse=True)
+    found = [protocol.by.place({protocol.by.column: value.item()}) for value in distinct]
+    return np.array([-1 if place is None else place for place in found], np.int64)[which]
+
+
+def _octaves(ratios: Ratios, crowd: Crowd, values: Integers) -> Integers:
+    """Return every client's octave, -1 where it has none."""
+    top = int(np.abs(values).max(initial=1)) + 1
+    keys, which = np.unique((crowd.levels + 1) * (2 * top) + values + top, return_inverse=True)
+    found = []
+    for key in keys:
+        level, value = divmod(int(key), 2 * top)
+        octave = ratios.octave(value - top, crowd.quanta(level - 1)) if level else None
+        found.append(-1 if octave is None else octave)
+    return np.array(found, np.int64)[which]
+
+
+def _whole_sum(values: Integers) -> int:
+    """Add up without overflow."""
+    return int(values.sum(dtype=object)) if values.size and int(np.abs(values).max()) > 2**40 else int(values.sum())
