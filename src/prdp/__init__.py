@@ -29,8 +29,8 @@ from prdp.errors import (
 from prdp.version import __version__
 
 if TYPE_CHECKING:
-    from prdp import local as local  # noqa: PLC0414
-    from prdp import testing as testing  # noqa: PLC0414
+    from prdp import local as local
+    from prdp import testing as testing
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.policy import Policy
     from prdp.query import Count, Max, Min, Sum

@@ -24,8 +24,9 @@ _BUSY_SECONDS = 30
 class ClientAccount:
     """Keeps every report before it is sent, and the sum of the shares that they used.
 
-    A report and its charge are written in one transaction that is on disk before ``told`` returns. So a crash leaves
-    either nothing, and nothing was sent, or the very bytes to send again. The file holds no record.
+    A report and its charge are written in one transaction that is on disk before ``told`` returns. So a
+    crash leaves either nothing, and nothing was sent, or the very bytes to send again. The file holds no
+    record.
     """
 
     def __init__(self, path: Path | str | None) -> None:
@@ -77,8 +78,8 @@ class ClientAccount:
                 database.execute("INSERT INTO terms VALUES (?)", (policy,))
             elif bound != policy:
                 raise LedgerError(
-                    "this campaign has another policy than the one that this client answers under. Budgets of two "
-                    "policies do not add up: nothing was told."
+                    "this campaign has another policy than the one that this client answers under. "
+                    "Budgets of two policies do not add up: nothing was told."
                 )
             spent = _spent(database) + share
             if spent > 1:
@@ -116,7 +117,9 @@ class ClientAccount:
     def _refuse_unless_ours(self) -> None:
         with self._connected() as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            tables = {
+                name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            }
         if version != 1 or tables != {"terms", "reports"}:
             raise LedgerError(f"{self._path} is not a client's account of version 1.")
 
@@ -124,8 +127,8 @@ class ClientAccount:
     def _refuse_unless_there(path: Path) -> None:
         if not path.is_file() or path.stat().st_size == 0:
             raise LedgerError(
-                f"{path} is gone or empty, and with it what was told before. Put a backup in its place; nothing is "
-                "told meanwhile."
+                f"{path} is gone or empty, and with it what was told before. Put a backup in its place; "
+                "nothing is told meanwhile."
             )
 
     @staticmethod

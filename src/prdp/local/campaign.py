@@ -12,19 +12,20 @@ from hashlib import sha256
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.expressions.json_form import from_json, to_json
-from prdp.local.categories import COUNTING_LDP
+from prdp.local.categories import Frequencies
 from prdp.local.counting import DomainCount, ProportionalCount
 from prdp.local.facts import Reader
+from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Field, Framework, Known, LdpProtocol, Protocol, Terms
-from prdp.local.summing import SUMMING, SUMMING_LDP
+from prdp.local.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.policy import Policy
 
 VERSION = 1
 _MOST_CHARACTERS = 1 << 24
 
 KNOWN = Known(
-    {DomainCount.kind: DomainCount, ProportionalCount.kind: ProportionalCount, **SUMMING},
-    {**SUMMING_LDP, **COUNTING_LDP},
+    {own.kind: own for own in (DomainCount, ProportionalCount, RatioSum, RatioMass, ProportionalSum)},
+    {own.kind: own for own in (ValueOctaves, ClippedSum, Frequencies)},
 )
 
 
@@ -64,7 +65,13 @@ class Campaign:
             raise InvalidRequest(f"round={round!r} is not 1, 2, ...")
         _ = policy.levels  # refuses a policy without a range
         read = exact_share(share)
-        facts = (("name", name), ("policy", policy), ("share", read), ("protocol", protocol), ("round", round))
+        facts = (
+            ("name", name),
+            ("policy", policy),
+            ("share", read),
+            ("protocol", protocol),
+            ("round", round),
+        )
         for field, fact in facts:
             object.__setattr__(self, field, fact)
         _refuse_unless_fitting(self)
@@ -156,7 +163,9 @@ def _refuse_unless_fitting(campaign: Campaign) -> None:
     if isinstance(campaign.protocol, Framework) and campaign.protocol.domain > domains:
         raise InvalidRequest(f"domain {campaign.protocol.domain} is beyond the policy's {domains}.")
     if len(campaign.protocol.law(campaign.terms, None)) != len(campaign.fields):
-        raise InvalidRequest(f"the protocol {campaign.protocol.kind!r} has not one law for each of its fields.")
+        raise InvalidRequest(
+            f"the protocol {campaign.protocol.kind!r} has not one law for each of its fields."
+        )
 
 
 def _parsed(text: str | bytes) -> dict[str, object]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar, Literal, get_args
 
 from prdp.errors import InvalidRequest
@@ -61,7 +62,7 @@ class Bins:
     edges: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        ascending = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
+        ascending = all(low < high for low, high in pairwise(self.edges))
         if not ascending or not 2 <= len(self.edges) <= _MOST_CATEGORIES:
             raise InvalidRequest("edges are two or more ascending numbers.")
 
@@ -69,7 +70,7 @@ class Bins:
     def labels(self) -> tuple[str, ...]:
         """What the counts are called."""
         ends = [f"{float(edge):g}" for edge in self.edges]
-        return tuple(f"{low} to {high}" for low, high in zip(ends, ends[1:], strict=False))
+        return tuple(f"{low} to {high}" for low, high in pairwise(ends))
 
     def facts(self) -> dict[str, object]:
         """Return the column and its edges."""
@@ -84,9 +85,9 @@ class Bins:
 class Frequencies:
     """How many clients have each of the public values.
 
-    ``"bits"`` is randomised response for every value; it uses that our promise is against the dummy record, and has the
-    smallest variance. ``"grr"``, ``"oue"`` and ``"olh"`` are the textbook's: they also keep any two records within
-    e^±budget of each other, which our promise does not ask for.
+    ``"bits"`` is randomised response for every value; it uses that our promise is against the dummy record,
+    and has the smallest variance. ``"grr"``, ``"oue"`` and ``"olh"`` are the textbook's: they also keep any
+    two records within e^±budget of each other, which our promise does not ask for.
 
     Guarantee:
         Against the dummy's, no report is more than e^±budget times as likely.
@@ -108,7 +109,9 @@ class Frequencies:
             raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MOST_BUCKETS}.")
 
     @classmethod
-    def chosen(cls, by: Categories | Bins, budget: Fraction, method: str | None = None) -> Frequencies:
+    def chosen(
+        cls, by: Categories | Bins, budget: Fraction, method: Method | Literal["ldp"] | None = None
+    ) -> Frequencies:
         """Return the protocol for a number of categories and a budget.
 
         Args:
@@ -123,7 +126,7 @@ class Frequencies:
         elif method == "ldp":
             method = "grr" if size + 1 < 3 * odds + 2 else "oue" if size <= MOST_BITS else "olh"
         buckets = max(2, min(_MOST_BUCKETS, round(odds) + 1)) if method == "olh" else 0
-        return cls(by, method, buckets)  # type: ignore[arg-type]  (checked there)
+        return cls(by, method, buckets)
 
     def facts(self) -> Facts:
         """Return the public values and the method."""
@@ -134,14 +137,14 @@ class Frequencies:
     def from_facts(cls, facts: Facts) -> Frequencies:
         """Read ``facts``."""
         with Reader(facts) as read:
-            column, method = read.text("column"), read.text("method")
+            column, method = read.text("column"), read.word("method", get_args(Method))
             buckets = read.whole("buckets") if method == "olh" else 0
             by: Categories | Bins
             if "edges" in facts:
                 by = Bins(column, tuple(exact(edge, "edges") for edge in read.items("edges")))
             else:
                 by = Categories(column, tuple(read.items("categories")))
-            return cls(by, method, buckets)  # type: ignore[arg-type]  (checked there)
+            return cls(by, method, buckets)
 
     @property
     def size(self) -> int:
@@ -184,7 +187,7 @@ class Frequencies:
         return Tally(len(told), support(told, self.buckets, self.size))
 
     def estimate(self, budget: Fraction, tally: Tally) -> tuple[tuple[float, float], ...]:
-        """Return for every value the number of clients, without bias, and the standard deviation of its noise."""
+        """Return each value's number of clients, without bias, and the standard deviation of its noise."""
         n, loss = tally.clients, float(budget)
         if self.method == "bits":
             deviation = bits_deviation(n, loss)
@@ -201,6 +204,3 @@ class Frequencies:
         others = self.size if self.method == "grr" else self.buckets - 1
         kept = 1 / (1 + others * falls)
         return kept, kept * falls if self.method == "grr" else 1 / self.buckets
-
-
-COUNTING_LDP: Mapping[str, type[Frequencies]] = {Frequencies.kind: Frequencies}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
+from prdp.levels import Levels
 from prdp.local.account import ClientAccount
 from prdp.local.campaign import Campaign, policy_text
 from prdp.local.protocol import LdpProtocol, Own, Protocol, Record
@@ -23,9 +24,9 @@ _TOKEN = 16
 class Client:
     """Answers campaigns for one record, and keeps account of it.
 
-    It needs neither NumPy nor a database engine. A report's size, order and fields are those of the campaign. A record
-    without a valid budget, of whatever shape, is answered for as the dummy record: nothing about a record makes a
-    client refuse, fail or fall silent.
+    It needs neither NumPy nor a database engine. A report's size, order and fields are those of the
+    campaign. A record without a valid budget, of whatever shape, is answered for as the dummy record:
+    nothing about a record makes a client refuse, fail or fall silent.
 
     >>> from prdp.local.counting import DomainCount
     >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
@@ -84,10 +85,13 @@ class Client:
         asked = self._read(campaign)
         policy = policy_text(asked.policy)
         if self._policy not in (None, policy):
-            raise InvalidRequest("this campaign has another policy than the one that this client answers under.")
+            raise InvalidRequest(
+                "this campaign has another policy than the one that this client answers under."
+            )
         if asked.share > self._most_share:
             raise InvalidRequest(
-                f"this campaign asks for {asked.share} of the budget, and this client gives {self._most_share} at most."
+                f"this campaign asks for {asked.share} of the budget, and this client gives at most "
+                f"{self._most_share}."
             )
         stored = self._account.told(
             asked.digest, asked.name, policy, asked.share, lambda: bytes(self._drawn(asked, record))
@@ -106,8 +110,8 @@ class Client:
 
 
 def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
-    """Return what a record's report is drawn from: the dummy's laws where anything about the record is odd."""
-    own = own_of(campaign.policy, record)
+    """Return what a record's report is drawn from: the dummy's laws where anything about it is odd."""
+    own = own_of(campaign.policy, campaign.terms.levels, record)
     if own is not None:
         with suppress(Exception):  # whatever a record makes a protocol do, nobody may see it
             laws = campaign.protocol.law(campaign.terms, own)
@@ -116,11 +120,11 @@ def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
     return campaign.protocol.law(campaign.terms, None)
 
 
-def own_of(policy: Policy, record: Record | None) -> Own | None:
+def own_of(policy: Policy, levels: Levels, record: Record | None) -> Own | None:
     """Return a record with its budget rounded down to a level; None where it has no valid one."""
     if record is None:
         return None
     level = None
     with suppress(Exception):  # a missing column, a value of a strange type: no budget, and no message
-        level = policy.levels.index(policy.budget(record))
-    return None if level is None else Own(record, policy.levels.quanta(level))
+        level = levels.index(policy.budget(record))
+    return None if level is None else Own(record, levels.quanta(level))

@@ -13,8 +13,8 @@ from prdp.local.report import Report, unpacked
 class Collector:
     """Gathers the reports of one campaign.
 
-    The number of reports is public, and the analyst's thresholds rest on it. A client that is asked again sends
-    the same bytes, and they count once.
+    The number of reports is public, and the analyst's thresholds rest on it. A client that is asked again
+    sends the same bytes, and they count once.
     """
 
     def __init__(self, campaign: Campaign) -> None:

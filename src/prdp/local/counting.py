@@ -61,15 +61,15 @@ class DomainCounts:
 class DomainCount:
     """Algorithm 3: each client says for every domain whether its budget lies there.
 
-    With ``noise="laplace"`` as printed, in discrete Laplace noise; with ``"bits"`` by randomised response, which
-    has half the variance for small budgets and far less for large ones.
+    With ``noise="laplace"`` as printed, in discrete Laplace noise; with ``"bits"`` by randomised response,
+    which has half the variance for small budgets and far less for large ones.
 
     Guarantee:
         For every record r, no report is more than e^±(share · E(r)) times as likely as the dummy's.
 
     Why:
-        A record differs from the dummy in the coordinate of its own domain, whose noise is made for the domain's
-        smallest budget. In full: proofs/local_bit.md and proofs/local_laplace.md.
+        A record differs from the dummy in the coordinate of its own domain, whose noise is made for the
+        domain's smallest budget. In full: proofs/local_bit.md and proofs/local_laplace.md.
     """
 
     kind: ClassVar[str] = "count by domain"
@@ -88,7 +88,7 @@ class DomainCount:
     def from_facts(cls, facts: Facts) -> DomainCount:
         """Read ``facts``."""
         with Reader(facts) as read:
-            return cls(read.text("noise"))  # type: ignore[arg-type]  (checked above)
+            return cls(read.word("noise", get_args(Noise)))
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:
         """Return one field a domain."""
@@ -101,9 +101,13 @@ class DomainCount:
         """Return one law a domain; they differ from the dummy's in the own one."""
         here = terms.levels.domain(own.quanta) if own else None
         domains = range(1, terms.levels.domains + 1)
+        return tuple(self.coordinate(terms, domain, domain == here) for domain in domains)
+
+    def coordinate(self, terms: Terms, domain: int, here: bool) -> Bit | Noisy:
+        """Return the law of one domain, for a client whose budget lies there or does not."""
         if self.noise == "bits":
-            return tuple(Bit.of(terms.domain_loss(at), part=int(at == here)) for at in domains)
-        return tuple(Noisy(int(at == here), self.scale(terms, at)) for at in domains)
+            return Bit.of(terms.domain_loss(domain), part=int(here))
+        return Noisy(int(here), self.scale(terms, domain))
 
     def scale(self, terms: Terms, domain: int) -> Fraction:
         """Return the scale of a domain's discrete Laplace noise."""
@@ -132,17 +136,32 @@ class DomainCount:
         else:
             counts = [float(total) for total in tally.totals]
             deviations = [laplace_deviation(n, 1 / loss) for loss in losses]
-        chance = beta / len(losses)
         if threshold == "paper":
-            reach = math.sqrt(8 * n) * math.log(1 / chance)
+            reach = math.sqrt(8 * n) * math.log(len(losses) / beta)
             heavy = [count >= reach / loss for count, loss in zip(counts, losses, strict=True)]
         else:
-            heavy = [
-                total >= self._quantile(terms, domain, n, chance)
-                for domain, total in zip(domains, tally.totals, strict=True)
-            ]
+            heavy = self._heavy(terms, tally, beta)
         budgets = [terms.levels.domain_quanta(domain) * terms.levels.quantum for domain in domains]
         return DomainCounts(tuple(counts), tuple(deviations), tuple(heavy), tuple(budgets))
+
+    def _heavy(self, terms: Terms, tally: Tally, beta: float) -> list[bool]:
+        """Return which domains have more than noise explains.
+
+        A domain that would not pass even with all n clients in it has nothing to say, and need not share in
+        β.
+        """
+        n, domains = tally.clients, range(1, terms.levels.domains + 1)
+        full = [n / (1 + math.exp(-float(terms.domain_loss(domain)))) for domain in domains]
+        if self.noise == "laplace":
+            full = [n for _ in domains]
+        audible = [
+            self._quantile(terms, domain, n, beta / len(domains)) <= full[domain - 1] for domain in domains
+        ]
+        chance = beta / max(1, sum(audible))
+        return [
+            heard and total >= self._quantile(terms, domain, n, chance)
+            for domain, total, heard in zip(domains, tally.totals, audible, strict=True)
+        ]
 
     def _quantile(self, terms: Terms, domain: int, n: int, chance: float) -> int:
         # The analyst's side needs NumPy, and a client must not.

@@ -48,8 +48,8 @@ class Estimate:
     def caveat(self) -> str:
         """What the interval does not cover."""
         return (
-            "The interval is that of the noise. Clients whose budgets are too small to be heard among all the noise are "
-            "left out or cut, which pulls counts and sums toward zero."
+            "The interval is that of the noise. Clients whose budgets are too small to be heard among all "
+            "the noise are left out or cut, which pulls counts and sums toward zero."
         )
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -63,6 +63,6 @@ class Estimate:
         low, high = self.interval()
         mark = "; simulated" if self.simulated else ""
         return (
-            f"{self.question}: {self.value:,.0f} ± {(high - low) / 2:,.0f} (95 % of the noise; {self.clients:,} clients, "
-            f"share {self.share}, {self.method}{mark})"
+            f"{self.question}: {self.value:,.0f} ± {(high - low) / 2:,.0f} (95 % of the noise; "
+            f"{self.clients:,} clients, share {self.share}, {self.method}{mark})"
         )

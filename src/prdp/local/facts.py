@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from prdp.errors import InvalidRequest
 from prdp.exact import exact
@@ -24,7 +24,7 @@ class Reader:
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._left = dict(facts)
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -44,6 +44,13 @@ class Reader:
         found = self.take(name)
         if not isinstance(found, str) or not 0 < len(found) <= _MOST_TEXT:
             raise InvalidRequest(f"a campaign's {name!r} is a text of 1 to {_MOST_TEXT} characters.")
+        return found
+
+    def word(self, name: str, known: Sequence[str]) -> Any:
+        """Return one of some known words."""
+        found = self.take(name)
+        if found not in known:
+            raise InvalidRequest(f"a campaign's {name!r} is one of {', '.join(known)}.")
         return found
 
     def whole(self, name: str) -> int:

@@ -1,8 +1,8 @@
 """What a protocol of the local model is: from a record to a report, and from all reports to an estimate.
 
-Two kinds can be written, by us or by others. A ``Protocol`` knows every client's own budget and answers for the
-whole promise. An ``LdpProtocol`` is an ordinary protocol of local differential privacy with one budget for all;
-``Framework`` makes a ``Protocol`` of it: clients below the threshold answer as the dummy record.
+Two kinds can be written, by us or by others. A ``Protocol`` knows every client's own budget and answers for
+the whole promise. An ``LdpProtocol`` is an ordinary protocol of local differential privacy with one budget
+for all; ``Framework`` makes a ``Protocol`` of it: clients below the threshold answer as the dummy record.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol as Interface
+from typing import Any, ClassVar
+from typing import Protocol as Interface
 
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
@@ -54,7 +55,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Own:
-    """A client's record, with its budget rounded down to a level. Where there is none, the client is a dummy."""
+    """A client's record, with its budget rounded down to a level."""
 
     record: Record
     quanta: int
@@ -86,8 +87,8 @@ def column_totals(rows: Iterable[Sequence[int]], fields: int) -> Tally:
 class Protocol(Interface):
     """One round of a campaign, for clients and analyst alike; immutable.
 
-    The promise that ``law`` must keep, for every record r with budget ``own.quanta``: against ``law(terms, None)``,
-    no report is more than e^±terms.loss(own.quanta) times as likely.
+    The promise that ``law`` must keep, for every record r with budget ``own.quanta``: against ``law(terms,
+    None)``, no report is more than e^±terms.loss(own.quanta) times as likely.
     """
 
     kind: ClassVar[str]
@@ -115,8 +116,8 @@ class Protocol(Interface):
 class LdpProtocol(Interface):
     """A protocol of ordinary local differential privacy, with one public budget for all clients; immutable.
 
-    The promise that ``law`` must keep: against ``law(budget, None)``, no record makes any report more than e^±budget
-    times as likely.
+    The promise that ``law`` must keep: against ``law(budget, None)``, no record makes any report more than
+    e^±budget times as likely.
     """
 
     kind: ClassVar[str]
@@ -143,14 +144,15 @@ class LdpProtocol(Interface):
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The paper's general framework: an LDP protocol at the budget of a public domain; who has less is a dummy.
+    """The paper's general framework: an LDP protocol at one domain's budget; who has less is a dummy.
 
     Guarantee:
         For every record r, no report is more than e^±(share · E(r)) times as likely as the dummy's.
 
     Why:
         Below the domain the report is the dummy's own. From it on, the inner protocol loses at most
-        share · (the domain's smallest budget), which is at most share · E(r). In full: proofs/local_framework.md.
+        share · (the domain's smallest budget), which is at most share · E(r). In full:
+        proofs/local_framework.md.
     """
 
     kind: ClassVar[str] = "framework"
@@ -163,7 +165,7 @@ class Framework:
         return {"domain": self.domain, "inner": {"kind": self.inner.kind, **self.inner.facts()}}
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Framework:
+    def from_facts(cls, facts: Facts) -> Framework:  # noqa: ARG003
         """Refuse: reading the inner protocol needs the list of known ones, see ``protocol_from_facts``."""
         raise InvalidRequest("a framework is read with the protocols that it may hold.")
 

@@ -1,7 +1,7 @@
 """What one coordinate of a report is drawn from: exact, in plain Python, and open to enumeration.
 
-A law is built from the client's record; the form of its outcome is not. ``draw`` and ``chance`` are two views of
-the same probabilities: clients draw, the exact tests compare the chances of every outcome.
+A law is built from the client's record; the form of its outcome is not. ``draw`` and ``chance`` are two
+views of the same probabilities: clients draw, the exact tests compare the chances of every outcome.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Bit:
         Against ``Bit.of(loss)``, the dummy's, no outcome is more than e^±lift times as likely.
 
     Why:
-        A whole part with lift = loss is randomised response; a smaller part is a value in [0, 1] rounded at random
-        first; a smaller lift is for a record whose budget is below the public ``loss``.
+        A whole part with lift = loss is randomised response; a smaller part is a value in [0, 1] rounded at
+        random first; a smaller lift is for a record whose budget is below the public ``loss``.
         In full: proofs/local_bit.md.
 
     Attributes:
@@ -63,7 +63,7 @@ class Bit:
 
     @classmethod
     def of(cls, loss: Fraction, *, part: Fraction | int = 0, lift: Fraction | None = None) -> Bit:
-        """Return the bit of a part; the dummy's if nothing is said. A lift above ``loss`` is lowered to it."""
+        """Return the bit of a part, the dummy's if none is told; a lift above ``loss`` is lowered to it."""
         told = Fraction(part)
         return cls(told, loss if lift is None or not told else min(lift, loss), loss)
 
@@ -97,10 +97,11 @@ class Bit:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One of ``size`` symbols: the client's own with odds e^loss to 1 against each other one, or any for the dummy.
+    """One of ``size`` symbols: the own one with odds e^loss to 1 against each other; for None, any.
 
     Guarantee:
-        Between any two symbols, and between a symbol and None, no outcome is more than e^±loss times as likely.
+        Between any two symbols, and between a symbol and None, no outcome is more than e^±loss times as
+        likely.
 
     Why:
         The probabilities are e^loss/(e^loss + size - 1) and 1/(e^loss + size - 1); 1/size lies between them.
@@ -152,7 +153,8 @@ class Hashed:
     The outcome is one integer: multiplier, offset and bucket. The function is drawn whatever the record.
 
     Guarantee:
-        Between any two categories, and between a category and None, no outcome is more than e^±loss times as likely.
+        Between any two categories, and between a category and None, no outcome is more than e^±loss times as
+        likely.
 
     Why:
         The function is independent of the record; given it, the bucket is a ``Symbol``.

@@ -1,8 +1,8 @@
 """A question to many clients, from its first campaign to its estimate.
 
-``rounds`` is a generator: it yields a campaign, is sent the tally of its reports, and so on until it returns the estimate.
-It draws nothing, so the same tallies always lead to the same place: an analyst may stop between two rounds for
-a month and go on with ``after(tally_of_round_1, ...)``.
+``rounds`` is a generator: it yields a campaign, is sent the tally of its reports, and so on until it returns
+the estimate. It draws nothing, so the same tallies always lead to the same place: an analyst may stop
+between two rounds for a month and go on with ``after(tally_of_round_1, ...)``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from prdp.local.campaign import Campaign
 from prdp.local.categories import Bins, Categories, Frequencies
 from prdp.local.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
 from prdp.local.estimate import Estimate, Part
+from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Framework, LdpProtocol, Protocol, Tally, Terms
-from prdp.local.summing import ClippedSum, ProportionalSum, Ratios, RatioMass, RatioSum, ValueOctaves
+from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
+from prdp.local.universe import reaches
 from prdp.policy import Policy
 from prdp.query import Measure
 
@@ -47,26 +49,37 @@ class Study(ABC):
 
     name: str
     policy: Policy
-    share: Fraction
-    beta: Fraction = Fraction(1, 10)
-    first: Fraction = Fraction(1, 2)
+    share: Exact
+    beta: Exact = "1/10"
+    first: Exact = "1/2"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", exact_share(self.share))
-        for part in ("beta", "first"):
-            given = exact(getattr(self, part), part)
-            if not 0 < given < 1:
-                raise InvalidRequest(f"{part}={given} is not between 0 and 1.")
-            object.__setattr__(self, part, given)
-        if self.beta < Fraction(1, 10**6):
+        exact_share(self.share)
+        _part(self.first, "first")
+        if _part(self.beta, "beta") < Fraction(1, 10**6):
             raise InvalidRequest("beta is at least 1e-6: thresholds are not computed more finely.")
+
+    @property
+    def whole_share(self) -> Fraction:
+        """The share, exactly."""
+        return exact_share(self.share)
+
+    @property
+    def first_part(self) -> Fraction:
+        """The part of the share for the first round, exactly."""
+        return _part(self.first, "first")
+
+    @property
+    def failure(self) -> float:
+        """The chance that is called β."""
+        return float(_part(self.beta, "beta"))
 
     @abstractmethod
     def rounds(self) -> Rounds:
         """Yield campaigns, take their tallies, return the estimate."""
 
     def after(self, *tallies: Tally) -> Campaign | Estimate:
-        """Return the next campaign after the rounds that these tallies are of, or the estimate after the last one."""
+        """Return what comes after the rounds that these tallies are of: a campaign, or the estimate."""
         going = self.rounds()
         try:
             step = next(going)
@@ -80,7 +93,7 @@ class Study(ABC):
         return step
 
     def _campaign(self, part: Fraction, protocol: Protocol, number: int) -> Campaign:
-        return Campaign(self.name, self.policy, self.share * part, protocol, number)
+        return Campaign(self.name, self.policy, self.whole_share * part, protocol, number)
 
     def _found_domain(
         self, part: Fraction, noise: Noise = "bits", threshold: Threshold = "exact", beta: float | None = None
@@ -89,12 +102,14 @@ class Study(ABC):
         protocol = DomainCount(noise)
         campaign = self._campaign(part, protocol, 1)
         tally = yield campaign
-        chance = float(self.beta) / 2 if beta is None else beta
+        chance = self.failure / 2 if beta is None else beta
         counted = protocol.estimate(campaign.terms, tally, beta=chance, threshold=threshold)
         return counted, tally.clients
 
-    def _estimate(self, question: str, value: tuple[float, float], clients: int, method: str, **more: Any) -> Estimate:
-        return Estimate(question, *value, clients, self.share, method, **more)
+    def _estimate(
+        self, question: str, value: tuple[float, float], clients: int, method: str, **more: Any
+    ) -> Estimate:
+        return Estimate(question, *value, clients, self.whole_share, method, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +125,6 @@ class CountStudy(Study):
     noise: Noise = "bits"
     threshold: Threshold = "exact"
     proportional: bool = False
-    first: Fraction = Fraction(1, 4)
 
     def __post_init__(self) -> None:
         Study.__post_init__(self)
@@ -120,14 +134,18 @@ class CountStudy(Study):
     def rounds(self) -> Rounds:
         """Run one round, or two."""
         if not self.proportional:
-            whole = self._found_domain(Fraction(1), self.noise, self.threshold, float(self.beta))
+            whole = self._found_domain(Fraction(1), self.noise, self.threshold, self.failure)
             counted, clients = yield from whole
-            choices = (_domain_choice(counted),)
             found = (counted.total, counted.deviation)
-            return self._estimate("count", found, clients, f"domains, {self.noise}", choices=choices)
-        counted, clients = yield from self._found_domain(self.first, self.noise, self.threshold, float(self.beta))
-        rest = 1 - self.first
-        budget = _full_count_budget(counted, clients, float(self.share * rest), self.policy.levels.at_most)
+            how = f"domains, {self.noise}"
+            return self._estimate("count", found, clients, how, choices=(_domain_choice(counted),))
+        counted, clients = yield from self._found_domain(
+            self.first_part, self.noise, self.threshold, self.failure
+        )
+        rest = 1 - self.first_part
+        budget = _full_count_budget(
+            counted, clients, float(self.whole_share * rest), self.policy.levels.at_most
+        )
         protocol = ProportionalCount(budget)
         campaign = self._campaign(rest, protocol, 2)
         tally = yield campaign
@@ -142,25 +160,28 @@ class SumStudy(Study):
 
     Attributes:
         measure: The column, its unit and its public bounds in units.
-        method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way with an ordinary LDP sum.
-        form: Whether the framework's clients tell one bit or a number in Laplace noise; by default a bit if it can be.
-        mean: Whether to divide by the number of clients that have a record.
+        method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way with an
+        ordinary LDP sum. form: Whether the framework's clients tell one bit or a number in Laplace noise; by
+        default a bit if it can be. mean: Whether to divide by the number of clients that have a record.
+        weighing: For ``"proportional"``, the part of the share for choosing where to cut.
     """
 
     measure: Measure
     method: SumMethod = "proportional"
     form: Literal["bit", "laplace"] | None = None
     mean: bool = False
+    weighing: Exact = "2/3"
 
     def __post_init__(self) -> None:
         Study.__post_init__(self)
+        _part(self.weighing, "weighing")
         if self.method not in get_args(SumMethod):
             raise InvalidRequest(f"method={self.method!r} is not known: {', '.join(get_args(SumMethod))}.")
 
     def rounds(self) -> Rounds:
-        """Run the rounds of the method; a mean has one round more for the count, unless the framework counts anyway."""
+        """Run the rounds of the method; a mean has one more for the count, unless there is one anyway."""
         if self.method == "framework":
-            counted, clients = yield from self._found_domain(self.first)
+            counted, clients = yield from self._found_domain(self.first_part)
             total, choices = yield from self._by_framework(counted)
         else:
             part = Fraction(1)
@@ -180,17 +201,25 @@ class SumStudy(Study):
         protocol = RatioSum(self.measure)
         campaign = self._campaign(part, protocol, number)
         tally = yield campaign
-        found = protocol.estimate(campaign.terms, tally, beta=float(self.beta))
+        most = [reach.value for reach in reaches(self.policy, self.measure)]
+        found = protocol.estimate(campaign.terms, tally, beta=self.failure, most=most)
         choices = (("octaves of value / budget kept", f"{found.top + 1} of {len(found.heavy)}"),)
         return (found.total, found.deviation), tally.clients, choices
 
     def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, Any]:
-        weighing = RatioMass(self.measure)
-        campaign = self._campaign(part * self.first, weighing, number)
+        weighing, weight = RatioMass(self.measure), _part(self.weighing, "weighing")
+        campaign = self._campaign(part * weight, weighing, number)
         tally = yield campaign
-        masses = weighing.estimate(campaign.terms, tally, beta=float(self.beta))
-        rest = part * (1 - self.first)
-        slope = _slope(campaign.terms, self.measure, masses.totals[: masses.top + 1], tally.clients, float(self.share * rest))
+        most = [reach.budget for reach in reaches(self.policy, self.measure)]
+        masses = weighing.estimate(campaign.terms, tally, beta=self.failure, most=most)
+        rest = part * (1 - weight)
+        slope = _slope(
+            campaign.terms,
+            self.measure,
+            masses.totals[: masses.top + 1],
+            tally.clients,
+            float(self.whole_share * rest),
+        )
         protocol = ProportionalSum(self.measure, slope)
         campaign = self._campaign(rest, protocol, number + 1)
         tally = yield campaign
@@ -198,14 +227,14 @@ class SumStudy(Study):
         return protocol.estimate(campaign.terms, tally), tally.clients, choices
 
     def _by_framework(self, counted: DomainCounts) -> Generator[Campaign, Tally, Any]:
-        rest = 1 - self.first
+        rest = 1 - self.first_part
         radius = Framework(ValueOctaves(self.measure), counted.first)
-        campaign = self._campaign(rest / 4, radius, 2)
+        campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
         tally = yield campaign
         limit = 1 << radius.estimate(campaign.terms, tally).top
         form = self.form or ("laplace" if self.measure.low < 0 else "bit")
         protocol = Framework(ClippedSum(self.measure, limit, form), counted.first)
-        campaign = self._campaign(rest * 3 / 4, protocol, 3)
+        campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         tally = yield campaign
         choices = (_domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
         return protocol.estimate(campaign.terms, tally), choices
@@ -227,9 +256,9 @@ class FrameworkStudy(Study):
 
     def rounds(self) -> Rounds:
         """Find the threshold, then run the protocol at its budget."""
-        counted, _ = yield from self._found_domain(self.first)
-        rest = 1 - self.first
-        budget = Terms(self.policy.levels, self.share * rest).domain_loss(counted.first)
+        counted, _ = yield from self._found_domain(self.first_part)
+        rest = 1 - self.first_part
+        budget = Terms(self.policy.levels, self.whole_share * rest).domain_loss(counted.first)
         framed = Framework(self.protocol(budget), counted.first)
         campaign = self._campaign(rest, framed, 2)
         tally = yield campaign
@@ -242,11 +271,17 @@ class FrameworkStudy(Study):
 
 
 def frequencies(
-    by: Categories | Bins, *, name: str, policy: Policy, share: Exact, method: str | None = None, **options: Any
+    by: Categories | Bins,
+    *,
+    name: str,
+    policy: Policy,
+    share: Exact,
+    method: Any = None,
+    **options: Any,
 ) -> FrameworkStudy:
     """Return the study of how many clients have each category, or a value in each bin: a histogram."""
     return FrameworkStudy(
-        name=name, policy=policy, share=exact_share(share), question=f"clients by {by.column}", labels=by.labels,
+        name=name, policy=policy, share=share, question=f"clients by {by.column}", labels=by.labels,
         protocol=lambda budget: Frequencies.chosen(by, budget, method), **options,
     )  # fmt: skip
 
@@ -271,12 +306,22 @@ def _quantile(counts: list[float], edges: list[float], part: float) -> float:
     return edges[-1]
 
 
+def _part(value: Exact, name: str) -> Fraction:
+    part = exact(value, name)
+    if not 0 < part < 1:
+        raise InvalidRequest(f"{name}={value!r} is not between 0 and 1, such as '1/2'.")
+    return part
+
+
 def _domain_choice(counted: DomainCounts) -> tuple[str, str]:
-    return "first domain kept", f"{counted.first} of {len(counted.counts)}, budgets from {float(counted.threshold_budget):.3g}"
+    return (
+        "first domain kept",
+        f"{counted.first} of {len(counted.counts)}, budgets from {float(counted.threshold_budget):.3g}",
+    )
 
 
 def _full_count_budget(counted: DomainCounts, clients: int, share: float, at_most: Fraction) -> Fraction:
-    """Return the budget from which on clients count in full: where noise and what is cut together are least."""
+    """Return the budget from which on clients count in full: least noise and loss together."""
     kept = [
         (float(budget) * math.sqrt(2), max(0.0, count))
         for budget, count in zip(counted.budgets, counted.counts, strict=True)
@@ -289,7 +334,9 @@ def _full_count_budget(counted: DomainCounts, clients: int, share: float, at_mos
         return noise + cut
 
     candidates = [
-        min(at_most, budget * step / 4) for budget in counted.budgets[counted.first - 1 :] for step in (4, 5, 6, 7)
+        min(at_most, budget * step / 4)
+        for budget in counted.budgets[counted.first - 1 :]
+        for step in (4, 5, 6, 7)
     ]
     return min(candidates, key=error)
 
@@ -302,10 +349,12 @@ def _weight(loss: float, full: float) -> float:
 
 
 def _slope(terms: Terms, measure: Measure, masses: tuple[float, ...], clients: int, share: float) -> Fraction:
-    """Return the clipping slope at which noise and what is cut together are least, by the octaves' budget masses."""
+    """Return the clipping slope at which noise and what is cut, by the masses, are least together."""
     ratios = Ratios(terms, measure)
     spent = float(terms.share)
-    held = [(0.75 * float(ratios.slope(octave)), max(0.0, mass) / spent) for octave, mass in enumerate(masses)]
+    held = [
+        (0.75 * float(ratios.slope(octave)), max(0.0, mass) / spent) for octave, mass in enumerate(masses)
+    ]
 
     def error(slope: Fraction) -> float:
         at = float(slope)

@@ -1,22 +1,20 @@
-"""Adding up a column: in one round by ratio, in two by budget-proportional clipping, or as ordinary LDP does it."""
+"""Adding up a column within each client's own budget: in one round by ratio, or in two by proportion."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 from prdp.errors import InvalidRequest
 from prdp.local.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.facts import Reader
-from prdp.local.protocol import BIT, Facts, Field, Own, Record, Tally, Terms, column_totals
+from prdp.local.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
 from prdp.local.values import steps_of
 from prdp.query import Measure
-
-Form = Literal["bit", "laplace"]
 
 
 def measure_facts(measure: Measure) -> dict[str, object]:
@@ -65,7 +63,7 @@ class Octaves:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """The public octaves of |value| / budget; a record's octave j is the least with |value| ≤ slope(j) · budget."""
+    """The public octaves of |value| / budget: a record's is the least j with |value| ≤ slope(j) · budget."""
 
     terms: Terms
     measure: Measure
@@ -74,7 +72,7 @@ class Ratios:
     def count(self) -> int:
         """How many there are: as many as the largest value at the smallest budget needs."""
         least = self.terms.levels.quanta(0) * self.terms.levels.quantum
-        return _octave(self.measure.largest / (least * self.slope(0))) + 1
+        return octave_of(self.measure.largest / (least * self.slope(0))) + 1
 
     def slope(self, octave: int) -> Fraction:
         """Return the upper end of an octave, in steps for a budget of 1."""
@@ -88,24 +86,31 @@ class Ratios:
     def octave(self, value: int, quanta: int) -> int | None:
         """Return the octave of a value at a budget; None for a value of zero."""
         budget = quanta * self.terms.levels.quantum
-        return _octave(abs(value) / (budget * self.slope(0))) if value else None
+        return octave_of(abs(value) / (budget * self.slope(0))) if value else None
 
 
-def _octave(ratio: Fraction) -> int:
+def audible(most: Sequence[float] | None, clients: int, deviations: Sequence[float]) -> tuple[bool, ...]:
+    """Return which octaves all clients together could fill beyond their noise; all where nothing is known."""
+    if most is None:
+        return (True,) * len(deviations)
+    return tuple(clients * each > noise for each, noise in zip(most, deviations, strict=True))
+
+
+def octave_of(ratio: Fraction) -> int:
     """Return the least j ≥ 0 with ratio ≤ 2^j."""
     return max(0, (math.ceil(ratio) - 1).bit_length())
 
 
 @dataclass(frozen=True, slots=True)
 class RatioSum:
-    """A sum in one round: each client tells its value in the octave of its ratio |value| / budget, and noise in all.
+    """A sum in one round: each client tells its value in the octave of |value| / budget, and noise in all.
 
     Guarantee:
         For every record r, no report is more than e^±(share · E(r)) times as likely as the dummy's.
 
     Why:
-        A record differs from the dummy in one coordinate, by |v| ≤ slope · E(r), and the noise there has the scale
-        slope / share. In full: proofs/local_laplace.md.
+        A record differs from the dummy in one coordinate, by |v| ≤ slope · E(r), and the noise there has the
+        scale slope / share. In full: proofs/local_laplace.md.
     """
 
     kind: ClassVar[str] = "sum by ratio"
@@ -142,18 +147,28 @@ class RatioSum:
         """Add up every octave."""
         return column_totals(rows, len(self.scales(terms)))
 
-    def estimate(self, terms: Terms, tally: Tally, *, beta: float = 0.1) -> Octaves:
-        """Return the sums of the octaves; the answer is that of all up to the last heavy one."""
+    def estimate(
+        self, terms: Terms, tally: Tally, *, beta: float = 0.1, most: Sequence[float] | None = None
+    ) -> Octaves:
+        """Return the sums of the octaves; the answer is that of all up to the last heavy one.
+
+        Args:
+            terms: The campaign's.
+            tally: Of all reports.
+            beta: With this chance at most, an empty octave is taken for a heavy one.
+            most: The largest value that a record of each octave can have, where that is known.
+        """
         from prdp.local.thresholds import laplace_threshold  # noqa: PLC0415  (a client has no NumPy)
 
-        scales = self.scales(terms)
+        scales, n = self.scales(terms), tally.clients
+        deviations = tuple(laplace_deviation(n, float(scale)) for scale in scales)
+        heard = audible(most, n, deviations)
         signed = self.measure.low < 0
-        chance = beta / len(scales) / (2 if signed else 1)
+        chance = beta / max(1, sum(heard)) / (2 if signed else 1)
         heavy = tuple(
-            (abs(total) if signed else total) >= laplace_threshold(tally.clients, scale, chance)
-            for total, scale in zip(tally.totals, scales, strict=True)
+            hears and (abs(total) if signed else total) >= laplace_threshold(n, scale, chance)
+            for total, scale, hears in zip(tally.totals, scales, heard, strict=True)
         )
-        deviations = tuple(laplace_deviation(tally.clients, float(scale)) for scale in scales)
         return Octaves(tuple(map(float, tally.totals)), deviations, heavy)
 
 
@@ -209,17 +224,29 @@ class RatioMass:
         """Count every octave's ones."""
         return column_totals(rows, Ratios(terms, self.measure).count)
 
-    def estimate(self, terms: Terms, tally: Tally, *, beta: float = 0.1) -> Octaves:
-        """Return Σ (e^loss - 1) for each octave, which is about its budget mass times the share."""
+    def estimate(
+        self, terms: Terms, tally: Tally, *, beta: float = 0.1, most: Sequence[float] | None = None
+    ) -> Octaves:
+        """Return Σ (e^loss - 1) for each octave, which is about its budget mass times the share.
+
+        Args:
+            terms: The campaign's.
+            tally: Of all reports.
+            beta: With this chance at most, an empty octave is taken for a heavy one.
+            most: The largest budget that a record of each octave can have, where that is known.
+        """
         from prdp.local.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         loss, n = float(self.most(terms)), tally.clients
         weight = math.expm1(loss)
-        least = heads_threshold(n, loss, beta / len(tally.totals))
+        deviations = (weight * bits_deviation(n, loss),) * len(tally.totals)
+        masses = most and [math.expm1(min(loss, float(terms.share) * budget)) for budget in most]
+        heard = audible(masses, n, deviations)
+        least = heads_threshold(n, loss, beta / max(1, sum(heard)))
         return Octaves(
             tuple(weight * bits_estimate(ones, n, loss) for ones in tally.totals),
-            (weight * bits_deviation(n, loss),) * len(tally.totals),
-            tuple(ones >= least for ones in tally.totals),
+            deviations,
+            tuple(hears and ones >= least for ones, hears in zip(tally.totals, heard, strict=True)),
         )
 
 
@@ -276,126 +303,3 @@ class ProportionalSum:
     def estimate(self, terms: Terms, tally: Tally) -> tuple[float, float]:
         """Return the sum of the cut values, and the standard deviation of its noise."""
         return float(tally.totals[0]), laplace_deviation(tally.clients, float(self.scale(terms)))
-
-
-@dataclass(frozen=True, slots=True)
-class ValueOctaves:
-    """Ordinary LDP: how many values lie in each doubling; finds the radius that a sum is cut at.
-
-    Guarantee:
-        Against the dummy's, no report is more than e^±budget times as likely.
-
-    Why:
-        One bit differs, by randomised response at the budget. In full: proofs/local_bit.md.
-    """
-
-    kind: ClassVar[str] = "octaves of values"
-
-    measure: Measure
-
-    def facts(self) -> Facts:
-        """Return the column's facts."""
-        return measure_facts(self.measure)
-
-    @classmethod
-    def from_facts(cls, facts: Facts) -> ValueOctaves:
-        """Read ``facts``."""
-        with Reader(facts) as read:
-            return cls(read_measure(read))
-
-    @property
-    def count(self) -> int:
-        """How many octaves there are; octave j holds the values up to 2^j."""
-        return _octave(Fraction(self.measure.largest)) + 1
-
-    def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002
-        """Return one bit an octave."""
-        return (BIT,) * self.count
-
-    def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
-        """Return one law an octave."""
-        value = abs(steps_of(record, self.measure)) if record is not None else 0
-        here = _octave(Fraction(value)) if value else None
-        return tuple(Bit.of(budget, part=int(octave == here)) for octave in range(self.count))
-
-    def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
-        """Count every octave's ones."""
-        return column_totals(rows, self.count)
-
-    def estimate(self, budget: Fraction, tally: Tally, *, beta: float = 0.1) -> Octaves:
-        """Return how many values each octave holds."""
-        from prdp.local.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
-
-        loss, n = float(budget), tally.clients
-        least = heads_threshold(n, loss, beta / self.count)
-        return Octaves(
-            tuple(bits_estimate(ones, n, loss) for ones in tally.totals),
-            (bits_deviation(n, loss),) * self.count,
-            tuple(ones >= least for ones in tally.totals),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ClippedSum:
-    """Ordinary LDP: the value, cut at a public limit, in one bit or in discrete Laplace noise.
-
-    Guarantee:
-        Against the dummy's, no report is more than e^±budget times as likely.
-
-    Why:
-        A ``Bit`` made for the budget, or noise of scale limit / budget. In full: proofs/local_bit.md, local_laplace.md.
-    """
-
-    kind: ClassVar[str] = "clipped sum"
-
-    measure: Measure
-    limit: int
-    form: Form = "bit"
-
-    def __post_init__(self) -> None:
-        if self.limit < 1 or self.form not in get_args(Form):
-            raise InvalidRequest("a clipped sum needs a limit of 1 or more and the form 'bit' or 'laplace'.")
-        if self.form == "bit" and self.measure.low < 0:
-            raise InvalidRequest("one bit tells values from 0 on: for negative ones write form='laplace'.")
-
-    def facts(self) -> Facts:
-        """Return the column's facts, the limit and the form."""
-        return {**measure_facts(self.measure), "limit": self.limit, "form": self.form}
-
-    @classmethod
-    def from_facts(cls, facts: Facts) -> ClippedSum:
-        """Read ``facts``."""
-        with Reader(facts) as read:
-            return cls(read_measure(read), read.whole("limit"), read.text("form"))  # type: ignore[arg-type]
-
-    def fields(self, budget: Fraction) -> tuple[Field, ...]:
-        """Return the one bit's or the one number's form."""
-        return (BIT,) if self.form == "bit" else (noisy_field(self.limit / budget, self.limit),)
-
-    def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
-        """Return the one bit or the one noisy number."""
-        value = steps_of(record, self.measure) if record is not None else 0
-        cut = max(-self.limit, min(self.limit, value))
-        if self.form == "bit":
-            return (Bit.of(budget, part=Fraction(cut, self.limit)),)
-        return (Noisy(cut, self.limit / budget),)
-
-    def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
-        """Add up."""
-        return column_totals(rows, 1)
-
-    def estimate(self, budget: Fraction, tally: Tally) -> tuple[float, float]:
-        """Return the sum of the cut values, and the standard deviation of its noise or more."""
-        n, loss = tally.clients, float(budget)
-        if self.form == "laplace":
-            return float(tally.totals[0]), laplace_deviation(n, self.limit / loss)
-        spread = math.sqrt(n) / (2 * math.tanh(loss / 2))
-        return self.limit * bits_estimate(tally.totals[0], n, loss), self.limit * spread
-
-
-SUMMING: Mapping[str, type[RatioSum | RatioMass | ProportionalSum]] = {
-    kind.kind: kind for kind in (RatioSum, RatioMass, ProportionalSum)
-}
-SUMMING_LDP: Mapping[str, type[ValueOctaves | ClippedSum]] = {
-    kind.kind: kind for kind in (ValueOctaves, ClippedSum)
-}

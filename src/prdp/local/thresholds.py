@@ -1,4 +1,4 @@
-"""How far the noise of all clients strays: what an empty coordinate exceeds with a given chance, and no more."""
+"""How far the noise of all clients strays: what an empty coordinate exceeds with a given chance."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def gamma_difference_quantile(draws: int, chance: float) -> float:
     """Return x with Pr[sum of continuous Laplace draws of scale 1 > x] = chance, for chance < 1/2.
 
     The sum is the difference of the times of the n-th event in two Poisson processes. The first is
-    later by more than x if, when the second has its n-th event and x more has passed, it has had fewer than n:
+    later by more than x if, when the second has its n-th event and x more has passed, it has had fewer than
+    n:
 
         Pr = Σ_j Pr[Poisson(x) = j] · Pr[it has had at most n - 1 - j by the second's n-th event],
 
@@ -102,7 +103,7 @@ def gamma_difference_quantile(draws: int, chance: float) -> float:
 
 
 def _half_half_at_most(n: int, most: int) -> Floats:
-    """Return Pr[X <= n - 1 - j] for j below ``most``, X negative binomial: failures before the n-th success of 1/2.
+    """Return Pr[X <= n - 1 - j] for j below ``most``, X the failures before the n-th success of 1/2.
 
     Pr[X <= n - 1] is 1/2 by symmetry, and the masses below n - 1 follow by their ratios.
     """

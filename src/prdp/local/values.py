@@ -1,4 +1,4 @@
-"""A record's values as protocols read them: every function here is total, since no record may cause an error."""
+"""A record's values as protocols read them: total functions, since no record may cause an error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def category_of(given: object, places: dict[Category, int]) -> int | None:
 
 
 def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
-    """Return which bin a value lies in, the first or last one for a value beyond the edges; None for no number."""
+    """Return which bin a value lies in, an outer one for a value beyond the edges; None for no number."""
     value = number_of(given)
     if value is None:
         return None

@@ -49,8 +49,8 @@ def _compared(byte: int, count: int, entropy: Entropy) -> tuple[int, int]:
 def laplace_total(scale: Fraction, count: int, entropy: Entropy) -> int:
     """Return the sum of ``count`` independent discrete Laplace draws.
 
-    The coins of ``draw_chunk``, counted instead of put together: among the draws that are not zero, those of one
-    sign have independent binary digits, so each digit's total is a number of heads.
+    The coins of ``draw_chunk``, counted instead of put together: among the draws that are not zero, those of
+    one sign have independent binary digits, so each digit's total is a number of heads.
     """
     digits = digit_count(scale)
     coins = coin_probabilities(scale, digits)
@@ -74,7 +74,7 @@ def _written(scale: Fraction, digits: int) -> tuple[bytes, ...]:
 
 
 def uniform_many(limit: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Return ``count`` independent integers from 0 to ``limit`` - 1, each equally likely; limit at most 2^62."""
+    """Return ``count`` integers from 0 to ``limit`` - 1, each equally likely; limit is at most 2^62."""
     size = (limit - 1).bit_length()
     width = 8 if size > 32 else 4 if size > 16 else 2 if size > 8 else 1
     kept: list[NDArray[np.int64]] = []

@@ -1,16 +1,18 @@
 """Many virtual clients at once, through the same laws: for experiments, never for publication.
 
-What is drawn is the tally, whose law is that of tallying every client's own report: coins of one kind are counted
-together, noises of one scale are added up together (``noise/totals.py``). No float takes part in a draw.
+What is drawn is the tally, whose law is that of tallying every client's own report: coins of one kind are
+counted together, noises of one scale are added up together (``noise/totals.py``). No float takes part in a
+draw.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,16 @@ from prdp.local.client import laws_for, own_of
 from prdp.local.counting import DomainCount, ProportionalCount
 from prdp.local.estimate import Estimate
 from prdp.local.hashing import supported
-from prdp.local.protocol import Framework, Own, Tally, Terms
+from prdp.local.ldp_sums import ClippedSum, ValueOctaves
+from prdp.local.protocol import Framework, Own, Tally
 from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol
 from prdp.local.study import Study
-from prdp.local.summing import ClippedSum, ProportionalSum, RatioMass, Ratios, RatioSum, ValueOctaves
+from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
 from prdp.local.values import steps_of
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
 from prdp.policy import Policy
+from prdp.query import Measure
 from prdp.testing.seeded import Seeded
 
 Integers = NDArray[np.int64]
@@ -44,6 +48,8 @@ class Crowd:
     columns: Mapping[str, NDArray[Any]] = field(repr=False)
     levels: Integers = field(repr=False)
     grid: Levels
+    _steps: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
+    _octaves: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
@@ -51,12 +57,17 @@ class Crowd:
         read = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {values.shape for values in read.values()}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
-            raise InvalidRequest("records are a dict of columns of one length, such as {'balance': [100, 250]}.")
-        kinds, which = _distinct([read[name] for name in sorted(policy.columns) if name in read], *sizes.pop())
-        found = [own_of(policy, _record(read, int(place))) for place in kinds]
-        by_quanta = {policy.levels.quanta(level): level for level in range(policy.levels.top + 1)}
+            raise InvalidRequest(
+                "records are a dict of columns of one length, such as {'balance': [100, 250]}."
+            )
+        kinds, which = _distinct(
+            [read[name] for name in sorted(policy.columns) if name in read], *sizes.pop()
+        )
+        grid = policy.levels
+        found = [own_of(policy, grid, _record(read, int(place))) for place in kinds]
+        by_quanta = {grid.quanta(level): level for level in range(grid.top + 1)}
         levels = np.array([-1 if own is None else by_quanta[own.quanta] for own in found], np.int64)
-        return cls(read, levels[which], policy.levels)
+        return cls(read, levels[which], grid)
 
     def __len__(self) -> int:
         return int(self.levels.size)
@@ -65,15 +76,37 @@ class Crowd:
         """Return a level's budget."""
         return self.grid.quanta(level)
 
-    def steps(self, protocol: RatioSum | RatioMass | ProportionalSum | ValueOctaves | ClippedSum) -> Integers:
-        """Return every client's value as the protocol reads it."""
-        column = self.columns.get(protocol.measure.column)
-        if column is None:
-            return np.zeros(len(self), np.int64)
-        distinct, which = np.unique(column, return_inverse=True)
-        name = protocol.measure.column
-        read = [steps_of({name: value.item()}, protocol.measure) for value in distinct]
-        return np.array(read, np.int64)[which]
+    def steps(self, measure: Measure) -> Integers:
+        """Return every client's value as protocols read it."""
+        if measure not in self._steps:
+            name = measure.column
+            column = self.columns.get(name, np.zeros(len(self), np.int64))
+            distinct, which = np.unique(column, return_inverse=True)
+            read = [steps_of({name: value.item()}, measure) for value in distinct]
+            self._steps[measure] = np.array(read, np.int64)[which]
+        return self._steps[measure]
+
+    def octaves(self, ratios: Ratios) -> Integers:
+        """Return every client's octave of |value| / budget, -1 where it has none; the share plays no part."""
+        measure = ratios.measure
+        if measure not in self._octaves:
+            sizes = np.abs(self.steps(measure))
+            found = np.full(len(self), -1, np.int64)
+            slopes = [ratios.slope(octave) * self.grid.quantum for octave in range(ratios.count)]
+            for level in np.unique(self.levels[self.levels >= 0]):
+                quanta = self.quanta(int(level))
+                ends = np.array([min(2**62, math.floor(slope * quanta)) for slope in slopes], np.int64)
+                here = (self.levels == level) & (sizes > 0)
+                found[here] = np.searchsorted(ends, sizes[here], side="left")
+            self._octaves[measure] = found
+        return self._octaves[measure]
+
+    @cached_property
+    def domain_sizes(self) -> tuple[int, ...]:
+        """How many clients each of the paper's domains has."""
+        domains = [self.grid.domain(self.quanta(level)) for level in range(self.grid.top + 1)]
+        each = np.array([*domains, 0], np.int64)[self.levels]
+        return tuple(map(int, np.bincount(each, minlength=self.grid.domains + 1)[1:]))
 
     def from_domain(self, domain: int) -> NDArray[np.bool_]:
         """Return which clients have the budget of a domain or more."""
@@ -93,7 +126,10 @@ def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Int
 
 
 def _record(columns: Mapping[str, NDArray[Any]], place: int) -> dict[str, object]:
-    return {name: values[place].item() if values.dtype != object else values[place] for name, values in columns.items()}
+    return {
+        name: values[place].item() if values.dtype != object else values[place]
+        for name, values in columns.items()
+    }
 
 
 def simulate(
@@ -131,16 +167,18 @@ def simulate(
 
 def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
     """Carry a study through all its rounds once."""
-    tallies: list[Tally] = []
-    step = study.after()
-    while isinstance(step, Campaign):
-        tallies.append(crowd_tally(step.protocol, step, crowd, entropy))
-        step = study.after(*tallies)
-    return replace(step, simulated=True)
+    going = study.rounds()
+    campaign = next(going)
+    while True:
+        try:
+            campaign = going.send(crowd_tally(campaign.protocol, campaign, crowd, entropy))
+        except StopIteration as done:
+            estimate: Estimate = done.value
+            return replace(estimate, simulated=True)
 
 
 @singledispatch
-def crowd_tally(protocol: object, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+def crowd_tally(protocol: object, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:  # noqa: ARG001  (picks the function)
     """Draw the tally of all clients' reports; for a protocol that is not known here, client by client."""
     clients = (_record(crowd.columns, place) for place in range(len(crowd)))
     drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
@@ -154,36 +192,25 @@ def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[in
 
 @crowd_tally.register
 def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    return _by_level(campaign, crowd, entropy)
+    terms, clients = campaign.terms, len(crowd)
+    totals = []
+    for domain, inside in enumerate(crowd.domain_sizes, start=1):
+        told, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
+        totals.append(_total({told: inside, nothing: clients - inside}, entropy))
+    return Tally(clients, tuple(totals))
 
 
 @crowd_tally.register
 def _(protocol: ProportionalCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    return _by_level(campaign, crowd, entropy)
+    column: Counter[Law] = Counter()
+    for place, clients in enumerate(np.bincount(crowd.levels + 1)):
+        own = Own({}, crowd.quanta(place - 1)) if place else None
+        column[protocol.law(campaign.terms, own)[0]] += int(clients)
+    return Tally(len(crowd), (_total(column, entropy),))
 
 
-def _by_level(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    """Draw the totals of a protocol that reads nothing of a record but its level."""
-    sizes = np.bincount(crowd.levels + 1, minlength=crowd.grid.top + 2)
-    groups = []
-    for place, clients in enumerate(sizes):
-        if clients:
-            own = Own({}, crowd.quanta(place - 1)) if place else None
-            groups.append((campaign.protocol.law(campaign.terms, own), int(clients)))
-    return Tally(len(crowd), column_draws(groups, entropy))
-
-
-def column_draws(groups: Iterable[tuple[Sequence[Law], int]], entropy: Entropy) -> tuple[int, ...]:
-    """Return what every coordinate adds up to over groups of clients with equal laws."""
-    columns: list[Counter[Law]] = []
-    for laws, clients in groups:
-        columns = columns or [Counter() for _ in laws]
-        for column, law in zip(columns, laws, strict=True):
-            column[law] += clients
-    return tuple(_total(column, entropy) for column in columns)
-
-
-def _total(column: Counter[Law], entropy: Entropy) -> int:
+def _total(column: Mapping[Law, int], entropy: Entropy) -> int:
+    """Draw what one coordinate adds up to, where so many clients have each law."""
     total, noises = 0, Counter[Fraction]()
     for law, clients in column.items():
         if isinstance(law, Bit):
@@ -198,8 +225,8 @@ def _total(column: Counter[Law], entropy: Entropy) -> int:
 
 @crowd_tally.register
 def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    terms, values = campaign.terms, crowd.steps(protocol)
-    octaves = _octaves(Ratios(terms, protocol.measure), crowd, values)
+    terms, values = campaign.terms, crowd.steps(protocol.measure)
+    octaves = crowd.octaves(Ratios(terms, protocol.measure))
     scales = protocol.scales(terms)
     sums = [_whole_sum(values[octaves == octave]) for octave in range(len(scales))]
     noise = [laplace_total(scale, len(crowd), entropy) for scale in scales]
@@ -209,7 +236,7 @@ def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) ->
 @crowd_tally.register
 def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms = campaign.terms
-    octaves = _octaves(Ratios(terms, protocol.measure), crowd, crowd.steps(protocol))
+    octaves = crowd.octaves(Ratios(terms, protocol.measure))
     totals = []
     for octave in range(len(campaign.fields)):
         inside = np.bincount(crowd.levels[octaves == octave], minlength=1)
@@ -222,9 +249,11 @@ def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -
 
 @crowd_tally.register
 def _(protocol: ProportionalSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    limits = [min(2**62, protocol.limit(campaign.terms, crowd.quanta(at))) for at in range(crowd.grid.top + 1)]
+    limits = [
+        min(2**62, protocol.limit(campaign.terms, crowd.quanta(at))) for at in range(crowd.grid.top + 1)
+    ]
     cut = np.array([*limits, 0], np.int64)[crowd.levels]
-    values = crowd.steps(protocol)
+    values = crowd.steps(protocol.measure)
     noise = laplace_total(protocol.scale(campaign.terms), len(crowd), entropy)
     return Tally(len(crowd), (_whole_sum(np.clip(values, -cut, cut)) + noise,))
 
@@ -238,10 +267,8 @@ def _(protocol: Framework, campaign: Campaign, crowd: Crowd, entropy: Entropy) -
 
 
 @singledispatch
-def inner_totals(
-    protocol: object, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
-) -> Tally:
-    """Draw the tally of an LDP protocol where ``part`` of the clients take part and the others are dummies."""
+def inner_totals(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
+    """Draw the tally of an LDP protocol where a ``part`` of the clients are not dummies."""
     raise TypeError(f"{type(protocol).__name__} is drawn client by client")
 
 
@@ -249,8 +276,9 @@ def inner_totals(
 def _(
     protocol: ValueOctaves, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:
-    values = np.abs(crowd.steps(protocol)[part])
-    sizes = Counter(int(value - 1).bit_length() for value in values if value)
+    values = np.abs(crowd.steps(protocol.measure)[part])
+    ends = np.array([1 << octave for octave in range(protocol.count)], np.int64)
+    sizes = Counter(np.searchsorted(ends, values[values > 0], side="left").tolist())
     told, nothing = Bit.of(budget, part=1), Bit.of(budget)
     totals = tuple(
         heads(told.heads, sizes[octave], entropy) + heads(nothing.heads, len(crowd) - sizes[octave], entropy)
@@ -264,7 +292,7 @@ def _(
     protocol: ClippedSum, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:
     limit = protocol.limit
-    values = np.where(part, np.clip(crowd.steps(protocol), -limit, limit), 0)
+    values = np.where(part, np.clip(crowd.steps(protocol.measure), -limit, limit), 0)
     if protocol.form == "laplace":
         return Tally(len(crowd), (_whole_sum(values) + laplace_total(limit / budget, len(crowd), entropy),))
     # A part of v/limit is a whole one with that chance: the same coin, in two steps.
@@ -281,7 +309,10 @@ def _(
     places = np.where(part, _places(protocol, crowd), -1)
     sizes = [int(size) for size in np.bincount(places + 1, minlength=protocol.size + 1)]
     if protocol.method in ("bits", "oue"):
-        told, nothing = Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)), Bit.of(budget)
+        told, nothing = (
+            Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)),
+            Bit.of(budget),
+        )
         totals = tuple(
             heads(told.heads, size, entropy) + heads(nothing.heads, len(crowd) - size, entropy)
             for size in sizes[1:]
@@ -329,18 +360,10 @@ def _places(protocol: Frequencies, crowd: Crowd) -> Integers:
     return np.array([-1 if place is None else place for place in found], np.int64)[which]
 
 
-def _octaves(ratios: Ratios, crowd: Crowd, values: Integers) -> Integers:
-    """Return every client's octave, -1 where it has none."""
-    top = int(np.abs(values).max(initial=1)) + 1
-    keys, which = np.unique((crowd.levels + 1) * (2 * top) + values + top, return_inverse=True)
-    found = []
-    for key in keys:
-        level, value = divmod(int(key), 2 * top)
-        octave = ratios.octave(value - top, crowd.quanta(level - 1)) if level else None
-        found.append(-1 if octave is None else octave)
-    return np.array(found, np.int64)[which]
-
-
 def _whole_sum(values: Integers) -> int:
     """Add up without overflow."""
-    return int(values.sum(dtype=object)) if values.size and int(np.abs(values).max()) > 2**40 else int(values.sum())
+    return (
+        int(values.sum(dtype=object))
+        if values.size and int(np.abs(values).max()) > 2**40
+        else int(values.sum())
+    )
