@@ -8,7 +8,7 @@ For who asks:
 For who writes a protocol:
     Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, Noisy
 For experiments, never for publication:
-    simulate
+    simulate, Crowd
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prdp.local.estimate import Estimate
     from prdp.local.protocol import Field, Framework, LdpProtocol, Own, Protocol, Tally, Terms, column_totals
     from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
-    from prdp.local.simulation import simulate
+    from prdp.local.simulation import Crowd, simulate
     from prdp.local.study import CountStudy, FrameworkStudy, Study, SumStudy, frequencies, quantiles
     from prdp.query import Measure
 else:
@@ -37,7 +37,7 @@ else:
             "prdp.local.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.randomisers"),
-        "simulate": "prdp.local.simulation",
+        **dict.fromkeys(("Crowd", "simulate"), "prdp.local.simulation"),
         **dict.fromkeys(
             ("CountStudy", "FrameworkStudy", "Study", "SumStudy", "frequencies", "quantiles"),
             "prdp.local.study",
@@ -64,6 +64,7 @@ __all__ = [
     "Client",
     "Collector",
     "CountStudy",
+    "Crowd",
     "Estimate",
     "Field",
     "Framework",

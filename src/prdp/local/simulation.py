@@ -54,6 +54,8 @@ class Crowd:
     @classmethod
     def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
         """Return the clients that hold a table's rows; budgets come from the policy's reference."""
+        if not isinstance(columns, Mapping):
+            raise InvalidRequest(f"records are a dict of columns, not {type(columns).__name__}.")
         read = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {values.shape for values in read.values()}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
@@ -134,7 +136,7 @@ def _record(columns: Mapping[str, NDArray[Any]], place: int) -> dict[str, object
 
 def simulate(
     study: Study,
-    records: Mapping[str, Any],
+    records: Mapping[str, Any] | Crowd,
     *,
     runs: int = 1,
     seed: int = 0,
@@ -146,16 +148,14 @@ def simulate(
 
     Args:
         study: The question.
-        records: A dict of columns of equal length.
+        records: A dict of columns of equal length, or a crowd that was made of one under the same policy.
         runs: How often.
         seed: Of the randomness.
         progress: Called after each run with the number of runs done.
     """
     if type(runs) is not int or runs < 1 or type(seed) is not int:
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
-    if not isinstance(records, Mapping) or not records:
-        raise InvalidRequest("records are a dict of columns of one length, such as {'balance': [100, 250]}.")
-    crowd = Crowd.of(records, study.policy)
+    crowd = records if isinstance(records, Crowd) else Crowd.of(records, study.policy)
     entropy = Seeded(seed)
     estimates = []
     for run in range(runs):
