@@ -56,9 +56,7 @@ def only_the_own_coordinate(campaign: Campaign, record: Record | None) -> Sequen
 
 def lifted_to_the_full(campaign: Campaign, record: Record | None) -> Sequence[Law]:
     """Forget that a record's budget may be below the coin's."""
-    return [
-        Bit.of(law.loss, part=law.part) for law in laws_for(campaign, record) if isinstance(law, Bit)
-    ]
+    return [Bit.of(law.loss, part=law.part) for law in laws_for(campaign, record) if isinstance(law, Bit)]
 
 
 def nobody_is_a_dummy(campaign: Campaign, record: Record | None) -> Sequence[Law]:

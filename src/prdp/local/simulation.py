@@ -83,8 +83,8 @@ class Crowd:
         if measure not in self._steps:
             name = measure.column
             column = self.columns.get(name, np.zeros(len(self), np.int64))
-            distinct, which = np.unique(column, return_inverse=True)
-            read = [steps_of({name: value.item()}, measure) for value in distinct]
+            distinct, which = _distinct_values(column)
+            read = [steps_of({name: value}, measure) for value in distinct]
             self._steps[measure] = np.array(read, np.int64)[which]
         return self._steps[measure]
 
@@ -121,10 +121,22 @@ def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Int
     """Return a first place for every distinct row, and for every row which one it is."""
     which = np.zeros(size, np.int64)
     for column in columns:
-        _, codes = np.unique(column, return_inverse=True)
+        _, codes = _distinct_values(column)
         _, which = np.unique(which * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
     _, first = np.unique(which, return_index=True)
     return first, which
+
+
+def _distinct_values(column: NDArray[Any]) -> tuple[list[object], Integers]:
+    """Return a column's distinct values as Python has them, and for every row which one it is."""
+    if column.dtype != object:
+        values, which = np.unique(column, return_inverse=True)
+        return values.tolist(), which
+    seen: dict[str, int] = {}  # values of any kind: those that look alike are alike
+    codes = [seen.setdefault(f"{type(value).__name__} {value!r}", len(seen)) for value in column]
+    which = np.array(codes, np.int64)
+    _, first = np.unique(which, return_index=True)
+    return [column[place] for place in first], which
 
 
 def _record(columns: Mapping[str, NDArray[Any]], place: int) -> dict[str, object]:
@@ -355,8 +367,8 @@ def _places(protocol: Frequencies, crowd: Crowd) -> Integers:
     column = crowd.columns.get(protocol.by.column)
     if column is None:
         return np.full(len(crowd), -1, np.int64)
-    distinct, which = np.unique(column, return_inverse=True)
-    found = [protocol.by.place({protocol.by.column: value.item()}) for value in distinct]
+    distinct, which = _distinct_values(column)
+    found = [protocol.by.place({protocol.by.column: value}) for value in distinct]
     return np.array([-1 if place is None else place for place in found], np.int64)[which]
 
 

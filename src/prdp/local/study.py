@@ -81,15 +81,15 @@ class Study(ABC):
     def after(self, *tallies: Tally) -> Campaign | Estimate:
         """Return what comes after the rounds that these tallies are of: a campaign, or the estimate."""
         going = self.rounds()
-        try:
-            step = next(going)
-            for tally in tallies:
+        step = next(going)
+        for place, tally in enumerate(tallies, start=1):
+            try:
                 step = going.send(tally)
-        except StopIteration as done:
-            if done.value is None:
-                raise InvalidRequest("there are more tallies than rounds.") from None
-            estimate: Estimate = done.value
-            return estimate
+            except StopIteration as done:
+                if place < len(tallies):
+                    raise InvalidRequest("there are more tallies than rounds.") from None
+                estimate: Estimate = done.value
+                return estimate
         return step
 
     def _campaign(self, part: Fraction, protocol: Protocol, number: int) -> Campaign:
