@@ -23,7 +23,9 @@ _SPARE = 8
 
 
 class Law(Protocol):
-    """How one coordinate of a report is distributed."""
+    """How one coordinate of a report is distributed; laws that are equal are interchangeable."""
+
+    def __hash__(self) -> int: ...
 
     def draw(self, entropy: Entropy) -> int:
         """Draw the coordinate."""

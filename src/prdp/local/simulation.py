@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.local.campaign import Campaign
-from prdp.local.categories import Frequencies
+from prdp.local.categories import Bins, Categories, Frequencies
 from prdp.local.client import laws_for, own_of
 from prdp.local.counting import DomainCount, ProportionalCount
 from prdp.local.estimate import Estimate
@@ -102,6 +102,15 @@ class Crowd:
                 found[here] = np.searchsorted(ends, sizes[here], side="left")
             self._octaves[measure] = found
         return self._octaves[measure]
+
+    def places(self, by: Categories | Bins) -> Integers:
+        """Return which public value every client has, -1 where it has none of them."""
+        column = self.columns.get(by.column)
+        if column is None:
+            return np.full(len(self), -1, np.int64)
+        distinct, which = _distinct_values(column)
+        found = [by.place({by.column: value}) for value in distinct]
+        return np.array([-1 if place is None else place for place in found], np.int64)[which]
 
     @cached_property
     def domain_sizes(self) -> tuple[int, ...]:
@@ -318,7 +327,7 @@ def _(
 def _(
     protocol: Frequencies, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:
-    places = np.where(part, _places(protocol, crowd), -1)
+    places = np.where(part, crowd.places(protocol.by), -1)
     sizes = [int(size) for size in np.bincount(places + 1, minlength=protocol.size + 1)]
     if protocol.method in ("bits", "oue"):
         told, nothing = (
@@ -361,15 +370,6 @@ def _hashes(protocol: Frequencies, budget: Fraction, places: Integers, entropy: 
     told[order[:kept]] = own[order[:kept]]
     told[lost] = others + (others >= own[lost])
     return Tally(clients, supported(multipliers, offsets, told, buckets, protocol.size))
-
-
-def _places(protocol: Frequencies, crowd: Crowd) -> Integers:
-    column = crowd.columns.get(protocol.by.column)
-    if column is None:
-        return np.full(len(crowd), -1, np.int64)
-    distinct, which = _distinct_values(column)
-    found = [protocol.by.place({protocol.by.column: value}) for value in distinct]
-    return np.array([-1 if place is None else place for place in found], np.int64)[which]
 
 
 def _whole_sum(values: Integers) -> int:

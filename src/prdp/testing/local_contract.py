@@ -1,4 +1,4 @@
-"""What every protocol of the local model must do, as tests: subclass ``LocalContract`` with a tiny universe."""
+"""What every protocol of the local model must do, as tests: subclass ``LocalContract``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _log_of(above: tuple[int, int], below: tuple[int, int]) -> float:
 
 
 class LocalContract:
-    """Tests that no report says more about a record than it may, on every pair of records of a small universe.
+    """Tests that no report says more about a record than it may, on every two records of a universe.
 
     Attributes:
         campaigns: The protocol at several terms.
@@ -81,7 +81,7 @@ class LocalContract:
             return 0.0
 
     def excess(self, laws: Laws) -> float:
-        """Return by how much the promise is broken at worst, against the dummy and between any two records."""
+        """Return by how much the promise is broken at worst, against the dummy or between two records."""
         worst = -math.inf
         for campaign in self.campaigns:
             dummy = laws(campaign, None)
