@@ -41,10 +41,12 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 	@$(BIN)/python -m benchmarks.scan_speed
 	@$(BIN)/python -m benchmarks.noise_speed
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
+	@$(BIN)/python -m benchmarks.local_speed
 
 accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.local $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

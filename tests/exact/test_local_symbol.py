@@ -90,7 +90,7 @@ def test_a_hash_s_chances_add_up_to_one_and_every_function_is_equally_likely() -
 
 
 def test_a_category_s_hash_is_uniform_and_independent_of_another_s() -> None:
-    """What makes the estimates unbiased: over all functions, two categories meet as often as chance has it."""
+    """What makes the estimates unbiased: over all functions, two categories meet as by chance."""
     prime, buckets = 7, 7
     pairs = {
         ((a * 1 + b) % prime % buckets, (a * 3 + b) % prime % buckets)

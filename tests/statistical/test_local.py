@@ -65,7 +65,7 @@ LAWS: list[tuple[Law, Sequence[int]]] = [
 
 
 def off(law: Any, factor: Fraction) -> Law:
-    """Return a law with noise that is off by a factor: coins made for another loss, noise of another scale."""
+    """Return a law that is off by a factor: coins made for another loss, noise of another scale."""
     if isinstance(law, Noisy):
         return replace(law, scale=law.scale * factor)
     if isinstance(law, Bit):

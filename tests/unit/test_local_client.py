@@ -79,7 +79,7 @@ def test_the_report_is_on_disk_before_it_is_handed_out(tmp_path: Path) -> None:
 
 def test_a_crash_before_the_report_is_stored_leaves_nothing_spent(tmp_path: Path) -> None:
     class Crashing:
-        def bytes(self, count: int) -> bytes:
+        def bytes(self, count: int) -> bytes:  # noqa: ARG002
             raise KeyboardInterrupt
 
     path = tmp_path / "me.account"

@@ -13,8 +13,21 @@ from scipy import stats
 import prdp
 from prdp.errors import InvalidRequest
 from prdp.local import (
-    Bins, Campaign, Categories, Client, Collector, CountStudy, Estimate, FrameworkStudy, Measure, Study, SumStudy,
-    Tally, frequencies, quantiles, simulate,
+    Bins,
+    Campaign,
+    Categories,
+    Client,
+    Collector,
+    CountStudy,
+    Estimate,
+    FrameworkStudy,
+    Measure,
+    Study,
+    SumStudy,
+    Tally,
+    frequencies,
+    quantiles,
+    simulate,
 )  # fmt: skip
 from prdp.local.categories import Frequencies
 from prdp.local.counting import DomainCount, bits_deviation, bits_estimate, laplace_deviation
@@ -227,7 +240,10 @@ def test_a_policy_tells_how_much_a_client_could_say_in_an_octave() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"share": "2"}, {"share": 0.5}, {"beta": "0"}, {"beta": "1e-9"}, {"first": "1"}, {"threshold": "?"}, {"noise": "?"}],
+    [
+        {"share": "2"}, {"share": 0.5}, {"beta": "0"}, {"beta": "1e-9"}, {"first": "1"}, {"threshold": "?"},
+        {"noise": "?"},
+    ],
 )  # fmt: skip
 def test_a_study_is_refused_by_public_facts(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):

@@ -189,7 +189,11 @@ def _records(file: str | None, clients: int, names: list[str], types: list[str])
         from prdp.cli.demo import made_up_accounts  # noqa: PLC0415
 
         with waiting(f"making up {clients:,} accounts"):
-            return made_up_accounts(clients)
+            accounts = made_up_accounts(clients)
+        unknown = [name for name in names if name not in accounts]
+        if unknown:
+            raise InvalidRequest(f"made-up accounts have {' and '.join(accounts)}, but no {unknown[0]}.")
+        return accounts
     if Path(file).with_suffix(".ledger").exists():
         raise InvalidRequest(
             f"{file} has a ledger beside it, so its records are real and simulating would give them away. "

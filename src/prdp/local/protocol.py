@@ -152,7 +152,7 @@ class Framework:
     Why:
         Below the domain the report is the dummy's own. From it on, the inner protocol loses at most
         share · (the domain's smallest budget), which is at most share · E(r). In full:
-        proofs/local_framework.md.
+        proofs/local.md.
     """
 
     kind: ClassVar[str] = "framework"
