@@ -45,7 +45,15 @@ def test_the_page_s_own_protocol_keeps_its_promise() -> None:
     exec(compile(block.partition("\nill =")[0], "local.md", "exec", dont_inherit=True), known)  # noqa: S102
     protocol = known["YesOrNo"]("ill")
     budget = Fraction(1, 2)
-    records = [None, {}, {"ill": True}, {"ill": False}, {"ill": None}, {"ill": "often"}, {"ill": []}]
+    records: list[dict[str, Any] | None] = [
+        None,
+        {},
+        {"ill": True},
+        {"ill": False},
+        {"ill": None},
+        {"ill": "often"},
+        {"ill": []},
+    ]
     laws = [protocol.law(budget, record) for record in records]
     assert max(largest_log_ratio(one, other) for one in laws for other in laws) == pytest.approx(0.5)
     assert not math.isinf(largest_log_ratio(laws[0], laws[1]))

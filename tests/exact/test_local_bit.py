@@ -35,7 +35,7 @@ def scaled(factor: Fraction) -> Laws:
 
 def quanta_of(record: Record | None) -> int | None:
     own = own_of(POLICY, POLICY.levels, record)
-    return own and own.quanta
+    return own.quanta if own else None
 
 
 def made_for_the_own_budget(campaign: Campaign, record: Record | None) -> Sequence[Law]:
@@ -163,6 +163,7 @@ class TestOptimisedUnaryEncoding(OnThisUniverse):
         Bit.of(Fraction(2), part=Fraction(1, 2)),
         Bit.of(Fraction(1, 10**9), part=1),
         Bit.of(Fraction(90), part=1),
+        Bit.of(Fraction(10**40), part=1),
     ],
     ids=str,
 )

@@ -44,11 +44,11 @@ STUDIES: list[Study] = [
     CountStudy(**BASICS),
     CountStudy(**BASICS, noise="laplace", threshold="paper"),
     CountStudy(**BASICS, proportional=True),
-    *(SumStudy(**BASICS, measure=MEASURE, method=m) for m in ("ratio", "proportional", "framework")),  # type: ignore[arg-type]
+    *(SumStudy(**BASICS, measure=MEASURE, method=m) for m in ("ratio", "proportional", "framework")),
     *(
         SumStudy(**BASICS, measure=MEASURE, mean=True, method=m)
         for m in ("ratio", "proportional", "framework")
-    ),  # type: ignore[arg-type]
+    ),
     frequencies(Categories("job", ("a", "b")), **BASICS),
     frequencies(Bins("v", (Fraction(0), Fraction(10**4), Fraction(10**5))), **BASICS, method="ldp"),
 ]
@@ -179,7 +179,7 @@ def test_sums_of_both_signs_are_told_in_laplace_noise() -> None:
     for method in ("ratio", "proportional", "framework"):
         study = SumStudy(
             name="s", policy=flat, share="1", measure=Measure("v", Fraction(1), -64, 64), method=method
-        )  # type: ignore[arg-type]
+        )
         found = np.median([e.value for e in simulate(study, values, runs=15, seed=5)])
         assert found == pytest.approx(60_000, abs=12_000)
 
@@ -206,7 +206,7 @@ def test_bits_have_the_smallest_deviation_of_all_methods() -> None:
     by = Categories("c", tuple(range(20)))
     for budget in (Fraction(1, 10), Fraction(1), Fraction(4)):
         deviations = {
-            method: Frequencies.chosen(by, budget, method).estimate(budget, Tally(1000, (0,) * 20))[0][1]  # type: ignore[arg-type]
+            method: Frequencies.chosen(by, budget, method).estimate(budget, Tally(1000, (0,) * 20))[0][1]
             for method in ("bits", "grr", "oue", "olh")
         }
         assert min(deviations, key=lambda method: deviations[method]) == "bits"
@@ -278,3 +278,28 @@ def test_a_framework_takes_a_protocol_for_one_number_too() -> None:
     )
     found = np.median([e.value for e in simulate(study, RICH, runs=9, seed=4)])
     assert found == pytest.approx(RICH["v"].sum(), rel=0.1)
+
+
+def test_a_study_without_any_client_says_nothing_and_does_not_fail() -> None:
+    for study in STUDIES:
+        tallies: list[Tally] = []
+        step = study.after()
+        while isinstance(step, Campaign):
+            tallies.append(step.protocol.tally(step.terms, []))
+            step = study.after(*tallies)
+        assert step.clients == 0
+
+
+def test_a_domain_that_all_clients_could_not_make_heard_is_never_heavy() -> None:
+    """The first domain's budget is 1e-8: a hundred clients drown in its noise, whatever they tell."""
+    terms = Terms(POLICY.levels, Fraction(1))
+    for noise in ("bits", "laplace"):
+        everybody = Tally(100, (100,) * 34 if noise == "bits" else (10**12,) * 34)
+        found = DomainCount(noise).estimate(terms, everybody)
+        assert not any(found.heavy[:20])
+        assert all(found.heavy[28:])
+
+
+def test_an_unknown_method_for_categories_is_refused_at_once() -> None:
+    with pytest.raises(InvalidRequest, match="is not known: bits, grr, oue or olh"):
+        frequencies(Categories("job", ("a",)), **BASICS, method="?")

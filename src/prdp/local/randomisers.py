@@ -19,6 +19,7 @@ from prdp.noise.laplace_coins import draw_one
 PRIME = 2**31 - 1
 """The field that the hashes of ``Hashed`` live in; a product of two of its numbers fits in 64 bits."""
 
+_HALF = Fraction(1, 2)
 _SPARE = 8
 
 
@@ -84,9 +85,18 @@ class Bit:
             ]
         return _down(ends[0], _SPARE), _up(ends[1], _SPARE)
 
+    def coin(self) -> tuple[Bounds, int]:
+        """Return a coin to toss and the outcome that its heads stand for.
+
+        A probability within e^-loss of 1 takes loss / ln 2 bits to tell from 1; that of the other outcome
+        does not.
+        """
+        return (complement(self.heads), 0) if self.part > _HALF else (self.heads, 1)
+
     def draw(self, entropy: Entropy) -> int:
         """Toss the coin."""
-        return int(bernoulli(self.heads, entropy))
+        probability, outcome = self.coin()
+        return outcome if bernoulli(probability, entropy) else 1 - outcome
 
     def outcomes(self) -> Iterator[int]:
         """Yield 0 and 1."""
@@ -132,7 +142,7 @@ class Symbol:
         """Tell the own symbol, or any of the others."""
         if self.own is None or self.size == 1:
             return uniform_below(self.size, entropy)
-        if bernoulli(self.kept, entropy):
+        if not bernoulli(complement(self.kept), entropy):  # not the other way round: see Bit.coin
             return self.own
         other = uniform_below(self.size - 1, entropy)
         return other + (other >= self.own)

@@ -28,7 +28,7 @@ from prdp.local.estimate import Estimate
 from prdp.local.hashing import supported
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Framework, Own, Tally
-from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol
+from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol, complement
 from prdp.local.study import Study
 from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
 from prdp.local.values import steps_of
@@ -235,13 +235,20 @@ def _total(column: Mapping[Law, int], entropy: Entropy) -> int:
     total, noises = 0, Counter[Fraction]()
     for law, clients in column.items():
         if isinstance(law, Bit):
-            total += heads(law.heads, clients, entropy)
+            coin, outcome = law.coin()
+            shown = heads(coin, clients, entropy)
+            total += shown if outcome else clients - shown
         elif isinstance(law, Noisy):
             total += clients * law.value
             noises[law.scale] += clients
         else:
             raise TypeError(f"{type(law).__name__} has no total")
     return total + sum(laplace_total(scale, clients, entropy) for scale, clients in noises.items())
+
+
+def _kept(symbol: Symbol, clients: int, entropy: Entropy) -> int:
+    """Draw how many of so many clients tell their own symbol."""
+    return clients - heads(complement(symbol.kept), clients, entropy)
 
 
 @crowd_tally.register
@@ -302,7 +309,7 @@ def _(
     sizes = Counter(np.searchsorted(ends, values[values > 0], side="left").tolist())
     told, nothing = Bit.of(budget, part=1), Bit.of(budget)
     totals = tuple(
-        heads(told.heads, sizes[octave], entropy) + heads(nothing.heads, len(crowd) - sizes[octave], entropy)
+        _total({told: sizes[octave], nothing: len(crowd) - sizes[octave]}, entropy)
         for octave in range(protocol.count)
     )
     return Tally(len(crowd), totals)
@@ -317,10 +324,9 @@ def _(
     if protocol.form == "laplace":
         return Tally(len(crowd), (_whole_sum(values) + laplace_total(limit / budget, len(crowd), entropy),))
     # A part of v/limit is a whole one with that chance: the same coin, in two steps.
-    ones = int(np.count_nonzero(uniform_many(limit, len(crowd), entropy) < values))
+    whole = int(np.count_nonzero(uniform_many(limit, len(crowd), entropy) < values))
     told, nothing = Bit.of(budget, part=1), Bit.of(budget)
-    total = heads(told.heads, ones, entropy) + heads(nothing.heads, len(crowd) - ones, entropy)
-    return Tally(len(crowd), (total,))
+    return Tally(len(crowd), (_total({told: whole, nothing: len(crowd) - whole}, entropy),))
 
 
 @inner_totals.register
@@ -334,10 +340,7 @@ def _(
             Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)),
             Bit.of(budget),
         )
-        totals = tuple(
-            heads(told.heads, size, entropy) + heads(nothing.heads, len(crowd) - size, entropy)
-            for size in sizes[1:]
-        )
+        totals = tuple(_total({told: size, nothing: len(crowd) - size}, entropy) for size in sizes[1:])
         return Tally(len(crowd), totals)
     if protocol.method == "grr":
         return Tally(len(crowd), _symbols([*sizes[1:], sizes[0]], budget, entropy)[:-1])
@@ -348,7 +351,7 @@ def _symbols(sizes: Sequence[int], budget: Fraction, entropy: Entropy) -> tuple[
     """Draw how often each symbol is told, where each is the own one of so many clients."""
     counts = np.zeros(len(sizes), np.int64)
     for own, clients in enumerate(sizes):
-        kept = heads(Symbol(own, len(sizes), budget).kept, clients, entropy)
+        kept = _kept(Symbol(own, len(sizes), budget), clients, entropy)
         counts[own] += kept
         others = uniform_many(len(sizes) - 1, clients - kept, entropy)
         counts += np.bincount(others + (others >= own), minlength=len(sizes))
@@ -361,7 +364,7 @@ def _hashes(protocol: Frequencies, budget: Fraction, places: Integers, entropy: 
     offsets = uniform_many(PRIME, clients, entropy)
     own = (multipliers * places + offsets) % PRIME % buckets
     known = np.flatnonzero(places >= 0)
-    kept = heads(Symbol(0, buckets, budget).kept, known.size, entropy)
+    kept = _kept(Symbol(0, buckets, budget), known.size, entropy)
     # Which of them keep their own bucket is a draw without order: the first ones of a shuffled row.
     order = known[np.argsort(uniform_many(1 << 62, known.size, entropy), kind="stable")]
     told = uniform_many(buckets, clients, entropy)

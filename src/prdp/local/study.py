@@ -280,6 +280,7 @@ def frequencies(
     **options: Any,
 ) -> FrameworkStudy:
     """Return the study of how many clients have each category, or a value in each bin: a histogram."""
+    Frequencies.chosen(by, Fraction(1), method)  # refuses an unknown method now, not after the first round
     return FrameworkStudy(
         name=name, policy=policy, share=share, question=f"clients by {by.column}", labels=by.labels,
         protocol=lambda budget: Frequencies.chosen(by, budget, method), **options,
