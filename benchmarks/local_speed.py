@@ -58,7 +58,7 @@ def main() -> None:
     }
     tasks: dict[str, Callable[[], object]] = {"NumPy float Laplace": plain(crowd, campaigns["laplace"])}
     for name, campaign in campaigns.items():
-        tasks[f"prdp, exact {name}"] = partial(crowd_tally, campaign.protocol, campaign, crowd, entropy)
+        tasks[f"prdp, exact {name}"] = partial(crowd_tally, campaign, crowd, entropy)
     for task in tasks.values():
         task()
     timed: dict[str, list[float]] = {name: [] for name in tasks}

@@ -139,7 +139,10 @@ class LdpProtocol(Interface):
         """Gather reports."""
 
     def estimate(self, budget: Fraction, tally: Tally) -> Any:
-        """Return what the reports say of the records that took part."""
+        """Return what the reports say of the records that took part.
+
+        A value without bias and the deviation of its noise, or one such pair for each of a study's labels.
+        """
 
 
 @dataclass(frozen=True, slots=True)

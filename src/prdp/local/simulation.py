@@ -177,6 +177,8 @@ def simulate(
     if type(runs) is not int or runs < 1 or type(seed) is not int:
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
     crowd = records if isinstance(records, Crowd) else Crowd.of(records, study.policy)
+    if crowd.grid != study.policy.levels:
+        raise InvalidRequest("this crowd was made under another policy than the study's.")
     entropy = Seeded(seed)
     estimates = []
     for run in range(runs):
@@ -192,18 +194,30 @@ def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
     campaign = next(going)
     while True:
         try:
-            campaign = going.send(crowd_tally(campaign.protocol, campaign, crowd, entropy))
+            campaign = going.send(crowd_tally(campaign, crowd, entropy))
         except StopIteration as done:
             estimate: Estimate = done.value
             return replace(estimate, simulated=True)
 
 
-@singledispatch
-def crowd_tally(protocol: object, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:  # noqa: ARG001  (picks the function)
-    """Draw the tally of all clients' reports; for a protocol that is not known here, client by client."""
+def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+    """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
+    protocol = campaign.protocol
+    own = type(protocol.inner) if isinstance(protocol, Framework) else type(protocol)
+    if own in {
+        *drawn_together.registry,
+        *inner_drawn_together.registry,
+    }:  # a class derived from one may differ
+        return drawn_together(protocol, campaign, crowd, entropy)
     clients = (_record(crowd.columns, place) for place in range(len(crowd)))
     drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
-    return campaign.protocol.tally(campaign.terms, drawn)
+    return protocol.tally(campaign.terms, drawn)
+
+
+@singledispatch
+def drawn_together(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
+    """Draw the tally of a protocol for all clients together."""
+    raise TypeError(f"{type(protocol).__name__} is drawn client by client")
 
 
 def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[int]:
@@ -211,7 +225,7 @@ def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[in
     return [shape.clamped(law.draw(entropy)) for law, shape in outcomes]
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms, clients = campaign.terms, len(crowd)
     totals = []
@@ -221,7 +235,7 @@ def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy)
     return Tally(clients, tuple(totals))
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: ProportionalCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     column: Counter[Law] = Counter()
     for place, clients in enumerate(np.bincount(crowd.levels + 1)):
@@ -251,7 +265,7 @@ def _kept(symbol: Symbol, clients: int, entropy: Entropy) -> int:
     return clients - heads(complement(symbol.kept), clients, entropy)
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms, values = campaign.terms, crowd.steps(protocol.measure)
     octaves = crowd.octaves(Ratios(terms, protocol.measure))
@@ -261,7 +275,7 @@ def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) ->
     return Tally(len(crowd), tuple(map(sum, zip(sums, noise, strict=True))))
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms = campaign.terms
     octaves = crowd.octaves(Ratios(terms, protocol.measure))
@@ -275,7 +289,7 @@ def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -
     return Tally(len(crowd), tuple(totals))
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: ProportionalSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     limits = [
         min(2**62, protocol.limit(campaign.terms, crowd.quanta(at))) for at in range(crowd.grid.top + 1)
@@ -286,21 +300,19 @@ def _(protocol: ProportionalSum, campaign: Campaign, crowd: Crowd, entropy: Entr
     return Tally(len(crowd), (_whole_sum(np.clip(values, -cut, cut)) + noise,))
 
 
-@crowd_tally.register
+@drawn_together.register
 def _(protocol: Framework, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    if type(protocol.inner) not in inner_totals.registry:
-        return crowd_tally.dispatch(object)(protocol, campaign, crowd, entropy)
     budget = protocol.budget(campaign.terms)
-    return inner_totals(protocol.inner, budget, crowd, crowd.from_domain(protocol.domain), entropy)
+    return inner_drawn_together(protocol.inner, budget, crowd, crowd.from_domain(protocol.domain), entropy)
 
 
 @singledispatch
-def inner_totals(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
+def inner_drawn_together(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
     """Draw the tally of an LDP protocol where a ``part`` of the clients are not dummies."""
     raise TypeError(f"{type(protocol).__name__} is drawn client by client")
 
 
-@inner_totals.register
+@inner_drawn_together.register
 def _(
     protocol: ValueOctaves, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:
@@ -315,7 +327,7 @@ def _(
     return Tally(len(crowd), totals)
 
 
-@inner_totals.register
+@inner_drawn_together.register
 def _(
     protocol: ClippedSum, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:
@@ -329,7 +341,7 @@ def _(
     return Tally(len(crowd), (_total({told: whole, nothing: len(crowd) - whole}, entropy),))
 
 
-@inner_totals.register
+@inner_drawn_together.register
 def _(
     protocol: Frequencies, budget: Fraction, crowd: Crowd, part: NDArray[np.bool_], entropy: Entropy
 ) -> Tally:

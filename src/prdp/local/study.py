@@ -128,6 +128,7 @@ class CountStudy(Study):
 
     def __post_init__(self) -> None:
         Study.__post_init__(self)
+        DomainCount(self.noise)  # refuses an unknown one
         if self.threshold not in get_args(Threshold):
             raise InvalidRequest(f"threshold={self.threshold!r} is not known: write 'exact' or 'paper'.")
 
@@ -160,9 +161,9 @@ class SumStudy(Study):
 
     Attributes:
         measure: The column, its unit and its public bounds in units.
-        method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way with an
-        ordinary LDP sum. form: Whether the framework's clients tell one bit or a number in Laplace noise; by
-        default a bit if it can be. mean: Whether to divide by the number of clients that have a record.
+        method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
+        form: Whether the framework's clients tell one bit or a number in Laplace noise; a bit if it can be.
+        mean: Whether to divide by the number of clients that have a record.
         weighing: For ``"proportional"``, the part of the share for choosing where to cut.
     """
 
