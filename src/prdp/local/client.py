@@ -104,9 +104,14 @@ class Client:
         return Campaign.from_json(campaign, protocols=self._protocols, ldp_protocols=self._ldp_protocols)
 
     def _drawn(self, campaign: Campaign, record: Record | None) -> Report:
-        laws = laws_for(campaign, record)
-        outcomes = [law.draw(self._entropy) for law in laws]
-        return Report(campaign.digest, self._entropy.bytes(_TOKEN), packed(outcomes, campaign.fields))
+        try:
+            payload = self._payload(campaign, laws_for(campaign, record))
+        except Exception:
+            payload = self._payload(campaign, laws_for(campaign, None))
+        return Report(campaign.digest, self._entropy.bytes(_TOKEN), payload)
+
+    def _payload(self, campaign: Campaign, laws: tuple[Law, ...]) -> bytes:
+        return packed([law.draw(self._entropy) for law in laws], campaign.fields)
 
 
 def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:

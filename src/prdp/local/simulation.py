@@ -81,6 +81,10 @@ class Crowd:
     def steps(self, measure: Measure) -> Integers:
         """Return every client's value as protocols read it."""
         if measure not in self._steps:
+            if measure.largest > 2**62:
+                raise InvalidRequest(
+                    "a simulation adds up to 2^62 units a client: choose a larger unit."
+                )
             name = measure.column
             column = self.columns.get(name, np.zeros(len(self), np.int64))
             distinct, which = _distinct_values(column)
@@ -204,10 +208,8 @@ def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
     protocol = campaign.protocol
     own = type(protocol.inner) if isinstance(protocol, Framework) else type(protocol)
-    if own in {
-        *drawn_together.registry,
-        *inner_drawn_together.registry,
-    }:  # a class derived from one may differ
+    known = {*drawn_together.registry, *inner_drawn_together.registry} - {object}
+    if own in known:  # itself: a class that is derived from it may differ
         return drawn_together(protocol, campaign, crowd, entropy)
     clients = (_record(crowd.columns, place) for place in range(len(crowd)))
     drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
