@@ -13,7 +13,7 @@ from prdp.local.counting import bits_deviation, bits_estimate, laplace_deviation
 from prdp.local.facts import Reader
 from prdp.local.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
-from prdp.local.summing import Octaves, measure_facts, octave_of, read_measure
+from prdp.local.summing import Octaves, OfOneColumn, measure_facts, octave_of, read_measure
 from prdp.local.values import steps_of
 from prdp.query import Measure
 
@@ -21,7 +21,7 @@ Form = Literal["bit", "laplace"]
 
 
 @dataclass(frozen=True, slots=True)
-class ValueOctaves:
+class ValueOctaves(OfOneColumn):
     """Ordinary LDP: how many values lie in each doubling; finds the radius that a sum is cut at.
 
     Guarantee:
@@ -32,18 +32,6 @@ class ValueOctaves:
     """
 
     kind: ClassVar[str] = "octaves of values"
-
-    measure: Measure
-
-    def facts(self) -> Facts:
-        """Return the column's facts."""
-        return measure_facts(self.measure)
-
-    @classmethod
-    def from_facts(cls, facts: Facts) -> ValueOctaves:
-        """Read ``facts``."""
-        with Reader(facts) as read:
-            return cls(read_measure(read))
 
     @property
     def count(self) -> int:

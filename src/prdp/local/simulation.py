@@ -82,9 +82,7 @@ class Crowd:
         """Return every client's value as protocols read it."""
         if measure not in self._steps:
             if measure.largest > 2**62:
-                raise InvalidRequest(
-                    "a simulation adds up to 2^62 units a client: choose a larger unit."
-                )
+                raise InvalidRequest("a simulation adds up to 2^62 units a client: choose a larger unit.")
             name = measure.column
             column = self.columns.get(name, np.zeros(len(self), np.int64))
             distinct, which = _distinct_values(column)

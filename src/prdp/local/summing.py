@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from prdp.errors import InvalidRequest
 from prdp.local.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
@@ -102,7 +102,24 @@ def octave_of(ratio: Fraction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioSum:
+class OfOneColumn:
+    """A protocol whose only facts are those of the column that it reads."""
+
+    measure: Measure
+
+    def facts(self) -> Facts:
+        """Return the column's facts."""
+        return measure_facts(self.measure)
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> Self:
+        """Read ``facts``."""
+        with Reader(facts) as read:
+            return cls(read_measure(read))
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSum(OfOneColumn):
     """A sum in one round: each client tells its value in the octave of |value| / budget, and noise in all.
 
     Guarantee:
@@ -114,18 +131,6 @@ class RatioSum:
     """
 
     kind: ClassVar[str] = "sum by ratio"
-
-    measure: Measure
-
-    def facts(self) -> Facts:
-        """Return the column's facts."""
-        return measure_facts(self.measure)
-
-    @classmethod
-    def from_facts(cls, facts: Facts) -> RatioSum:
-        """Read ``facts``."""
-        with Reader(facts) as read:
-            return cls(read_measure(read))
 
     def scales(self, terms: Terms) -> tuple[Fraction, ...]:
         """Return the scale of each octave's noise."""
@@ -173,7 +178,7 @@ class RatioSum:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioMass:
+class RatioMass(OfOneColumn):
     """How much budget lies in each octave of |value| / budget: what a clipping point is chosen by.
 
     Each client tells a bit for every octave; its own is lifted by as much as its budget allows.
@@ -186,18 +191,6 @@ class RatioMass:
     """
 
     kind: ClassVar[str] = "mass by ratio"
-
-    measure: Measure
-
-    def facts(self) -> Facts:
-        """Return the column's facts."""
-        return measure_facts(self.measure)
-
-    @classmethod
-    def from_facts(cls, facts: Facts) -> RatioMass:
-        """Read ``facts``."""
-        with Reader(facts) as read:
-            return cls(read_measure(read))
 
     def most(self, terms: Terms) -> Fraction:
         """Return the loss that the bits are made for: small, so that a bit's lift grows with the budget."""
