@@ -32,7 +32,7 @@ def test_the_page_s_examples_run_one_after_the_other_as_printed() -> None:
     assert ran.returncode == 0, ran.stderr
     size, estimate, caveat, parts = ran.stdout.splitlines()
     assert size == "55 bytes; 1/2 of my budget is left"  # a head of 53, and ten domains' bits
-    assert re.match(r"count: [\d,]+ ± [\d,]+ \(95 % of the noise; 281 clients, share 1/2, ", estimate)
+    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; 281 clients, share 1/2, ", estimate)
     assert "toward zero" in caveat
     yes, no = (int(number) for number in re.findall(r"(-?\d+)\)", parts))
     assert yes == pytest.approx(600, abs=250)

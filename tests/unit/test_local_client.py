@@ -41,8 +41,14 @@ assert not heavy, heavy
 
 
 def test_a_client_answers_without_numpy_sqlglot_or_an_engine() -> None:
+    """Where no package is installed at all: -S leaves out the folder that holds them."""
     ran = subprocess.run(
-        [sys.executable, "-c", LIGHT], input=CAMPAIGN.to_json(), capture_output=True, text=True, check=False
+        [sys.executable, "-S", "-c", LIGHT],
+        input=CAMPAIGN.to_json(),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(prdp.__file__).parents[1])},
     )
     assert ran.returncode == 0, ran.stderr
 

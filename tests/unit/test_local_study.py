@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -259,6 +260,7 @@ def test_an_estimate_says_what_it_is() -> None:
     (found,) = simulate(CountStudy(name="c", policy=FLAT, share="1"), {"v": [1] * 50}, seed=1)
     assert found.simulated
     assert "simulated" in str(found)
+    assert str(replace(found, value=0.25, deviation=0.01)).startswith("count: 0.25 ± 0.0196 (95 %")
     low, high = found.interval(0.95)
     assert (high - low) / 2 == pytest.approx(1.959964 * found.deviation)
     assert "toward zero" in found.caveat

@@ -63,6 +63,10 @@ class Estimate:
         low, high = self.interval()
         mark = "; simulated" if self.simulated else ""
         return (
-            f"{self.question}: {self.value:,.0f} ± {(high - low) / 2:,.0f} (95 % of the noise; "
+            f"{self.question}: {_shown(self.value)} ± {_shown((high - low) / 2)} (95 % of the noise; "
             f"{self.clients:,} clients, share {self.share}, {self.method}{mark})"
         )
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
