@@ -42,11 +42,13 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 	@$(BIN)/python -m benchmarks.group_speed
 	@$(BIN)/python -m benchmarks.noise_speed
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
+	@$(BIN)/python -m benchmarks.local_speed
 
 accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.local $(if $(DATA),--data $(DATA))
 
 questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
 	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))

@@ -9,14 +9,16 @@ For reading the answers and the account:
     Release, ReleaseTable, ForeignRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
     errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
+When nobody is trusted with the records:
+    prdp.local
 For experiments and tests, never for publication:
     plan, prdp.testing
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from prdp import adapters, errors
+from prdp import errors
 from prdp.errors import (
     BudgetExhausted,
     EngineFailure,
@@ -25,24 +27,60 @@ from prdp.errors import (
     PrdpError,
     RecordsLeftOut,
 )
-from prdp.foreign import ForeignRelease
-from prdp.grouping import bins, date_trunc
-from prdp.ledger import DurableLedger, Ledger, MemoryLedger
-from prdp.policy import Policy
-from prdp.query import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
-from prdp.release import Release
-from prdp.release_table import ReleaseTable
-from prdp.table import Groups, Table, open  # noqa: A004  (prdp.open is the door)
 from prdp.version import __version__
 
+if TYPE_CHECKING:
+    from prdp import adapters as adapters
+    from prdp import local as local
+    from prdp import testing as testing
+    from prdp.foreign import ForeignRelease
+    from prdp.grouping import bins, date_trunc
+    from prdp.ledger import DurableLedger, Ledger, MemoryLedger
+    from prdp.policy import Policy
+    from prdp.query import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
+    from prdp.release import Release
+    from prdp.release_table import ReleaseTable
+    from prdp.table import Groups, Table, open  # noqa: A004  (prdp.open is the door)
+    from prdp.testing import plan
+else:
+    _ROOMS = ("adapters", "local", "testing")
+    _HOMES = {
+        "Count": "prdp.query",
+        "Distinct": "prdp.query",
+        "DurableLedger": "prdp.ledger",
+        "ForeignRelease": "prdp.foreign",
+        "Groups": "prdp.table",
+        "Ledger": "prdp.ledger",
+        "Max": "prdp.query",
+        "Mean": "prdp.query",
+        "MemoryLedger": "prdp.ledger",
+        "Min": "prdp.query",
+        "Policy": "prdp.policy",
+        "Quantile": "prdp.query",
+        "Release": "prdp.release",
+        "ReleaseTable": "prdp.release_table",
+        "Std": "prdp.query",
+        "Sum": "prdp.query",
+        "Table": "prdp.table",
+        "Variance": "prdp.query",
+        "bins": "prdp.grouping",
+        "date_trunc": "prdp.grouping",
+        "open": "prdp.table",
+        "plan": "prdp.testing",
+    }
 
-def __getattr__(name: str) -> Any:
-    """Load ``prdp.testing`` when it is first asked for: real releases never need it."""
-    if name == "testing":
-        return import_module("prdp.testing")
-    if name == "plan":
-        return import_module("prdp.testing").plan
-    raise AttributeError(f"module 'prdp' has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        """Load a name when it is first asked for: a client of ``prdp.local`` needs no engine."""
+        if name in _ROOMS:
+            return import_module(f"prdp.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'prdp' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
+
+    def __dir__() -> list[str]:
+        """Return the public names, loaded or not."""
+        return sorted(__all__)
 
 
 __all__ = [
@@ -75,5 +113,8 @@ __all__ = [
     "bins",
     "date_trunc",
     "errors",
+    "local",
     "open",
+    "plan",
+    "testing",
 ]

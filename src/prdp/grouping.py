@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -12,8 +13,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from prdp.declared import Number, known_column
 from prdp.errors import InvalidRequest
@@ -25,6 +24,7 @@ Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
 
 MOST_KEYS = 100_000
 _LARGEST_EDGE = 10**300
+_LARGEST_FLOAT = 3.4e38
 _LISTED = 20
 
 
@@ -343,7 +343,11 @@ def _number_key(value: float | Fraction | Decimal, column: ColumnType) -> int | 
     if abs(exact) > _LARGEST_EDGE:
         return None
     double = float(exact)  # minus zero is zero
-    return float(np.float32(double)) if column.native == "FLOAT" else double
+    if column.native == "FLOAT":
+        return (
+            float(struct.unpack("f", struct.pack("f", double))[0]) if abs(double) < _LARGEST_FLOAT else None
+        )
+    return double
 
 
 def first_moment(moment: datetime, part: Calendar) -> datetime:

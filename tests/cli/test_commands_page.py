@@ -26,7 +26,16 @@ def options(command: object) -> list[str]:
     ]
 
 
-COMMANDS: dict[str, object] = dict(getattr(get_command(app), "commands", {}))
+def commands(group: object, prefix: str = "") -> dict[str, object]:
+    """Return every command by its full name, those of groups too."""
+    found: dict[str, object] = {}
+    for name, command in getattr(group, "commands", {}).items():
+        inner = commands(command, f"{prefix}{name} ")
+        found |= inner or {f"{prefix}{name}": command}
+    return found
+
+
+COMMANDS = commands(get_command(app))
 
 
 def test_the_page_s_first_part_names_what_all_commands_share() -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from prdp.noise.discrete_laplace import _toss, coin_probabilities, digit_count, draw_chunk
+from prdp.noise.discrete_laplace import _toss, draw_chunk
 from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, logistic_bounds
+from prdp.noise.laplace_coins import coin_probabilities, digit_count
 from prdp.testing.bit_strings import exact_distribution
 
 if TYPE_CHECKING:

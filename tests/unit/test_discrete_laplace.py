@@ -19,10 +19,10 @@ from prdp.noise.discrete_laplace import (
     _integers,
     _thresholds,
     _toss,
-    digit_count,
     draw_chunk,
 )
 from prdp.noise.exponential import exp_bounds, expansion
+from prdp.noise.laplace_coins import digit_count
 from prdp.testing.seeded import Seeded
 
 if TYPE_CHECKING:

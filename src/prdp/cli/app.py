@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from prdp.cli.demo import demo
 from prdp.cli.ledger import ledger
+from prdp.cli.local import local
 from prdp.cli.policy import policy
 from prdp.cli.printing import complain, give_up_output, survive_any_encoding, write
 from prdp.errors import PrdpError
@@ -91,6 +92,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(policy)
 app.command()(ledger)
+app.add_typer(local)
 
 
 def _show_version(wanted: bool) -> None:

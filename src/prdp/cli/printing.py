@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from io import TextIOWrapper
@@ -79,6 +79,17 @@ def waiting(what: str) -> Iterator[None]:
         return
     with console.status(f"{what} ...", spinner="line"):
         yield
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Say on a terminal how many steps are done; yields what to call with their number."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(f"{what} ...", spinner="line") as status:
+        yield lambda done: status.update(f"{what}: {done:,} of {total:,} ...")
 
 
 def grid(headings: Sequence[str], *, left: Sequence[int] = (), wraps: Sequence[int] = ()) -> Grid:

@@ -1,16 +1,17 @@
-"""Summaries computed inside DuckDB; no row leaves the database."""
+"""Summaries computed inside DuckDB; no row leaves the database, but for simulations of the local model."""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 
+from prdp.declared import known_column
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._keys import key_statement, top_statement
@@ -24,7 +25,7 @@ from prdp.engines._sources import (
 )
 from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.expressions.spelling import text_literal
+from prdp.expressions.spelling import quoted, text_literal
 from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Kind, Schema
 from prdp.summary import KeySummary, Summary
@@ -158,6 +159,17 @@ def open_source(source: object, types: Mapping[str, str] | None, *, own_column: 
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"the source cannot be opened: {first_line}") from None
+
+
+def read_columns(
+    path: str | Path, names: Sequence[str], types: Mapping[str, str] | None
+) -> dict[str, list[Any]]:
+    """Return columns of a file as they are, for a simulation in which virtual clients hold its records."""
+    engine = open_source(path, types)
+    known = [known_column(name, engine.schema, "the simulation") for name in names]
+    listed = ", ".join(map(quoted, known))
+    rows = engine._run(f"SELECT {listed} FROM {engine._records}")  # noqa: SLF001  (its own room)
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def _relation_engine(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, expansion, logistic_bounds
+from prdp.noise.exponential import exp_bounds, expansion
+from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 Integers = NDArray[Any]
 """An array of int64, or of Python integers (dtype object) where some are too large for that."""
 
-_TAIL_EXPONENT = 89  # exp(-89) < 2**-128
 _PLACES = 8
 _CHUNK_BYTES = 1 << 20
 _WORD_DIGITS = 62  # so that one more than all of them still fits an int64
@@ -123,15 +123,6 @@ def _float(exponent: Fraction) -> float:
     return float(exponent) if exponent < _FLOAT_EXPONENT else float(_FLOAT_EXPONENT)
 
 
-def digit_count(scale: Fraction) -> int:
-    """Return the least M with 2**M >= 89·scale; a magnitude beyond 2**M has chance < 2**-128.
-
-    >>> digit_count(Fraction(1)), digit_count(Fraction(2) ** 40), digit_count(Fraction(1, 1000))
-    (7, 47, 0)
-    """
-    return (math.ceil(_TAIL_EXPONENT * scale) - 1).bit_length()
-
-
 def draw_chunk(scale: Fraction, digits: int, count: int, entropy: Entropy) -> Integers:
     """Draw ``count`` integers, tossing all their coins together.
 
@@ -146,22 +137,8 @@ def draw_chunk(scale: Fraction, digits: int, count: int, entropy: Entropy) -> In
     if above.any():
         values = values.astype(object)
         for row in np.flatnonzero(above):
-            values[row] += int(sign[row]) * _high_part(scale, digits, entropy) << digits
+            values[row] += int(sign[row]) * high_part(scale, digits, entropy) << digits
     return values
-
-
-def coin_probabilities(scale: Fraction, digits: int) -> tuple[Bounds, ...]:
-    """Return the chances of "nonzero", "negative", "above the digits", and of each digit's being 1.
-
-    All are irrational except the sign's 1/2, whose bounds meet.
-    """
-    one_step = 1 / scale
-    return (
-        lambda bits: logistic_bounds(one_step, bits + 1),
-        partial(logistic_bounds, Fraction(0)),
-        partial(exp_bounds, one_step * 2**digits),
-        *(partial(logistic_bounds, one_step * 2**place) for place in range(digits)),
-    )
 
 
 @lru_cache(maxsize=1024)
@@ -211,15 +188,6 @@ def _integers(digits: NDArray[np.bool_]) -> Integers:
         numbers <<= 8
         numbers |= np.bitwise_or.reduce(octet << _PLACES_IN_OCTET[: len(octet)], axis=0)
     return numbers
-
-
-def _high_part(scale: Fraction, digits: int, entropy: Entropy) -> int:
-    """Draw floor(G / 2**digits), given that it is 1 or more."""
-    one_more = partial(exp_bounds, 2**digits / scale)
-    height = 1
-    while bernoulli(one_more, entropy):
-        height += 1
-    return height
 
 
 def _narrowed(values: Integers) -> Integers:

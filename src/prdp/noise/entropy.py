@@ -6,8 +6,6 @@ import builtins
 import os
 from typing import Protocol
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
 _KEY_BYTES = 32
 _NONCE_BYTES = 8
 _FIRST_BLOCK = builtins.bytes(8)
@@ -40,6 +38,9 @@ class SystemEntropy:
         """Return ``count`` fresh bytes."""
         if count <= _DIRECT_BYTES:
             return os.urandom(count)
+        # Only who asks for much needs the cipher; a client of the local model does not.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms  # noqa: PLC0415
+
         key, nonce = os.urandom(_KEY_BYTES), os.urandom(_NONCE_BYTES)
         cipher = Cipher(algorithms.ChaCha20(key, _FIRST_BLOCK + nonce), mode=None)
         return cipher.encryptor().update(builtins.bytes(count))

@@ -1,0 +1,89 @@
+"""The same promise with no trusted collector: every client randomises its own record.
+
+For who holds a record (neither NumPy nor SQL is loaded for it):
+    Client, Campaign, Report
+For who asks:
+    CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, Measure, Collector,
+    Estimate
+For who writes a protocol:
+    Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, Noisy
+For experiments, never for publication:
+    simulate, Crowd
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from prdp.local.campaign import Campaign
+from prdp.local.client import Client
+from prdp.local.report import Report
+
+if TYPE_CHECKING:
+    from prdp.local.categories import Bins, Categories
+    from prdp.local.collector import Collector
+    from prdp.local.estimate import Estimate
+    from prdp.local.protocol import Field, Framework, LdpProtocol, Own, Protocol, Tally, Terms, column_totals
+    from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
+    from prdp.local.simulation import Crowd, simulate
+    from prdp.local.study import CountStudy, FrameworkStudy, Study, SumStudy, frequencies, quantiles
+    from prdp.query import Measure
+else:
+    _HOMES = {
+        **dict.fromkeys(("Bins", "Categories"), "prdp.local.categories"),
+        "Collector": "prdp.local.collector",
+        "Estimate": "prdp.local.estimate",
+        **dict.fromkeys(
+            ("Field", "Framework", "LdpProtocol", "Own", "Protocol", "Tally", "Terms", "column_totals"),
+            "prdp.local.protocol",
+        ),
+        **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.randomisers"),
+        **dict.fromkeys(("Crowd", "simulate"), "prdp.local.simulation"),
+        **dict.fromkeys(
+            ("CountStudy", "FrameworkStudy", "Study", "SumStudy", "frequencies", "quantiles"),
+            "prdp.local.study",
+        ),
+        "Measure": "prdp.query",
+    }
+
+    def __getattr__(name: str) -> object:
+        """Load what only analysts and authors need when it is first asked for."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'prdp.local' has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
+
+    def __dir__() -> list[str]:
+        """Return the public names, loaded or not."""
+        return sorted({*globals(), *__all__})
+
+
+__all__ = [
+    "Bins",
+    "Bit",
+    "Campaign",
+    "Categories",
+    "Client",
+    "Collector",
+    "CountStudy",
+    "Crowd",
+    "Estimate",
+    "Field",
+    "Framework",
+    "FrameworkStudy",
+    "Hashed",
+    "Law",
+    "LdpProtocol",
+    "Measure",
+    "Noisy",
+    "Own",
+    "Protocol",
+    "Report",
+    "Study",
+    "SumStudy",
+    "Symbol",
+    "Tally",
+    "Terms",
+    "column_totals",
+    "frequencies",
+    "quantiles",
+    "simulate",
+]

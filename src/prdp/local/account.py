@@ -1,0 +1,172 @@
+"""A client's own account: what it has told, and how much of its budget that took; one small SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+
+_SCHEMA = """
+CREATE TABLE terms (policy TEXT NOT NULL);
+CREATE TABLE reports (number INTEGER PRIMARY KEY, campaign BLOB NOT NULL UNIQUE, name TEXT NOT NULL,
+                      share TEXT NOT NULL, spent TEXT NOT NULL, report BLOB NOT NULL);
+PRAGMA user_version = 1;
+"""
+_BUSY_SECONDS = 30
+
+
+class ClientAccount:
+    """Keeps every report before it is sent, and the sum of the shares that they used.
+
+    A report and its charge are written in one transaction that is on disk before ``told`` returns. So a
+    crash leaves either nothing, and nothing was sent, or the very bytes to send again. The file holds no
+    record.
+    """
+
+    def __init__(self, path: Path | str | None) -> None:
+        self._memory: sqlite3.Connection | None = None
+        self._path: Path | None = None
+        self._lock = threading.RLock()
+        if path is None:
+            self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._memory.executescript(_SCHEMA)
+            return
+        if not isinstance(path, str | Path) or not str(path):
+            raise InvalidRequest(f"{path!r} is no file name for a client's account.")
+        self._path = Path(path).expanduser().absolute()
+        with self._explained():
+            if self._path.exists():
+                self._refuse_unless_ours()
+            else:
+                self._begin(self._path)
+
+    @property
+    def left(self) -> Fraction:
+        """The part of the record's budget that is not spent."""
+        with self._connected() as database:
+            return 1 - _spent(database)
+
+    @property
+    def policy(self) -> str | None:
+        """The policy, as JSON, that everything so far was told under."""
+        with self._connected() as database:
+            return _policy(database)
+
+    def told(
+        self, campaign: bytes, name: str, policy: str, share: Fraction, draw: Callable[[], bytes]
+    ) -> bytes:
+        """Return the report that a campaign has had, or else draw, charge and keep one.
+
+        Raises:
+            LedgerError: The account is kept under another policy.
+            BudgetExhausted: Less than ``share`` is left.
+        """
+        with self._writing() as database:
+            standing = database.execute(
+                "SELECT report FROM reports WHERE campaign = ?", (campaign,)
+            ).fetchone()
+            if standing:
+                return bytes(standing[0])
+            bound = _policy(database)
+            if bound is None:
+                database.execute("INSERT INTO terms VALUES (?)", (policy,))
+            elif bound != policy:
+                raise LedgerError(
+                    "this campaign has another policy than the one that this client answers under. "
+                    "Budgets of two policies do not add up: nothing was told."
+                )
+            spent = _spent(database) + share
+            if spent > 1:
+                raise BudgetExhausted(asked=share, left=1 - spent + share)
+            report = draw()
+            database.execute(
+                "INSERT INTO reports (campaign, name, share, spent, report) VALUES (?, ?, ?, ?, ?)",
+                (campaign, name, str(share), str(spent), report),
+            )
+            return report
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the write lock from before the first read to after the sync."""
+        with self._lock, self._connected() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.rollback()
+                raise
+            database.execute("COMMIT")
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            yield self._memory
+            return
+        assert self._path is not None  # noqa: S101  (one of the two)
+        with self._explained():
+            self._refuse_unless_there(self._path)
+            with closing(_opened(self._path)) as database:
+                yield database
+
+    def _refuse_unless_ours(self) -> None:
+        with self._connected() as database:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            tables = {
+                name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            }
+        if version != 1 or tables != {"terms", "reports"}:
+            raise LedgerError(f"{self._path} is not a client's account of version 1.")
+
+    @staticmethod
+    def _refuse_unless_there(path: Path) -> None:
+        if not path.is_file() or path.stat().st_size == 0:
+            raise LedgerError(
+                f"{path} is gone or empty, and with it what was told before. Put a backup in its place; "
+                "nothing is told meanwhile."
+            )
+
+    @staticmethod
+    def _begin(path: Path) -> None:
+        """Make the file aside and put it in its place whole, so that nobody sees half of it."""
+        draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+        draft.unlink(missing_ok=True)
+        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            database.executescript(_SCHEMA)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass  # another process began it meanwhile
+        finally:
+            draft.unlink()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(f"the client's account {self._path} cannot be used: {error}.") from error
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
+    )
+    database.execute("PRAGMA synchronous = EXTRA")
+    database.execute("PRAGMA fullfsync = ON")
+    return database
+
+
+def _policy(database: sqlite3.Connection) -> str | None:
+    row = database.execute("SELECT policy FROM terms").fetchone()
+    return str(row[0]) if row else None
+
+
+def _spent(database: sqlite3.Connection) -> Fraction:
+    row = database.execute("SELECT spent FROM reports ORDER BY number DESC LIMIT 1").fetchone()
+    return Fraction(row[0]) if row else Fraction(0)

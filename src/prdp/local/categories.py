@@ -1,0 +1,206 @@
+"""How many clients have which value: categories or bins of a number, as protocols of ordinary LDP."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar, Literal, get_args
+
+from prdp.errors import InvalidRequest
+from prdp.exact import exact
+from prdp.local.counting import bits_deviation, bits_estimate
+from prdp.local.facts import Reader
+from prdp.local.protocol import BIT, Facts, Field, Record, Tally, column_totals
+from prdp.local.randomisers import PRIME, Bit, Hashed, Law, Symbol
+from prdp.local.values import Category, bin_of, category_of
+
+Method = Literal["bits", "grr", "oue", "olh"]
+
+MOST_BITS = 1 << 13
+"""Up to so many categories a report of one bit each, a kilobyte, is sent; beyond it, a hash."""
+
+_MOST_CATEGORIES = 1 << 20
+_MOST_BUCKETS = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The public values that a column is counted by; any other value is nobody's."""
+
+    column: str
+    values: tuple[Category, ...]
+
+    def __post_init__(self) -> None:
+        known = all(isinstance(value, str | int) and not isinstance(value, bool) for value in self.values)
+        if not known or not 1 <= len(set(self.values)) == len(self.values) <= _MOST_CATEGORIES:
+            raise InvalidRequest("categories are different texts or whole numbers, at least one.")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the counts are called."""
+        return tuple(map(str, self.values))
+
+    def facts(self) -> dict[str, object]:
+        """Return the column and its values."""
+        return {"column": self.column, "categories": list(self.values)}
+
+    def place(self, record: Record) -> int | None:
+        """Return which value a record has."""
+        places = {value: place for place, value in enumerate(self.values)}
+        return category_of(record.get(self.column), places)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The public ranges that a number column is counted by; values beyond the edges are in the outer ones."""
+
+    column: str
+    edges: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        ascending = all(low < high for low, high in pairwise(self.edges))
+        if not ascending or not 2 <= len(self.edges) <= _MOST_CATEGORIES:
+            raise InvalidRequest("edges are two or more ascending numbers.")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the counts are called."""
+        ends = [f"{float(edge):g}" for edge in self.edges]
+        return tuple(f"{low} to {high}" for low, high in pairwise(ends))
+
+    def facts(self) -> dict[str, object]:
+        """Return the column and its edges."""
+        return {"column": self.column, "edges": [str(edge) for edge in self.edges]}
+
+    def place(self, record: Record) -> int | None:
+        """Return which bin a record's value is in."""
+        return bin_of(record.get(self.column), self.edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """How many clients have each of the public values.
+
+    ``"bits"`` is randomised response for every value; it uses that our promise is against the dummy record,
+    and has the smallest variance. ``"grr"``, ``"oue"`` and ``"olh"`` are the textbook's: they also keep any
+    two records within e^±budget of each other, which our promise does not ask for.
+
+    Guarantee:
+        Against the dummy's, no report is more than e^±budget times as likely.
+
+    Why:
+        In full: proofs/local_bit.md (bits, oue), local_symbol.md (grr), local_hashed.md (olh).
+    """
+
+    kind: ClassVar[str] = "frequencies"
+
+    by: Categories | Bins
+    method: Method
+    buckets: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise InvalidRequest(f"method={self.method!r} is not known: bits, grr, oue or olh.")
+        if (self.method == "olh") != (self.buckets != 0) or not 0 <= self.buckets <= _MOST_BUCKETS:
+            raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MOST_BUCKETS}.")
+
+    @classmethod
+    def chosen(
+        cls, by: Categories | Bins, budget: Fraction, method: Method | Literal["ldp"] | None = None
+    ) -> Frequencies:
+        """Return the protocol for a number of categories and a budget.
+
+        Args:
+            by: The public values.
+            budget: What the protocol may lose.
+            method: None for the smallest variance; ``"ldp"`` for the textbook's choice by size: GRR for few
+                categories, OUE for more, OLH where a bit for each would be too long; or one of them by name.
+        """
+        size, odds = len(by.labels), math.exp(min(float(budget), 30.0))
+        if method is None:
+            method = "bits" if size <= MOST_BITS else "olh"
+        elif method == "ldp":
+            method = "grr" if size + 1 < 3 * odds + 2 else "oue" if size <= MOST_BITS else "olh"
+        buckets = max(2, min(_MOST_BUCKETS, round(odds) + 1)) if method == "olh" else 0
+        return cls(by, method, buckets)
+
+    def facts(self) -> Facts:
+        """Return the public values and the method."""
+        extra = {"buckets": self.buckets} if self.buckets else {}
+        return {**self.by.facts(), "method": self.method, **extra}
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> Frequencies:
+        """Read ``facts``."""
+        with Reader(facts) as read:
+            column, method = read.text("column"), read.word("method", get_args(Method))
+            buckets = read.whole("buckets") if method == "olh" else 0
+            by: Categories | Bins
+            if "edges" in facts:
+                by = Bins(column, tuple(exact(edge, "edges") for edge in read.items("edges")))
+            else:
+                by = Categories(column, tuple(read.items("categories")))
+            return cls(by, method, buckets)
+
+    @property
+    def size(self) -> int:
+        """How many public values there are."""
+        return len(self.by.labels)
+
+    def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002  (the form is the same)
+        """Return a bit for every value, or the form of one symbol or one hash."""
+        if self.method in ("bits", "oue"):
+            return (BIT,) * self.size
+        if self.method == "grr":
+            return (Field(0, self.size.bit_length()),)
+        return (Field(0, ((PRIME - 1) * PRIME * self.buckets).bit_length()),)
+
+    def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
+        """Return what the report is drawn from; under grr the dummy has a symbol of its own."""
+        here = self.by.place(record) if record is not None else None
+        return self.law_at(budget, here)
+
+    def law_at(self, budget: Fraction, here: int | None) -> tuple[Law, ...]:
+        """Return the law of a place among the values; None is the dummy's."""
+        if self.method == "olh":
+            return (Hashed(here, self.buckets, budget),)
+        if self.method == "grr":
+            return (Symbol(self.size if here is None else here, self.size + 1, budget),)
+        told = Bit.of(budget, part=Fraction(1) if self.method == "bits" else Fraction(1, 2))
+        nothing = Bit.of(budget)
+        return tuple(told if place == here else nothing for place in range(self.size))
+
+    def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
+        """Count, for every value, the reports that speak for it."""
+        if self.method in ("bits", "oue"):
+            return column_totals(rows, self.size)
+        told = [row[0] for row in rows]
+        if self.method == "grr":
+            counted = Counter(told)
+            return Tally(len(told), tuple(counted[place] for place in range(self.size)))
+        from prdp.local.hashing import support  # noqa: PLC0415  (a client has no NumPy)
+
+        return Tally(len(told), support(told, self.buckets, self.size))
+
+    def estimate(self, budget: Fraction, tally: Tally) -> tuple[tuple[float, float], ...]:
+        """Return each value's number of clients, without bias, and the standard deviation of its noise."""
+        n, loss = tally.clients, float(budget)
+        if self.method == "bits":
+            deviation = bits_deviation(n, loss)
+            return tuple((bits_estimate(ones, n, loss), deviation) for ones in tally.totals)
+        own, other = self._chances(loss)
+        deviation = math.sqrt(n * other * (1 - other)) / (own - other)
+        return tuple(((count - n * other) / (own - other), deviation) for count in tally.totals)
+
+    def _chances(self, loss: float) -> tuple[float, float]:
+        """Return how likely a report is to speak for a value: of a client that has it, and of any other."""
+        falls = math.exp(-loss)
+        if self.method == "oue":
+            return 0.5, falls / (1 + falls)
+        others = self.size if self.method == "grr" else self.buckets - 1
+        kept = 1 / (1 + others * falls)
+        return kept, kept * falls if self.method == "grr" else 1 / self.buckets

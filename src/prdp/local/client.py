@@ -1,0 +1,135 @@
+"""Who holds a record and trusts nobody: from a campaign and the record to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.errors import InvalidRequest
+from prdp.exact import Exact, exact_share
+from prdp.levels import Levels
+from prdp.local.account import ClientAccount
+from prdp.local.campaign import Campaign, policy_text
+from prdp.local.protocol import LdpProtocol, Own, Protocol, Record
+from prdp.local.randomisers import Law
+from prdp.local.report import Report, packed
+from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.policy import Policy
+
+_TOKEN = 16
+
+
+class Client:
+    """Answers campaigns for one record, and keeps account of it.
+
+    It needs neither NumPy nor a database engine. A report's size, order and fields are those of the
+    campaign. A record without a valid budget, of whatever shape, is answered for as the dummy record:
+    nothing about a record makes a client refuse, fail or fall silent.
+
+    >>> from prdp.local.counting import DomainCount
+    >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
+    >>> campaign = Campaign("visits", policy, "1/2", DomainCount())
+    >>> me = Client()
+    >>> report = me.report(campaign, {"visits": 3})
+    >>> me.report(campaign.to_json(), {"visits": 3}) == report  # the same bytes again
+    True
+    >>> me.left
+    Fraction(1, 2)
+    """
+
+    def __init__(
+        self,
+        ledger: Path | str | None = None,
+        *,
+        policy: Policy | None = None,
+        most_share: Exact = 1,
+        protocols: tuple[type[Protocol], ...] = (),
+        ldp_protocols: tuple[type[LdpProtocol], ...] = (),
+        entropy: Entropy | None = None,
+    ) -> None:
+        """Begin or go on with an account.
+
+        Args:
+            ledger: The file of the account; without one it lasts as long as this object.
+            policy: The only policy to answer under; by default that of the first campaign.
+            most_share: The largest share that one campaign may ask for.
+            protocols: Protocols of your own that campaigns may use.
+            ldp_protocols: The same for those that the general framework holds.
+            entropy: For tests; the system's generator otherwise.
+        """
+        self._policy = None if policy is None else policy_text(policy)
+        self._most_share = exact_share(most_share)
+        self._protocols, self._ldp_protocols = protocols, ldp_protocols
+        self._entropy = entropy or SystemEntropy()
+        self._account = ClientAccount(ledger)
+
+    @property
+    def left(self) -> Fraction:
+        """The part of the record's budget that no campaign has used."""
+        return self._account.left
+
+    def report(self, campaign: Campaign | str | bytes, record: Mapping[str, object] | None) -> Report:
+        """Return the report to send: drawn and stored the first time, the stored one ever after.
+
+        Args:
+            campaign: The campaign, or its JSON.
+            record: The record; None to take part with nothing to say.
+
+        Raises:
+            InvalidRequest: The campaign cannot be read, or asks for more than ``most_share``.
+            LedgerError: The campaign has another policy, or the account cannot be used.
+            BudgetExhausted: Less is left than the campaign asks for.
+        """
+        asked = self._read(campaign)
+        policy = policy_text(asked.policy)
+        if self._policy not in (None, policy):
+            raise InvalidRequest(
+                "this campaign has another policy than the one that this client answers under."
+            )
+        if asked.share > self._most_share:
+            raise InvalidRequest(
+                f"this campaign asks for {asked.share} of the budget, and this client gives at most "
+                f"{self._most_share}."
+            )
+        stored = self._account.told(
+            asked.digest, asked.name, policy, asked.share, lambda: bytes(self._drawn(asked, record))
+        )
+        return Report.from_bytes(stored)
+
+    def _read(self, campaign: Campaign | str | bytes) -> Campaign:
+        if isinstance(campaign, Campaign):
+            return campaign
+        return Campaign.from_json(campaign, protocols=self._protocols, ldp_protocols=self._ldp_protocols)
+
+    def _drawn(self, campaign: Campaign, record: Record | None) -> Report:
+        try:
+            payload = self._payload(campaign, laws_for(campaign, record))
+        except Exception:
+            payload = self._payload(campaign, laws_for(campaign, None))
+        return Report(campaign.digest, self._entropy.bytes(_TOKEN), payload)
+
+    def _payload(self, campaign: Campaign, laws: tuple[Law, ...]) -> bytes:
+        return packed([law.draw(self._entropy) for law in laws], campaign.fields)
+
+
+def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
+    """Return what a record's report is drawn from: the dummy's laws where anything about it is odd."""
+    own = own_of(campaign.policy, campaign.terms.levels, record)
+    if own is not None:
+        with suppress(Exception):  # whatever a record makes a protocol do, nobody may see it
+            laws = campaign.protocol.law(campaign.terms, own)
+            if len(laws) == len(campaign.fields):
+                return laws
+    return campaign.protocol.law(campaign.terms, None)
+
+
+def own_of(policy: Policy, levels: Levels, record: Record | None) -> Own | None:
+    """Return a record with its budget rounded down to a level; None where it has no valid one."""
+    if record is None:
+        return None
+    level = None
+    with suppress(Exception):  # a missing column, a value of a strange type: no budget, and no message
+        level = levels.index(policy.budget(record))
+    return None if level is None else Own(record, levels.quanta(level))

@@ -1,0 +1,60 @@
+"""A record's values as protocols read them: total functions, since no record may cause an error."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prdp.local.protocol import Record
+    from prdp.query import Measure
+
+Category = str | int
+
+
+def steps_of(record: Record, measure: Measure) -> int:
+    """Return a value as whole units within its public bounds; 0 for what is missing or no number."""
+    value = number_of(record.get(measure.column))
+    if value is None:
+        return 0
+    if isinstance(value, Fraction):
+        value = round(value / measure.unit)
+    return int(max(measure.low, min(measure.high, value)))
+
+
+def number_of(given: object) -> Fraction | float | None:
+    """Return a number exactly, an infinity as it is, and None for everything else."""
+    if isinstance(given, bool) or not isinstance(given, Real | Decimal):
+        return None
+    try:
+        if math.isfinite(given):
+            return Fraction(given) if isinstance(given, int | Decimal | Fraction) else _fraction(given)
+        return None if math.isnan(given) else float(given)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+
+
+def _fraction(given: Real) -> Fraction:
+    return Fraction(int(given)) if isinstance(given, Integral) else Fraction(float(given))
+
+
+def category_of(given: object, places: dict[Category, int]) -> int | None:
+    """Return which of the public categories a value is; None for any other value."""
+    if isinstance(given, str):
+        return places.get(str(given))
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return places.get(int(given))
+    return None
+
+
+def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
+    """Return which bin a value lies in, an outer one for a value beyond the edges; None for no number."""
+    value = number_of(given)
+    if value is None:
+        return None
+    return max(0, min(len(edges) - 2, bisect_right(edges, value) - 1))

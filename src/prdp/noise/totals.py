@@ -1,0 +1,87 @@
+"""What many independent coins or noises add up to, drawn together; the law is that of drawing each one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.noise.exponential import Bounds, expansion
+from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part
+
+if TYPE_CHECKING:
+    from prdp.noise.entropy import Entropy
+
+_PLACES = 8
+_CHUNK = 1 << 22
+
+
+def heads(probability: Bounds, count: int, entropy: Entropy) -> int:
+    """Return how many of ``count`` independent coins of exactly this probability show heads."""
+    return _heads(expansion(probability, _PLACES), probability, count, entropy)
+
+
+def _heads(written: bytes, probability: Bounds, count: int, entropy: Entropy) -> int:
+    """Compare a random byte of each coin with the probability's; the few that are equal read on."""
+    found, undecided, place = 0, count, 0
+    while undecided:
+        if place == len(written):
+            written = expansion(probability, 2 * place)
+        below, undecided = _compared(written[place], undecided, entropy)
+        found += below
+        place += 1
+    return found
+
+
+def _compared(byte: int, count: int, entropy: Entropy) -> tuple[int, int]:
+    """Return how many of ``count`` random bytes are below a byte, and how many are equal to it."""
+    below = equal = 0
+    for start in range(0, count, _CHUNK):
+        words = np.frombuffer(entropy.bytes(min(_CHUNK, count - start)), np.uint8)
+        below += int(np.count_nonzero(words < byte))
+        equal += int(np.count_nonzero(words == byte))
+    return below, equal
+
+
+def laplace_total(scale: Fraction, count: int, entropy: Entropy) -> int:
+    """Return the sum of ``count`` independent discrete Laplace draws.
+
+    The coins of ``draw_chunk``, counted instead of put together: among the draws that are not zero, those of
+    one sign have independent binary digits, so each digit's total is a number of heads.
+    """
+    digits = digit_count(scale)
+    coins = coin_probabilities(scale, digits)
+    written = _written(scale, digits)
+    nonzero = _heads(written[0], coins[0], count, entropy)
+    negative = _heads(written[1], coins[1], nonzero, entropy)
+    total = 0
+    for sign, draws in ((1, nonzero - negative), (-1, negative)):
+        part = draws
+        for place in range(digits):
+            part += _heads(written[3 + place], coins[3 + place], draws, entropy) << place
+        for _ in range(_heads(written[2], coins[2], draws, entropy)):
+            part += high_part(scale, digits, entropy) << digits
+        total += sign * part
+    return total
+
+
+@lru_cache(maxsize=1024)
+def _written(scale: Fraction, digits: int) -> tuple[bytes, ...]:
+    return tuple(expansion(coin, _PLACES) for coin in coin_probabilities(scale, digits))
+
+
+def uniform_many(limit: int, count: int, entropy: Entropy) -> NDArray[np.int64]:
+    """Return ``count`` integers from 0 to ``limit`` - 1, each equally likely; limit is at most 2^62."""
+    size = (limit - 1).bit_length()
+    width = 8 if size > 32 else 4 if size > 16 else 2 if size > 8 else 1
+    kept: list[NDArray[np.int64]] = []
+    missing = count
+    while missing:
+        words = np.frombuffer(entropy.bytes(width * missing), f"<u{width}")
+        numbers = (words >> np.array(8 * width - size, words.dtype)).astype(np.int64)
+        kept.append(numbers[numbers < limit])
+        missing -= kept[-1].size
+    return np.concatenate(kept) if kept else np.zeros(0, np.int64)

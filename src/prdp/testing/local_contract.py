@@ -1,0 +1,122 @@
+"""What every protocol of the local model must do, as tests: subclass ``LocalContract``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from prdp.local.campaign import Campaign
+from prdp.local.client import Client, laws_for
+from prdp.local.protocol import Record
+from prdp.local.randomisers import Hashed, Law
+from prdp.local.report import payload_size
+
+TOLERANCE = 1e-9
+"""What a measured loss may exceed its bound by: the rounding of logarithms, with room."""
+
+_BITS = 256
+_TINY_PRIME = 5
+
+Laws = Callable[[Campaign, Record | None], Sequence[Law]]
+"""From a campaign and a record, or None for the dummy, to what a report is drawn from."""
+
+
+def largest_log_ratio(one: Sequence[Law], other: Sequence[Law]) -> float:
+    """Return |ln(Pr₁[y] / Pr₂[y])| at the worst report y, rounded up; coordinates are independent.
+
+    A hash function is drawn from a field of five numbers instead of 2^31, so that all can be tried.
+    """
+    if len(one) != len(other):
+        return math.inf
+    pairs = [(_small(left), _small(right)) for left, right in zip(one, other, strict=True)]
+    up = sum(_log_ratio(left, right) for left, right in pairs)
+    down = sum(_log_ratio(right, left) for left, right in pairs)
+    return max(up, down)
+
+
+def _small(law: Law) -> Law:
+    return replace(law, prime=_TINY_PRIME) if isinstance(law, Hashed) else law
+
+
+@lru_cache(maxsize=1 << 16)
+def _log_ratio(left: Law, right: Law) -> float:
+    """Return the largest ln(Pr₁[y] / Pr₂[y]) over the outcomes of one coordinate."""
+    if left == right:
+        return 0.0
+    outcomes = {*left.outcomes(), *right.outcomes()}
+    return max(_log_of(left.chance(outcome)(_BITS), right.chance(outcome)(_BITS)) for outcome in outcomes)
+
+
+def _log_of(above: tuple[int, int], below: tuple[int, int]) -> float:
+    """Return the logarithm of the largest quotient that two enclosures allow."""
+    if not above[1]:
+        return -math.inf
+    return math.log(above[1]) - math.log(below[0]) if below[0] else math.inf
+
+
+class LocalContract:
+    """Tests that no report says more about a record than it may, on every two records of a universe.
+
+    Attributes:
+        campaigns: The protocol at several terms.
+        records: The universe, odd records among it.
+        caught_by: By how much a wrong twin must break the promise.
+    """
+
+    campaigns: Sequence[Campaign] = ()
+    records: Sequence[Record] = ()
+    caught_by: float = 0.001
+
+    def twins(self) -> Mapping[str, Laws]:
+        """Return laws that each break one step of the proof, by name."""
+        raise NotImplementedError
+
+    def promised(self, campaign: Campaign, record: Record) -> float:
+        """Return what a record may lose: 0 for one without a valid budget."""
+        try:
+            return float(campaign.share) * (campaign.policy.budget(record) or 0.0)
+        except (KeyError, TypeError):
+            return 0.0
+
+    def excess(self, laws: Laws) -> float:
+        """Return by how much the promise is broken at worst, against the dummy or between two records."""
+        worst = -math.inf
+        for campaign in self.campaigns:
+            dummy = laws(campaign, None)
+            each = [(laws(campaign, record), self.promised(campaign, record)) for record in self.records]
+            for one, promise in each:
+                worst = max(worst, largest_log_ratio(one, dummy) - promise)
+                for other, also in each:
+                    worst = max(worst, largest_log_ratio(one, other) - promise - also)
+        return worst
+
+    def test_no_record_loses_more_than_its_share_of_its_budget(self) -> None:
+        """Compare every record with the dummy, and every two records."""
+        assert self.excess(laws_for) <= TOLERANCE
+
+    def test_every_wrong_twin_is_caught(self) -> None:
+        """Measure the wrong ones just as the right one."""
+        twins = self.twins()
+        assert twins
+        for name, laws in twins.items():
+            assert self.excess(laws) > self.caught_by, name
+
+    def test_the_form_of_a_report_is_the_campaign_s_whatever_the_record(self) -> None:
+        """Send every record, and nothing."""
+        for campaign in self.campaigns:
+            sizes = {len(Client().report(campaign, record).payload) for record in (*self.records, None)}
+            assert sizes == {payload_size(campaign.fields)}
+
+    def test_a_campaign_survives_json(self) -> None:
+        """Read back what was written."""
+        for campaign in self.campaigns:
+            own = campaign.protocol
+            inner = getattr(own, "inner", None)
+            read = Campaign.from_json(
+                campaign.to_json(),
+                protocols=() if inner else (type(own),),
+                ldp_protocols=(type(inner),) if inner else (),
+            )
+            assert (read, read.digest) == (campaign, campaign.digest)

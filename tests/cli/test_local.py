@@ -1,0 +1,113 @@
+"""``prdp local simulate`` as a user sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from prdp.cli.local import _methods, _tables_here
+from tests.cli.running import finished, piped, prdp_in_terminal, quickly, widest
+from tests.cli.test_json import parsed
+
+SMALL = ("local", "simulate", "--clients", "3000", "--runs", "3")
+ASKED = [
+    ("count",),
+    ("count", "--method", "printed"),
+    ("count", "--method", "proportional"),
+    ("sum", "--column", "balance"),
+    ("mean", "--column", "balance", "--method", "framework"),
+    ("frequencies", "--column", "age", "--values", "18,19,20"),
+    ("quantiles", "--column", "age", "--values", "18,40,60,95"),
+]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
+@pytest.mark.parametrize("columns", [60, 80])
+def test_every_question_is_answered_beside_the_truth_within_the_width(
+    asked: tuple[str, ...], columns: int
+) -> None:
+    ran = quickly(*SMALL, "--ask", *asked, columns=columns)
+    assert ran.exit_code == 0, ran.output
+    assert "truth" in ran.stdout
+    assert "simulated" in ran.stdout
+    assert widest(ran.stdout) <= columns
+
+
+def test_the_same_seed_gives_the_same_answers_and_another_one_others() -> None:
+    one, same, other = (
+        parsed(quickly(*SMALL, "--json", "--seed", seed))["answers"][0]["answers"] for seed in ("1", "1", "2")
+    )
+    assert one == same != other
+    assert len(one) == 3
+
+
+def test_json_says_that_it_is_simulated() -> None:
+    told = parsed(quickly(*SMALL, "--json"))
+    assert told["simulated"] is True
+    assert told["answers"][0]["truth"] == 3000
+
+
+def a_file(folder: Path) -> Path:
+    path = folder / "people.parquet"
+    table = pyarrow.table({"visits": [1, 2, 4, None, 9] * 300, "job": ["a", "b", None, "a", "a"] * 300})
+    pyarrow.parquet.write_table(table, path)
+    return path
+
+
+def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dummies(tmp_path: Path) -> None:
+    options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--json", "--runs", "3")
+    counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options))
+    assert counted["answers"][0]["truth"] == 1200
+    by_job = ("--ask", "frequencies", "--column", "job", "--values", "a,b,c")
+    jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options, *by_job))
+    assert [(line["label"], line["truth"]) for line in jobs["answers"]] == [("a", 600), ("b", 300), ("c", 0)]
+
+
+def test_a_file_with_a_ledger_beside_it_is_refused(tmp_path: Path) -> None:
+    path = a_file(tmp_path)
+    path.with_suffix(".ledger").touch()
+    ran = piped("local", "simulate", str(path), "--policy", "20 / visits", "--bounds", "visits=1:100")
+    assert ran.returncode == 2
+    assert "has a ledger beside it" in ran.stderr
+
+
+WRONG = {
+    ("--ask", "sum"): "needs --column",
+    ("--ask", "sum", "--column", "age"): "needs bounds",
+    ("--ask", "sum", "--column", "balance", "--unit", "0"): "not more than 0",
+    ("--ask", "frequencies", "--column", "age"): "add --values",
+    ("--ask", "frequencies", "--column", "job", "--values", "a"): "but no job",
+    ("--method", "olh"): "write one of bits, laplace, printed, proportional",
+    ("--share", "0.5x"): "is not a number",
+    ("--beta", "0"): "not between 0 and 1",
+    ("--policy", "10000 / balanc"): "has no largest budget",
+    ("nowhere.parquet",): "needs a policy",
+    ("nowhere.parquet", "--policy", "1 / v", "--bounds", "v=1:9"): "nowhere.parquet",
+    ("x.csv", "--policy", "1 / v", "--bounds", "v=1:9", "--types", "v"): "COLUMN=TYPE",
+}
+
+
+@pytest.mark.parametrize("options", WRONG, ids=" ".join)
+def test_a_mistake_ends_in_a_message_and_never_in_a_traceback(options: tuple[str, ...]) -> None:
+    ran = piped("local", "simulate", "--clients", "100", *options)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert WRONG[options] in " ".join(ran.stderr.split())
+
+
+def test_progress_is_shown_on_a_terminal_only() -> None:
+    assert "asking" in finished(prdp_in_terminal(*SMALL[:2], "--clients", "200000", "--runs", "8"))
+    assert piped(*SMALL).stderr == ""
+
+
+def test_methods_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Context:
+        params = {"ask": "sum"}  # noqa: RUF012
+
+    assert _methods(Context(), "r") == ["ratio"]  # type: ignore[arg-type]
+    a_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert _tables_here("peo") == ["people.parquet"]
