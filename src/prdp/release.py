@@ -125,6 +125,11 @@ class Release:
         value, reach, _ = self._shown()
         return f"{value} {reach}"
 
+    @property
+    def kind(self) -> str:
+        """What ``short`` says of how sure the answer is."""
+        return self._shown()[2]
+
     def _shown(self) -> tuple[str, str, str]:
         """Return the value, how sure it is, and what that means; with digits that make sense together."""
         low, high = self.interval(reach=1)

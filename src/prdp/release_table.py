@@ -122,16 +122,20 @@ class ReleaseTable:
 
     def __str__(self) -> str:
         """Return the answers as text, the first ones if they are many."""
+        return "\n".join([self._title(), *self.lines, *self._notes()])
+
+    @property
+    def lines(self) -> list[str]:
+        """The heads and the answers as lines of text, the first ones if they are many."""
         rows = [self._heads(), *self._cells()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
+        return [
             "  ".join(
                 cell.ljust(width) if place < len(self.by) else cell.rjust(width)
                 for place, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows
         ]
-        return "\n".join([self._title(), *lines, *self._notes()])
 
     def __repr__(self) -> str:
         return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}>"

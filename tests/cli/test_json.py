@@ -8,9 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import Result
 
+import prdp
 from prdp.cli.printing import number
 from tests.cli.running import quickly, write_ledger
 
@@ -63,8 +65,11 @@ def test_a_ledger_s_json_and_words_agree(ledger: Path) -> None:
         if charge["answered"]:
             assert charge["low"] <= charge["value"] - charge["noise"] < charge["value"]
             assert charge["high"] is None or charge["high"] >= charge["value"] + charge["noise"]
-            digits = 0 if charge["noise"] >= 50 else 2
-            assert f"     {charge['value']:,.{digits}f} ± {charge['noise']:,.{digits}f} " in words
+            assert any(
+                f"     {charge['value']:,.{digits}f} ± {charge['noise']:,.{digits}f} (95 % of the noise)"
+                in words
+                for digits in range(7)
+            )
     assert [bool(charge["answered"]) for charge in told["charges"]] == [True, True, False]
 
 
@@ -73,7 +78,28 @@ def test_a_ledger_s_csv_and_json_agree(ledger: Path) -> None:
     rows = [*csv.DictReader(io.StringIO(quickly("ledger", str(ledger), "--csv").stdout))]
     assert len(rows) == len(told) == 3
     for row, charge in zip(rows, told, strict=True):
-        assert row.keys() == charge.keys()
+        assert row.keys() == charge.keys() | {"group", "asked"}
         assert row["purpose"] == charge["purpose"]
         assert row["value"] == ("" if charge["value"] is None else str(charge["value"]))
         assert row["answered"] == str(charge["answered"]).lower()
+
+
+def test_a_ledger_s_csv_has_a_line_for_each_group_and_question(tmp_path: Path) -> None:
+    table = prdp.open(
+        {"job": np.array(["a", "b"] * 500)},
+        policy=prdp.Policy.constant(1),
+        ledger=tmp_path / "jobs.ledger",
+    )
+    released = table.group_by("job", keys=["a", "b", "c"]).ask(
+        prdp.Count(), prdp.Distinct("job"), share="1/2"
+    )
+    rows = [*csv.DictReader(io.StringIO(quickly("ledger", str(tmp_path / "jobs.ledger"), "--csv").stdout))]
+    shown = [(row["group"], row["asked"], row["value"]) for row in rows]
+    answers = zip(released.keys, released.releases, strict=True)
+    assert shown == [
+        (key[0], asked, str(release.value))
+        for key, row in answers
+        for asked, release in zip(released.asked, row, strict=True)
+    ]
+    words = quickly("ledger", str(tmp_path / "jobs.ledger")).stdout
+    assert all(line in words for line in released.lines)

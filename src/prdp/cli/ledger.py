@@ -14,10 +14,14 @@ from rich.padding import Padding
 
 from prdp.cli.printing import complain, grid, number, plain, show, write
 from prdp.errors import InvalidRequest
-from prdp.ledger import DurableLedger
-from prdp.ledger.export import Line, export_lines
+from prdp.foreign import ForeignRelease
+from prdp.ledger import DurableLedger, Entry
+from prdp.ledger.export import clock_went_back
+from prdp.release import Release
+from prdp.release_table import Released
 
 _BAR = 50
+_MOST_ROWS = 12
 _FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
 
 
@@ -59,7 +63,7 @@ def ledger(
     elif as_json:
         write(account.export("json"))
     else:
-        _show(account, export_lines(account.entries))
+        _show(account)
 
 
 def _only_ledger_here() -> Path:
@@ -76,12 +80,15 @@ def _only_ledger_here() -> Path:
     )
 
 
-def _show(account: DurableLedger, lines: list[Line]) -> None:
+def _show(account: DurableLedger) -> None:
     facts = grid(("bound to", ""), left=(0, 1), wraps=(1,))
     for name, words in _facts(account.binding.facts):
         facts.add_row(f"  {plain(name)}", plain(words))
-    entries = [part for line in lines for part in _entry(line)] or ["Nothing has been asked yet."]
-    unanswered = sum(not line.answered for line in lines)
+    dated = zip(account.entries, clock_went_back(account.entries), strict=True)
+    entries = [part for entry, back in dated for part in _entry(entry, back)] or [
+        "Nothing has been asked yet."
+    ]
+    unanswered = sum(entry.release is None for entry in account.entries)
     if unanswered:
         entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
     here = Path.cwd()
@@ -100,20 +107,25 @@ def _bar(left: Fraction) -> list[str]:
     return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
 
 
-def _entry(line: Line) -> list[RenderableType]:
-    when = line.at.replace("T", " ").removesuffix("+00:00")
-    mark = "  (! the clock went back)" if line.clock_went_back else ""
-    first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
-    if line.rows is not None:
-        answer = f"{line.rows} rows (--json shows them)"
-    elif not line.answered:
-        answer = "! unanswered"
-    elif line.value is None or line.noise is None:
-        answer = "answered by a mechanism of the caller's own (--json shows it)"
-    else:
-        digits = 0 if line.noise >= 50 else 2
-        answer = f"{line.value:,.{digits}f} ± {line.noise:,.{digits}f} (95 % of the noise)"
-    return [first, *(Padding(text, (0, 0, 0, 5)) for text in (plain(in_words(line.purpose)), answer))]
+def _entry(entry: Entry, clock_went_back: bool) -> list[RenderableType]:
+    when = entry.at.replace("T", " ").removesuffix("+00:00")
+    mark = "  (! the clock went back)" if clock_went_back else ""
+    first = f"{entry.number:>3}  {when}  {plain(entry.who)}  share {entry.share}{mark}"
+    texts = [in_words(entry.purpose), *_answer(entry.release)]
+    return [first, *(Padding(plain(text), (0, 0, 0, 5)) for text in texts)]
+
+
+def _answer(release: Released | None) -> list[str]:
+    """Return an answer in words, a short table row by row."""
+    if release is None:
+        return ["! unanswered"]
+    if isinstance(release, ForeignRelease):
+        return ["! the mechanism raised an exception" if release.failed else f"{release.value}"]
+    if isinstance(release, Release):
+        return [f"{release.short} ({release.kind})"]
+    if len(release) > _MOST_ROWS:
+        return [f"{len(release)} rows (--json and --csv show them)"]
+    return release.lines
 
 
 def in_words(purpose: str) -> str:

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,15 @@ from typing import Any
 from prdp.foreign import ForeignRelease
 from prdp.ledger.account import Entry
 from prdp.release import Release
-from prdp.release_table import ReleaseTable
+from prdp.release_table import ReleaseTable, shown_key
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One charge as it is exported; the release's fields are empty while it is unanswered.
+    """One answer as it is exported, or a charge without one; its fields are then empty.
 
-    ``low`` and ``high`` are the ends of the 95 % interval, empty where there is none on that side;
+    A charge that was answered by a table has a line for each group and question. ``low`` and ``high`` are the
+    ends of the 95 % interval, or of the range that was chosen, empty where there is none on that side;
     ``noise`` is half the width of the noise's own.
     """
 
@@ -33,6 +34,8 @@ class Line:
     purpose: str
     share: str
     answered: bool
+    group: str | None
+    asked: str | None
     value: float | None
     low: float | None
     high: float | None
@@ -40,31 +43,40 @@ class Line:
     method: str | None
     caveat: str | None
     clock_went_back: bool
-    rows: int | None = None
 
-    @classmethod
-    def of(cls, entry: Entry, clock_went_back: bool) -> Line:
-        """Return the line of an entry."""
-        table = entry.release if isinstance(entry.release, ReleaseTable) else None
-        release = entry.release if isinstance(entry.release, Release) else None
-        foreign = entry.release if isinstance(entry.release, ForeignRelease) else None
-        low, high = map(_finite, release.interval()) if release else (None, None)
-        return cls(
+
+def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
+    """Return the lines of an entry."""
+
+    def line(release: Release | ForeignRelease | None, group: str | None, asked: str | None) -> Line:
+        ours = release if isinstance(release, Release) else None
+        low, high = map(_finite, ours.interval()) if ours else (None, None)
+        return Line(
             number=entry.number,
             at=entry.at,
             who=entry.who,
             purpose=entry.purpose,
             share=str(entry.share),
-            answered=entry.release is not None,
-            value=release.value if release else _number(foreign),
+            answered=release is not None,
+            group=group,
+            asked=asked,
+            value=ours.value if ours else _number(release),
             low=low,
             high=high,
-            noise=_half(release.interval(reach=1)) if release else None,
-            method=getattr(entry.release, "method", None),
-            caveat=getattr(entry.release, "caveat", None),
+            noise=_half(ours.interval(reach=1)) if ours and ours.noise_scales else None,
+            method=release.method if release else None,
+            caveat=release.caveat if release else None,
             clock_went_back=clock_went_back,
-            rows=len(table) if table else None,
         )
+
+    table = entry.release
+    if not isinstance(table, ReleaseTable):
+        return [line(table, None, None)]
+    return [
+        line(release, ", ".join(map(shown_key, key)), asked)
+        for key, row in table
+        for asked, release in zip(table.asked, row, strict=True)
+    ]
 
 
 def _half(ends: tuple[float, float]) -> float:
@@ -76,23 +88,28 @@ def _finite(end: float) -> float | None:
     return end if math.isfinite(end) else None
 
 
-def _number(foreign: ForeignRelease | None) -> float | None:
+def _number(release: Release | ForeignRelease | None) -> float | None:
     """Return what a caller's mechanism returned, where it is one number."""
-    if foreign is None or isinstance(foreign.value, bool) or not isinstance(foreign.value, int | float):
-        return None
-    return foreign.value
+    value = release.value if release else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def export_lines(entries: tuple[Entry, ...]) -> list[Line]:
-    """Return the entries, marking those that are dated before an earlier one."""
-    lines = []
+    """Return the answers of all entries."""
+    dated = zip(entries, clock_went_back(entries), strict=True)
+    return [line for entry, back in dated for line in _lines(entry, back)]
+
+
+def clock_went_back(entries: tuple[Entry, ...]) -> list[bool]:
+    """Say of each entry whether it is dated before an earlier one."""
+    marks = []
     latest: datetime | None = None
     for entry in entries:
         at = _moment(entry.at)
-        lines.append(Line.of(entry, clock_went_back=at is not None and latest is not None and at < latest))
+        marks.append(at is not None and latest is not None and at < latest)
         if at is not None and (latest is None or at > latest):
             latest = at
-    return lines
+    return marks
 
 
 def _moment(text: str) -> datetime | None:
@@ -111,30 +128,35 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
         "spent": str(spent),
         "left": str(1 - spent),
         "charges": [
-            asdict(line) | _columns(entry) for line, entry in zip(export_lines(entries), entries, strict=True)
+            _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],
     }
     return json.dumps(form, indent=2, ensure_ascii=False)
 
 
-def _columns(entry: Entry) -> dict[str, Any]:
-    """Return the answers of a table of releases, which one value cannot say."""
+def _charge(entry: Entry, back: bool) -> dict[str, Any]:
+    """Return a charge with its answer, which for several groups or questions is a table of columns."""
+    form = asdict(_lines(entry, back)[0])
+    del form["group"], form["asked"]
     if isinstance(entry.release, ForeignRelease):
-        return {"result": entry.release.value, "failed": entry.release.failed}
+        return form | {"result": entry.release.value, "failed": entry.release.failed}
     if not isinstance(entry.release, ReleaseTable):
-        return {}
+        return form
+    empty = dict.fromkeys(("value", "low", "high", "noise"))
+    methods = sorted({release.method for row in entry.release.releases for release in row})
     columns = {name: list(map(_plain, column)) for name, column in entry.release.columns().items()}
-    return {"table": columns}
+    said = {"method": ", ".join(methods), "caveat": "; ".join(entry.release.caveats)}
+    return form | empty | said | {"table": columns}
 
 
 def _plain(value: object) -> object:
     if isinstance(value, float):
         return _finite(value)
-    return str(value) if isinstance(value, datetime) else value
+    return str(value) if isinstance(value, date) else value
 
 
 def as_csv(entries: tuple[Entry, ...]) -> str:
-    """Return a ledger's charges as CSV."""
+    """Return a ledger's answers as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, Line.__slots__, lineterminator="\n")
     writer.writeheader()
