@@ -1,0 +1,42 @@
+"""The order in which every question is answered: public checks, charge, records, noise, release."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+from prdp.ledger import Ledger
+from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.release import Release
+
+
+class Plan(Protocol):
+    """A question that public facts allow, and the way to its answer."""
+
+    @property
+    def question(self) -> str:
+        """The question with all that decides its answer's distribution: what a ledger keeps."""
+
+    @property
+    def share(self) -> Fraction:
+        """The part of every record's budget that it uses."""
+
+    def ensure_there(self) -> None:
+        """Refuse a source that is gone or has changed its columns."""
+
+    def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
+        """Read the records and draw independent answers; a real release draws one."""
+
+
+def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
+    """Answer a question once, or return the answer that it had before."""
+    plan.ensure_there()
+    charge = ledger.charge(plan.question, plan.share, fresh=fresh)
+    if isinstance(charge, Release):
+        return charge
+    try:
+        (release,) = plan.releases(SystemEntropy(), runs=1, simulated=False)
+        return ledger.record(charge, release)
+    except KeyboardInterrupt as stop:
+        stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
+        raise
