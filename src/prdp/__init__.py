@@ -4,6 +4,8 @@ For saying what each record may lose:
     Policy
 For asking:
     open, Table, Count, Sum, Max, Min
+For asking of several tables and of graphs:
+    open_join, Join, open_graph, Graph, Edges, Paths, Stars, Triangles
 For reading the answers and the account:
     Release, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
@@ -24,6 +26,8 @@ from prdp.errors import (
     PrdpError,
     RecordsLeftOut,
 )
+from prdp.joins.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
+from prdp.joins.join import Join, open_join
 from prdp.ledger import DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
 from prdp.query import Count, Max, Min, Sum
@@ -43,20 +47,28 @@ __all__ = [
     "BudgetExhausted",
     "Count",
     "DurableLedger",
+    "Edges",
     "EngineFailure",
+    "Graph",
     "InvalidRequest",
+    "Join",
     "Ledger",
     "LedgerError",
     "Max",
     "MemoryLedger",
     "Min",
+    "Paths",
     "Policy",
     "PrdpError",
     "RecordsLeftOut",
     "Release",
+    "Stars",
     "Sum",
     "Table",
+    "Triangles",
     "__version__",
     "errors",
     "open",
+    "open_graph",
+    "open_join",
 ]

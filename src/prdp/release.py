@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
 
 
@@ -27,6 +28,7 @@ class Release:
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
+        noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
     """
 
     question: str
@@ -39,6 +41,7 @@ class Release:
     choices: tuple[tuple[str, str], ...] = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
+    noise: str = "laplace"
 
     @property
     def exact(self) -> Fraction:
@@ -60,8 +63,10 @@ class Release:
         chance = _chance(level)
         if self.ends is not None:
             return _number(self.ends[0]), _number(self.ends[1])
-        noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
-        reach = spread(noises, chance) * self.step
+        if self.noise == "quartic":
+            reach = sum(quartic_spread(scale, chance) for scale in self.noise_scales) * self.step
+        else:
+            reach = spread([DiscreteLaplace(scale) for scale in self.noise_scales], chance) * self.step
         return _number(self.exact - reach), _number(self.exact + reach)
 
     def __str__(self) -> str:

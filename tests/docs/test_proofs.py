@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.mechanisms import Choice, Clip, Naive, Partition
+from prdp.mechanisms import Choice, Clip, Naive, Partition, Smooth, Truncate
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(
@@ -24,10 +24,10 @@ def test_a_mechanism_has_a_proof_and_an_exact_test(name: str) -> None:
 
 
 def test_every_mechanism_is_known_here() -> None:
-    assert {mechanism.name for mechanism in (Choice, Clip, Naive, Partition)} == set(NAMES)
+    assert {mechanism.name for mechanism in (Choice, Clip, Naive, Partition, Smooth, Truncate)} == set(NAMES)
 
 
-@pytest.mark.parametrize("mechanism", [Choice, Clip, Naive, Partition])
+@pytest.mark.parametrize("mechanism", [Choice, Clip, Naive, Partition, Smooth, Truncate])
 def test_a_mechanism_states_its_guarantee_and_why(mechanism: type) -> None:
     assert mechanism.__doc__ is not None
     assert "Guarantee:" in mechanism.__doc__

@@ -1,6 +1,7 @@
 """The one statement for a join: results folded by the private record that they belong to.
 
-DuckDB's SQL; each part is total. A key that is NULL joins nothing. Rows of the private table that share a key are one
+DuckDB's SQL; each part is total. A key that is NULL joins nothing. Rows of the private table that share a key
+are one
 record: its budget is the least of theirs, and none at all if one of them has none.
 """
 
@@ -107,7 +108,8 @@ def join_statement(reading: JoinReading, views: Mapping[str, str], private_schem
         f"FROM ({_results(reading, views)}) GROUP BY {_ID}"
     )
     return (
-        f"SELECT level, code, count(*), sum(total) FROM (SELECT level, {code_sql(reading.total, 'total')} AS code, total "
+        "SELECT level, code, count(*), sum(total) "
+        f"FROM (SELECT level, {code_sql(reading.total, 'total')} AS code, total "
         f"FROM ({folded}) JOIN ({owners}) USING ({_ID})) GROUP BY level, code"
     )
 

@@ -56,8 +56,9 @@ def open_join(
 ) -> Join:
     """Open tables that refer to each other, for private questions about one table's records.
 
-    A record is what one value of ``key`` names in the private table, together with every row of the other tables
-    that belongs to it and to no other record. Reads the column names and types, and the keys of the public tables.
+    A record is what one value of ``key`` names in the private table, together with every row of the other
+    tables that belongs to it and to no other record. Reads the column names and types, and the keys of the
+    public tables.
 
     Args:
         tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory.
@@ -189,8 +190,8 @@ class Join:
         largest = self.most_rows * (measure.largest if measure else 1)
         if largest > _MOST_TOTAL:
             raise InvalidRequest(
-                f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are more than 2^62. "
-                "Lower most_rows, narrow the bounds or take a larger unit."
+                f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are too "
+                "many (2^62). Lower most_rows, narrow the bounds or take a larger unit."
             )
         reading = JoinReading(
             policy=self.policy,
@@ -234,7 +235,8 @@ class Join:
         unbounded = sorted(columns(added) - self.bounds.keys())
         if unbounded:
             raise InvalidRequest(
-                f"sum({shown!r}) needs the public bounds of {', '.join(unbounded)}. Write bounds={{{unbounded[0]!r}: "
+                f"sum({shown!r}) needs the public bounds of {', '.join(unbounded)}. "
+                f"Write bounds={{{unbounded[0]!r}: "
                 "(0, 10**6)} in prdp.open_join; wide bounds cost next to nothing."
             )
         grain = exact(unit, "unit") if unit is not None else self._declared_unit(added)
@@ -315,7 +317,7 @@ class JoinPlan:
 
 
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
-    """Return what each column is called in the join: its own name, with its table's where others have it too."""
+    """Return what each column is called in the join: its own name, with its table's if others have it."""
     tables = [(table, column) for table, schema in schemas.items() for column in schema]
     owners: dict[str, int] = {}
     for _, column in tables:

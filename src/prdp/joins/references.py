@@ -104,8 +104,8 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
         )
     if reference.table == private:
         raise InvalidRequest(
-            f"{reference}: the private table may refer to public tables only. Name {reference.to!r} in public=[...] "
-            "if it holds nothing to protect."
+            f"{reference}: the private table may refer to public tables only. Name {reference.to!r} in "
+            "public=[...] if it holds nothing to protect."
         )
     return reference.table
 
@@ -128,8 +128,8 @@ def _refuse_unless_joinable(reference: Reference, schemas: Mapping[str, Schema])
     ends = (schemas[reference.table][reference.column], schemas[reference.to][reference.key])
     if not (all(end.integer for end in ends) or all(map(_is_plain, ends))):
         raise InvalidRequest(
-            f"{reference} joins {ends[0].native} with {ends[1].native}. Both must hold whole numbers, or both text; "
-            "convert one of them in its source."
+            f"{reference} joins {ends[0].native} with {ends[1].native}. Both must hold whole numbers, or "
+            "both text; convert one of them in its source."
         )
 
 

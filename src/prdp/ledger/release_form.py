@@ -35,4 +35,5 @@ def release_from_json(text: str) -> Release:
         choices=tuple((name, value) for name, value in form["choices"]),
         simulated=form["simulated"],
         ends=(Fraction(form["ends"][0]), Fraction(form["ends"][1])) if form["ends"] else None,
+        noise=form["noise"],
     )

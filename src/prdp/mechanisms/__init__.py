@@ -6,6 +6,8 @@ from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.smooth import Smooth
+from prdp.mechanisms.truncate import Truncate
 
 __all__ = [
     "Answer",
@@ -14,6 +16,8 @@ __all__ = [
     "Mechanism",
     "Naive",
     "Partition",
+    "Smooth",
+    "Truncate",
     "count_influences",
     "sum_influences",
 ]

@@ -1,0 +1,46 @@
+"""Where budgets become numerous: the first of the paper's domains that holds many records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.levels import Levels
+from prdp.mechanisms._influence import count_influences
+from prdp.mechanisms.partition import Partition
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFinder:
+    """Count the records of each octave of budgets with noise, and take the first octave that is heavy.
+
+    Guarantee:
+        The domain is (share · E(r))-private.
+
+    Why:
+        The noisy counts are those of ``partition``; the domain is read off them. In full:
+        proofs/partition.md.
+    """
+
+    partition: Partition
+
+    @classmethod
+    def over(cls, levels: Levels, beta: Fraction = Fraction(1, 10), *, graded: bool = False) -> DomainFinder:
+        """Return the finder for a grid of budgets."""
+        return cls(Partition(count_influences(levels), beta, graded))
+
+    def law(self, counted: Summary, share: Fraction) -> Noisy:
+        """Return the distribution of the noisy counts, from a summary in which each record counts 1."""
+        return self.partition.law(counted, share)
+
+    def domain(self, law: Noisy, counts: tuple[int, ...]) -> int:
+        """Return the domain, 1 or more, that noisy counts point to."""
+        return self.partition.first_kept(counts, self.partition.thresholds(law)) + 1
+
+    def draw(self, counted: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[int]:
+        """Draw domains, once a run."""
+        law = self.law(counted, share)
+        return [self.domain(law, counts) for counts in law.draw(entropy, runs)]
