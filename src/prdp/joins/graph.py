@@ -241,7 +241,7 @@ class Graph:
                 form = CutTriangles if len(self.nodes) <= MOST_NODES else FixedTriangles
                 self._cut[key] = form(pairs, TriangleEngine(pairs))
             else:
-                self._cut[key] = CutStars(pairs, query.size if isinstance(query, Stars) else 2)
+                self._cut[key] = CutStars.of(pairs, query.size if isinstance(query, Stars) else 2)
         return self._cut[key]
 
 

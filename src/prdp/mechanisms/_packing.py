@@ -7,6 +7,8 @@ optimum, whatever the solver did.
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +54,8 @@ class Packing:
         Raises:
             EngineFailure: The solver did not come so close; the text is always the same.
         """
+        if not len(self.counts):
+            return 0
         for tolerance in (1e-9, 1e-10):
             chosen, prices = self._solved(tolerance)
             upper, lower = self.bound(prices), self.feasible(chosen)
@@ -104,15 +108,18 @@ class Packing:
             (np.ones(len(kinds)), (self.uses[kinds, columns], kinds)),
             shape=(len(self.allowances), len(self.counts)),
         )
-        found = optimize.linprog(
-            -np.ones(len(self.counts)),
-            A_ub=matrix,
-            b_ub=self.allowances / self.steps,
-            bounds=np.column_stack((np.zeros(len(self.counts)), self.counts)),
-            method="highs",
-            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
-        )
-        if found.x is None:
+        found = None
+        with warnings.catch_warnings(), suppress(Exception):  # its words may speak of records
+            warnings.simplefilter("ignore")
+            found = optimize.linprog(
+                -np.ones(len(self.counts)),
+                A_ub=matrix,
+                b_ub=self.allowances / self.steps,
+                bounds=np.column_stack((np.zeros(len(self.counts)), self.counts)),
+                method="highs",
+                options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+            )
+        if found is None or found.x is None:
             raise EngineFailure
         return found.x, -found.ineqlin.marginals
 

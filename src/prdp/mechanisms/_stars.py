@@ -33,24 +33,31 @@ def star_bits(nodes: int, size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Stars:
-    """The stars of a graph, cut at the nodes. In full: proofs/truncate.md."""
+    """The stars of a graph, cut at the nodes. In full: proofs/truncate.md.
+
+    Attributes:
+        pairs: The graph.
+        size: How many edges a star has.
+        steps: How many lattice steps a star is.
+    """
 
     pairs: Pairs
     size: int
+    steps: int
     _kept: dict[Fraction, int] = field(default_factory=dict, repr=False, compare=False)
     _incidences: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list, repr=False)
 
     how = "at the nodes: half of an edge's allowance at each end"
 
+    @classmethod
+    def of(cls, pairs: Pairs, size: int) -> Stars:
+        """Return the stars on the finest lattice that their possible number allows."""
+        return cls(pairs, size, 1 << star_bits(pairs.nodes, size))
+
     @property
     def levels(self) -> Levels:
         """The grid of budgets."""
         return self.pairs.levels
-
-    @property
-    def steps(self) -> int:
-        """How many lattice steps a star is."""
-        return 1 << star_bits(self.pairs.nodes, self.size)
 
     @property
     def reach(self) -> int:

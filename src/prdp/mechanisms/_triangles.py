@@ -14,7 +14,6 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import Integers, Packing
 from prdp.pairs import Pairs
 
-_STEPS = 1 << 20
 _SLACK_BITS = 8
 
 
@@ -36,10 +35,16 @@ class Triangles:
     """The most triangles, in parts, such that no edge is used for more than its allowance.
 
     In full: proofs/truncate.md.
+
+    Attributes:
+        pairs: The graph.
+        results: Its triangles.
+        steps: How many lattice steps a triangle is.
     """
 
     pairs: Pairs
     results: Results = field(repr=False)
+    steps: int = 1 << 20
     _kept: dict[Fraction, int] = field(default_factory=dict, repr=False, compare=False)
     _loads: list[Integers] = field(default_factory=list, repr=False, compare=False)
 
@@ -51,14 +56,9 @@ class Triangles:
         return self.pairs.levels
 
     @property
-    def steps(self) -> int:
-        """How many lattice steps a triangle is."""
-        return _STEPS
-
-    @property
     def reach(self) -> int:
         """The most triangles that an edge can be part of."""
-        return _STEPS * max(1, self.pairs.nodes - 2)
+        return self.steps * max(1, self.pairs.nodes - 2)
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all edges."""
@@ -84,12 +84,12 @@ class Triangles:
             min(most, int(self.levels.quanta(level) * per_quantum)) for level in range(self.levels.top + 1)
         ]
         allowances = np.array(of_level, dtype=np.int64)[self.pairs.level]
-        bound = loads * _STEPS > allowances
+        bound = loads * self.steps > allowances
         if not bound.any():
-            return every * _STEPS
+            return every * self.steps
         results = self.results.touching(np.flatnonzero(bound))
-        packing = Packing.of(results, bound, allowances, _STEPS)
-        return (every - len(results)) * _STEPS + packing.most(self.slack(per_quantum))
+        packing = Packing.of(results, bound, allowances, self.steps)
+        return (every - len(results)) * self.steps + packing.most(self.slack(per_quantum))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class FixedTriangles(Triangles):
     @property
     def reach(self) -> int:
         """An allowance of a whole triangle for every node but two."""
-        return _STEPS * max(1, self.pairs.nodes - 2)
+        return self.steps * max(1, self.pairs.nodes - 2)
 
     def _value(self, per_quantum: Fraction) -> int:
         most = max(1, self.pairs.nodes - 2)
         return sum(
-            count * min(_STEPS, int(self.levels.quanta(level) * per_quantum / most))
+            count * min(self.steps, int(self.levels.quanta(level) * per_quantum / most))
             for level, count in self.results.by_level().items()
         )

@@ -1,0 +1,249 @@
+"""truncate on every graph with five nodes: what is cut, what is scanned, and what is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prdp.levels import Levels
+from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._stars import Stars
+from prdp.mechanisms._triangles import FixedTriangles, Triangles
+from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import Gated, Noisy, Scan
+from prdp.pairs import Pairs
+from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
+from tests.exact.graphs import LEVELS, PLACES, ListedTriangles, graph, neighbours, quanta
+
+STEPS = 64
+FORMS: dict[str, Callable[[Pairs], Truncation]] = {
+    "paths": lambda pairs: Stars(pairs, 2, STEPS),
+    "stars": lambda pairs: Stars(pairs, 3, STEPS),
+    "triangles": lambda pairs: Triangles(pairs, ListedTriangles(pairs), 1 << 16),
+    "triangles at public weights": lambda pairs: FixedTriangles(pairs, ListedTriangles(pairs), STEPS),
+}
+
+
+def sample(truncation: Truncation) -> list[Fraction]:
+    """Return some points of the ladder: where all is cut, where some is, where nothing is."""
+    points = ladder_points(truncation, 1)
+    return [points[0] / 3, *points[:: len(points) // 6 + 1], points[-1]]
+
+
+@cache
+def values(form: str, edges: int, nodes: int, shift: int) -> tuple[list[Fraction], list[int], list[int]]:
+    truncation = FORMS[form](graph(edges, nodes=nodes, shift=shift))
+    points = sample(truncation)
+    return points, [truncation.value(point) for point in points], [truncation.slack(p) for p in points]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("nodes", "shift"), [(5, 0), (7, 3)])
+def test_adding_an_edge_raises_the_cut_count_by_at_most_its_allowance(
+    form: str, nodes: int, shift: int
+) -> None:
+    for edges, more, place in neighbours():
+        points, before, slack = values(form, edges, nodes, shift)
+        _, after, _ = values(form, more, nodes, shift)
+        for point, one, other, spare in zip(points, before, after, slack, strict=True):
+            assert -spare <= other - one <= quanta(place, shift=shift) * point + spare, (edges, place, point)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_with_room_enough_nothing_is_cut(form: str) -> None:
+    for edges in range(0, 1 << 10, 7):
+        pairs = graph(edges)
+        truncation = FORMS[form](pairs)
+        last = ladder_points(truncation, 1)[-1]
+        degrees = pairs.degrees().tolist()
+        true = {
+            "paths": sum(comb(degree, 2) for degree in degrees),
+            "stars": sum(comb(degree, 3) for degree in degrees),
+        }.get(form, int(ListedTriangles(pairs).loads().sum()) // 3)
+        assert truncation.value(last) == true * truncation.steps
+
+
+def test_the_cut_at_a_node_is_the_least_over_all_sets_of_edges_given_up() -> None:
+    """By brute force: give up any set of edge ends, pay their allowances, count what is left."""
+    for edges in (0b1111, 0b1011111, 0b1111111111, 0b110101):
+        pairs = graph(edges, shift=1)
+        for size in (2, 3):
+            stars = Stars(pairs, size, STEPS)
+            for point in ladder_points(stars, 3):
+                assert stars.value(point) == sum(_least(pairs, node, size, point) for node in range(5))
+
+
+def _least(pairs: Pairs, node: int, size: int, point: Fraction) -> int:
+    here = [
+        int(level) for end in pairs.ends for at, level in zip(end, pairs.level, strict=True) if at == node
+    ]
+    allowances = [int(pairs.levels.quanta(level) * point / 2) for level in here]
+    return min(
+        sum(allowances[place] for place in range(len(here)) if chosen >> place & 1)
+        + STEPS * comb(len(here) - chosen.bit_count(), size)
+        for chosen in range(1 << len(here))
+    )
+
+
+# The scan: what it looks at, on a lattice, over all graphs with five nodes.
+
+LATTICE = 1 << 14
+Ladders = Callable[[Pairs], tuple[int, ...]]
+
+
+def scanned(form: str) -> Ladders:
+    return lambda pairs: CutLadder(FORMS[form](pairs), Fraction(1)).masses(4, LATTICE)
+
+
+def worst_moves(masses: Ladders, within: int = 0b1111111111) -> tuple[float, float]:
+    """Return by how much adding an edge lowers and raises a mass at most, in parts of the edge's own."""
+    kept = {edges: masses(graph(edges)) for edges in range(1 << 10) if not edges & ~within}
+    down = up = 0.0
+    for edges, more, place in neighbours(within):
+        own = quanta(place) // LATTICE
+        moves = [after - before for before, after in zip(kept[edges], kept[more], strict=True)]
+        down, up = min(down, min(moves) / own), max(up, max(moves) / own)
+    return down, up
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_adding_an_edge_moves_what_is_scanned_by_between_minus_half_and_one_of_its_budget(form: str) -> None:
+    down, up = worst_moves(scanned(form))
+    assert down >= -0.5
+    assert up <= 1
+
+
+def test_the_scan_of_clipped_budget_mass_is_caught() -> None:
+    """One edge at a star lifts the loads of all its neighbours over their allowance at once."""
+    assert worst_moves(lambda pairs: clipped_masses(pairs, 4, LATTICE))[1] > 1.5
+
+
+def clipped_masses(pairs: Pairs, stride: int, lattice: int) -> tuple[int, ...]:
+    """Return the budget mass of the edges that are part of more paths than each point allows."""
+    loads = pairs.degrees()[pairs.ends].sum(axis=0) - 2
+    own = [LEVELS.quanta(int(level)) for level in pairs.level]
+    return tuple(
+        sum(q // lattice for q, load in zip(own, loads, strict=True) if load * STEPS > q * point)
+        for point in ladder_points(Stars(pairs, 2, STEPS), stride)
+    )
+
+
+# Wrong ways to cut.
+
+
+@dataclass(frozen=True, slots=True)
+class Unsplit(Stars):
+    """Gives each end of an edge the whole allowance."""
+
+    def value(self, per_quantum: Fraction) -> int:
+        return super(Unsplit, self).value(2 * per_quantum)
+
+
+@dataclass(frozen=True, slots=True)
+class DropsOverloaded(Stars):
+    """Leaves out the edges that are part of more paths than they may be."""
+
+    def value(self, per_quantum: Fraction) -> int:
+        loads = self.pairs.degrees()[self.pairs.ends].sum(axis=0) - 2
+        caps = np.array([int(self.levels.quanta(int(level)) * per_quantum) for level in self.pairs.level])
+        kept = loads * self.steps <= caps
+        left = Pairs(self.levels, self.pairs.nodes, self.pairs.ends[:, kept], self.pairs.level[kept])
+        return sum(comb(int(degree), 2) for degree in left.degrees()) * self.steps
+
+
+@pytest.mark.parametrize("wrong", [Unsplit, DropsOverloaded])
+def test_a_wrong_way_to_cut_is_caught(wrong: type[Stars]) -> None:
+    excess: list[Fraction] = []
+    for edges, more, place in neighbours():
+        before, after = (wrong(graph(which), 2, STEPS) for which in (edges, more))
+        for point in sample(before):
+            move = after.value(point) - before.value(point)
+            excess.append(max(move - quanta(place) * point, Fraction(-move)))
+    assert max(excess) > STEPS / 8
+
+
+# The whole law: every output's probability, with a coarse lattice.
+
+TUNING = Tuning(
+    split=(Fraction(24, 100), Fraction(12, 100), Fraction(54, 100)),
+    threshold=Fraction(20),
+    rise=Fraction(1),
+    beyond=1,
+    stride=2,
+)
+FINDER = PointFinder(
+    gate=Fraction(1, 10),
+    tunings=((60, TUNING), (None, replace(TUNING, threshold=Fraction(40), rise=Fraction(0), stride=4))),
+    scan_bits=5,
+)
+MECHANISM = Truncate(FINDER)
+FOUR_NODES = sum(1 << place for place, pair in enumerate(PLACES) if 4 not in pair)
+
+
+def worst_part(law: Callable[[Pairs, Fraction], Any], part: Fraction, share: Fraction = Fraction(1)) -> float:
+    """Return by how much some edge's loss passes its part of its share of its budget."""
+    laws = {edges: law(graph(edges), share) for edges in range(1 << 10) if not edges & ~FOUR_NODES}
+    promised = [float(part * share * quanta(place) * LEVELS.quantum) for place in range(10)]
+    excess = [
+        largest_log_ratio(laws[edges], laws[more]) - promised[place]
+        for edges, more, place in neighbours(FOUR_NODES)
+    ]
+    return max(excess)
+
+
+def truncated(form: str) -> Callable[[Pairs, Fraction], Gated]:
+    return lambda pairs, share: MECHANISM.law(FORMS[form](pairs), share)
+
+
+@pytest.mark.parametrize("form", ["paths", "stars"])
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 3)])
+def test_no_edge_loses_more_than_its_share_of_its_budget(form: str, share: Fraction) -> None:
+    """On all graphs of four nodes out of five: the fifth is public and absent."""
+    assert worst_part(truncated(form), Fraction(1), share) <= TOLERANCE
+
+
+def test_no_triangle_gives_an_edge_away() -> None:
+    def law(pairs: Pairs, share: Fraction) -> Gated:
+        return MECHANISM.law(Triangles(pairs, ListedTriangles(pairs), 1 << 9), share)
+
+    assert worst_part(law, Fraction(1)) <= TOLERANCE
+
+
+def test_a_release_with_noise_15_percent_too_small_is_caught() -> None:
+    def quiet(pairs: Pairs, share: Fraction) -> Noisy:
+        right = MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 6)
+        return Noisy(right.values, (DiscreteLaplace(right.noises[0].scale * Fraction(85, 100)),))
+
+    def right(pairs: Pairs, share: Fraction) -> Noisy:
+        return MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 6)
+
+    part = Fraction(54, 100)
+    assert worst_part(right, part) <= TOLERANCE
+    assert worst_part(quiet, part) > 0.001
+
+
+def test_the_scan_keeps_to_its_part_and_that_of_clipped_mass_does_not() -> None:
+    part = Fraction(36, 100)
+
+    def right(pairs: Pairs, share: Fraction) -> Scan:
+        return FINDER.scan(CutLadder(FORMS["paths"](pairs), share), share, TUNING)
+
+    def wrong(pairs: Pairs, share: Fraction) -> Scan:
+        lattice = FINDER.lattice(LEVELS.quantum, share)
+        return replace(right(pairs, share), masses=clipped_masses(pairs, TUNING.stride, lattice))
+
+    assert worst_part(right, part) <= TOLERANCE
+    assert worst_part(wrong, part) > 0.1
+
+
+def test_a_range_too_wide_for_the_lattice_scans_nothing() -> None:
+    pairs = graph(0b1111111111, levels=Levels(Fraction(8), Fraction(32)))
+    assert len(set(CutLadder(Stars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
