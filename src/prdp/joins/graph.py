@@ -25,7 +25,6 @@ from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._stars import Stars as CutStars
-from prdp.mechanisms._stars import star_bits
 from prdp.mechanisms._triangles import FixedTriangles
 from prdp.mechanisms._triangles import Triangles as CutTriangles
 from prdp.mechanisms.truncate import Truncation
@@ -38,6 +37,9 @@ from prdp.table import _account
 
 MOST_NODES = 1_000_000
 """Up to so many public nodes triangles are cut by a linear program; beyond, at public weights."""
+
+MOST_STAR = 16
+"""The largest stars that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +220,8 @@ class Graph:
             )
         if isinstance(query, Stars):
             size = query.size
-            if not isinstance(size, int) or isinstance(size, bool) or size < 2:
-                raise InvalidRequest(f"stars({size!r}): a star has 2 edges or more.")
-            star_bits(len(self.nodes), size)
+            if not isinstance(size, int) or isinstance(size, bool) or not 2 <= size <= MOST_STAR:
+                raise InvalidRequest(f"stars({size!r}): a star has 2 to {MOST_STAR} edges here.")
         if isinstance(query, Triangles):
             solver()
         return GraphPlan(self, query, chosen, part)

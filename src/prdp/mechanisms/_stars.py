@@ -13,22 +13,11 @@ from math import comb
 
 import numpy as np
 
-from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.pairs import Pairs
 
 _FINEST_BITS = 20
-_WORD_BITS = 62
-
-
-def star_bits(nodes: int, size: int) -> int:
-    """Return how fine the lattice of a star count can be, or refuse a count beyond 64 bits; public."""
-    room = _WORD_BITS - (max(1, nodes) * comb(max(1, nodes - 1), size)).bit_length()
-    if room < 0:
-        raise InvalidRequest(
-            f"{nodes:,} nodes can have more than 2^62 stars of {size} edges: too many to count here."
-        )
-    return min(_FINEST_BITS, room)
+_VALUE_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +40,9 @@ class Stars:
 
     @classmethod
     def of(cls, pairs: Pairs, size: int) -> Stars:
-        """Return the stars on the finest lattice that their possible number allows."""
-        return cls(pairs, size, 1 << star_bits(pairs.nodes, size))
+        """Return the stars on a lattice that is as fine as the public number of nodes makes worth while."""
+        most = comb(max(1, pairs.nodes - 2), size - 1)
+        return cls(pairs, size, 1 << max(0, min(_FINEST_BITS, _VALUE_BITS - most.bit_length())))
 
     @property
     def levels(self) -> Levels:
