@@ -5,7 +5,7 @@ For saying what each record may lose:
 For asking:
     open, Table, Count, Sum, Max, Min
 For asking of several tables and of graphs:
-    open_join, Join, open_graph, Graph, Edges, Paths, Stars, Triangles
+    open_join, Join, open_links, Links, Records, open_graph, Graph, Edges, Paths, Stars, Triangles
 For reading the answers and the account:
     Release, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
@@ -28,6 +28,7 @@ from prdp.errors import (
 )
 from prdp.joins.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
 from prdp.joins.join import Join, open_join
+from prdp.joins.links import Links, Records, open_links
 from prdp.ledger import DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
 from prdp.query import Count, Max, Min, Sum
@@ -54,12 +55,14 @@ __all__ = [
     "Join",
     "Ledger",
     "LedgerError",
+    "Links",
     "Max",
     "MemoryLedger",
     "Min",
     "Paths",
     "Policy",
     "PrdpError",
+    "Records",
     "RecordsLeftOut",
     "Release",
     "Stars",
@@ -71,4 +74,5 @@ __all__ = [
     "open",
     "open_graph",
     "open_join",
+    "open_links",
 ]

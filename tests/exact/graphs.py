@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prdp.levels import Levels
+from prdp.mechanisms._results import Listed
 from prdp.pairs import Pairs
 
 LEVELS = Levels(Fraction(8), Fraction(32))
@@ -42,27 +41,11 @@ def neighbours(within: int = 0b1111111111) -> Iterator[tuple[int, int, int]]:
                 yield edges, edges | 1 << place, place
 
 
-class ListedTriangles:
-    """The triangles of a small graph, found by looking at all triples of edges."""
-
-    def __init__(self, pairs: Pairs) -> None:
-        self._pairs = pairs
-        ends = [frozenset(map(int, pair)) for pair in pairs.ends.T]
-        self._rows = np.array(
-            [row for row in combinations(range(len(ends)), 3) if _close(*(ends[edge] for edge in row))],
-            dtype=np.int64,
-        ).reshape(-1, 3)
-
-    def loads(self) -> NDArray[np.int64]:
-        return np.bincount(self._rows.ravel(), minlength=len(self._pairs.level)).astype(np.int64)
-
-    def touching(self, edges: NDArray[Any]) -> NDArray[np.int64]:
-        return self._rows[np.isin(self._rows, edges).any(axis=1)]
-
-    def by_level(self) -> dict[int, int]:
-        least = self._pairs.level[self._rows].min(axis=1) if len(self._rows) else np.zeros(0, np.int64)
-        values, counts = np.unique(least, return_counts=True)
-        return dict(zip(values.tolist(), counts.tolist(), strict=True))
+def listed_triangles(pairs: Pairs) -> Listed:
+    """Return the triangles of a small graph, found by looking at all triples of edges."""
+    ends = [frozenset(map(int, pair)) for pair in pairs.ends.T]
+    rows = [row for row in combinations(range(len(ends)), 3) if _close(*(ends[edge] for edge in row))]
+    return Listed(np.array(rows, dtype=np.int64).reshape(-1, 3), pairs.level)
 
 
 def _close(one: frozenset[int], two: frozenset[int], three: frozenset[int]) -> bool:

@@ -14,21 +14,27 @@ import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars
-from prdp.mechanisms._triangles import FixedTriangles, Triangles
 from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Noisy, Scan
 from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
-from tests.exact.graphs import LEVELS, PLACES, ListedTriangles, graph, neighbours, quanta
+from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta
 
 STEPS = 64
+
+
+def triangles(form: type[Packed], pairs: Pairs, steps: int) -> Packed:
+    return form(pairs.levels, pairs.level, listed_triangles(pairs), pairs.nodes - 2, steps)
+
+
 FORMS: dict[str, Callable[[Pairs], Truncation]] = {
     "paths": lambda pairs: Stars(pairs, 2, STEPS),
     "stars": lambda pairs: Stars(pairs, 3, STEPS),
-    "triangles": lambda pairs: Triangles(pairs, ListedTriangles(pairs), 1 << 16),
-    "triangles at public weights": lambda pairs: FixedTriangles(pairs, ListedTriangles(pairs), STEPS),
+    "triangles": lambda pairs: triangles(Packed, pairs, 1 << 16),
+    "triangles at public weights": lambda pairs: triangles(FixedWeights, pairs, STEPS),
 }
 
 
@@ -67,7 +73,7 @@ def test_with_room_enough_nothing_is_cut(form: str) -> None:
         true = {
             "paths": sum(comb(degree, 2) for degree in degrees),
             "stars": sum(comb(degree, 3) for degree in degrees),
-        }.get(form, int(ListedTriangles(pairs).loads().sum()) // 3)
+        }.get(form, listed_triangles(pairs).total())
         assert truncation.value(last) == true * truncation.steps
 
 
@@ -212,7 +218,7 @@ def test_no_edge_loses_more_than_its_share_of_its_budget(form: str, share: Fract
 
 def test_no_triangle_gives_an_edge_away() -> None:
     def law(pairs: Pairs, share: Fraction) -> Gated:
-        return MECHANISM.law(Triangles(pairs, ListedTriangles(pairs), 1 << 9), share)
+        return MECHANISM.law(triangles(Packed, pairs, 1 << 9), share)
 
     assert worst_part(law, Fraction(1)) <= TOLERANCE
 

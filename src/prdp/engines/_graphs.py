@@ -101,6 +101,10 @@ class TriangleEngine:
             "FROM edges p JOIN edges q ON p.a = q.a AND p.b < q.b JOIN edges r ON r.a = p.b AND r.b = q.b"
         )
 
+    def total(self) -> int:
+        """Return how many triangles there are."""
+        return int(self._scratch.arrays("SELECT count(*) AS total FROM triangles")["total"][0])
+
     def loads(self) -> Integers:
         """Return, for each edge, how many triangles it is part of."""
         found = self._scratch.arrays(
@@ -111,12 +115,12 @@ class TriangleEngine:
         loads[np.asarray(found["id"])] = np.asarray(found["load"])
         return loads
 
-    def touching(self, edges: NDArray[Any]) -> Integers:
+    def touching(self, records: NDArray[Any]) -> Integers:
         """Return the triangles that have an edge among these: three edges a row."""
         chosen = "(SELECT edge FROM edge)"
         found = self._scratch.arrays(
             f"SELECT x, y, z FROM triangles WHERE x IN {chosen} OR y IN {chosen} OR z IN {chosen}",
-            edge=edges.astype(np.int32),
+            edge=records.astype(np.int32),
         )
         return np.array([found[name] for name in ("x", "y", "z")], dtype=np.int64).T
 

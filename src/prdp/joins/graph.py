@@ -24,9 +24,8 @@ from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms._packing import solver
+from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
-from prdp.mechanisms._triangles import FixedTriangles
-from prdp.mechanisms._triangles import Triangles as CutTriangles
 from prdp.mechanisms.truncate import Truncation
 from prdp.noise.entropy import Entropy
 from prdp.pairs import Nodes, Pairs
@@ -239,8 +238,9 @@ class Graph:
         if key not in self._cut:
             pairs = self.pairs()
             if isinstance(query, Triangles):
-                form = CutTriangles if len(self.nodes) <= MOST_NODES else FixedTriangles
-                self._cut[key] = form(pairs, TriangleEngine(pairs))
+                form = Packed if len(self.nodes) <= MOST_NODES else FixedWeights
+                most = max(1, len(self.nodes) - 2)
+                self._cut[key] = form(pairs.levels, pairs.level, TriangleEngine(pairs), most)
             else:
                 self._cut[key] = CutStars.of(pairs, query.size if isinstance(query, Stars) else 2)
         return self._cut[key]

@@ -145,8 +145,8 @@ class CutLadder:
         return self.truncation.levels.quantum
 
     def mass(self, lattice: int) -> int:
-        """Return the budget mass of all records."""
-        return self.truncation.mass(lattice)
+        """Return a quarter of the budget mass of all records: about the most that can be cut at once."""
+        return self.truncation.mass(lattice) // 4
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return each point's mass; adding a record moves it by between -1/2 and 1 of the record's own."""

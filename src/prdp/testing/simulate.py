@@ -7,6 +7,7 @@ from prdp.exact import Exact, exact_share
 from prdp.joins.asking import Plan
 from prdp.joins.graph import Graph, GraphQuery
 from prdp.joins.join import Join
+from prdp.joins.links import Links
 from prdp.query import Count, Query, Sum
 from prdp.release import Release
 from prdp.table import Table
@@ -14,7 +15,7 @@ from prdp.testing.seeded import Seeded
 
 
 def simulate(
-    table: Table | Join | Graph,
+    table: Table | Join | Links | Graph,
     query: Query | GraphQuery,
     *,
     share: Exact = "1",
@@ -31,7 +32,7 @@ def simulate(
     one does. A table that has a durable ledger holds somebody's data, so it is refused. ``unit`` is for sums
     over a join.
     """
-    if not isinstance(table, Table | Join | Graph) or not isinstance(query, Query | GraphQuery):
+    if not isinstance(table, Table | Join | Links | Graph) or not isinstance(query, Query | GraphQuery):
         raise InvalidRequest(
             "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
         )
@@ -42,7 +43,7 @@ def simulate(
         )
     if not isinstance(runs, int) or runs < 1 or not isinstance(seed, int):
         raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
-    if isinstance(table, Join | Graph):
+    if isinstance(table, Join | Links | Graph):
         plan = _plan(table, query, share, method, unit)
         return plan.releases(Seeded(seed), runs=runs, simulated=True)
     if not isinstance(query, Query):
@@ -55,10 +56,16 @@ def simulate(
 
 
 def _plan(
-    opened: Join | Graph, query: Query | GraphQuery, share: Exact, method: str | None, unit: Exact | None
+    opened: Join | Links | Graph,
+    query: Query | GraphQuery,
+    share: Exact,
+    method: str | None,
+    unit: Exact | None,
 ) -> Plan:
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
     if isinstance(opened, Join) and isinstance(query, Count | Sum):
         return opened.plan(query, share, method, unit)
+    if isinstance(opened, Links) and isinstance(query, Count):
+        return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")
