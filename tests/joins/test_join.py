@@ -259,7 +259,7 @@ def test_empty_tables_are_answered() -> None:
         ({"references": {**REFERENCES, "orders.custmer": "customers.id"}}, "Did you mean 'customer'"),
         ({"references": {"orders.shop": "customers.id"}}, "joins VARCHAR with BIGINT"),
         ({"references": ["orders.customer"]}, "is no dict"),
-        ({"most_rows": 0}, "no number of results"),
+        ({"most_rows": 0}, "no number of rows"),
         ({"policy": "1"}, "not a policy"),
         ({"name": 5}, "no name"),
     ],

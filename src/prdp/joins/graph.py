@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,14 +11,14 @@ from pathlib import Path
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._graphs import GraphReading, TriangleEngine, read_pairs
 from prdp.engines.duckdb import DuckDBEngine, open_source
-from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import is_writable
 from prdp.joins.asking import ask
 from prdp.joins.nodes import described, read_nodes
+from prdp.joins.opening import fitted_policy, name_of
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._domain import DomainFinder
@@ -122,8 +121,6 @@ def open_graph(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    if not isinstance(policy, Policy):
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy('100 / weight').")
     refuse_unless_mappings(bounds=bounds, types=types)
     engine = open_source(edges, types)
     schema = engine.schema
@@ -138,13 +135,8 @@ def open_graph(
                 f"the nodes are {wanted}, but the column {end!r} holds {schema[end].native}."
             )
     pairs = read_bounds(bounds or {}, schema)
-    checked = policy.within(schema, pairs)
-    left_out = checked.left_out(pairs, [column for column, kind in schema.items() if kind.integer])
-    if left_out:
-        warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
-    called = name if name is not None else default_name(edges)
-    if not isinstance(called, str) or not is_writable(called):
-        raise InvalidRequest(f"name={name!r} is no name: write a text.")
+    checked = fitted_policy(policy, schema, pairs)
+    called = name_of(name, default_name(edges))
     facts = {
         **Binding.of(called, schema, checked, pairs, {}).facts,
         "edges": list(ends),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -13,14 +12,14 @@ from pathlib import Path
 from prdp.declared import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
 from prdp.engines.duckdb import DuckDBTables, open_tables
-from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns, conjunction
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import is_writable
 from prdp.joins.asking import ask
+from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
 from prdp.joins.references import Tree
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Mechanism, Naive
@@ -79,21 +78,17 @@ def open_join(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    if not isinstance(policy, Policy):
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy('100 / balance').")
     refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= 2**40:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of results: a whole number, 1 to 2^40.")
+    refuse_unless_rows(most_rows)
     engine = open_tables(tables, types or {})
     tree = Tree.of(engine.schemas, private, key, public, references)
     _refuse_duplicates(engine, tree)
     names = _names(engine.schemas)
     schema = {shown: engine.schemas[table][column] for shown, (table, column) in names.items()}
     ends = read_bounds(bounds or {}, schema)
-    checked = _checked(policy, engine.schemas[private], private, names, ends)
-    called = private if name is None else name
-    if not isinstance(called, str) or not is_writable(called):
-        raise InvalidRequest(f"name={name!r} is no name: write a text.")
+    own = {names[column][1]: pair for column, pair in ends.items() if names[column][0] == private}
+    checked = fitted_policy(policy, engine.schemas[private], own)
+    called = name_of(name, private)
     grains = read_units(units or {}, schema)
     binding = Binding(
         {
@@ -331,18 +326,6 @@ def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
             )
         names[shown] = (table, column)
     return names
-
-
-def _checked(
-    policy: Policy, schema: Schema, private: str, names: Mapping[str, tuple[str, str]], ends: Bounds
-) -> Policy:
-    """Return the policy fitted to the private table, under that table's own names."""
-    own = {names[name][1]: pair for name, pair in ends.items() if names[name][0] == private}
-    checked = policy.within(schema, own)
-    left_out = checked.left_out(own, [column for column, kind in schema.items() if kind.integer])
-    if left_out:
-        warnings.warn(left_out, RecordsLeftOut, stacklevel=3)
-    return checked
 
 
 def _refuse_duplicates(engine: DuckDBTables, tree: Tree) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,13 +11,13 @@ from pathlib import Path
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._links import LinkReading, RecordReading, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
-from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import is_writable
 from prdp.joins.asking import ask
+from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
 from prdp.mechanisms import Truncate
@@ -82,8 +81,7 @@ def open_links(
     refuse_unless_mappings(records=records, types=types)
     if not records or not all(isinstance(table, Records) for table in records.values()):
         raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= 2**40:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")
+    refuse_unless_rows(most_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
@@ -93,9 +91,7 @@ def open_links(
     }
     for column, place in table_of.items():
         _refuse_unless_joinable(column, engine.schema, tables[place])
-    called = name if name is not None else default_name(rows)
-    if not isinstance(called, str) or not is_writable(called):
-        raise InvalidRequest(f"name={name!r} is no name: write a text.")
+    called = name_of(name, default_name(rows))
     policies = [reading.policy for _, reading, _ in tables]
     levels = Levels(
         min(policy.levels.at_least for policy in policies), max(policy.levels.at_most for policy in policies)
@@ -122,15 +118,10 @@ def open_links(
 
 def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, object]]:
     """Open a private table; return who reads it, what, and the public facts about it."""
-    if not isinstance(table.policy, Policy):
-        raise InvalidRequest(f"policy={table.policy!r} is not a policy. Write prdp.Policy('100 / weight').")
     refuse_unless_mappings(bounds=table.bounds, types=table.types)
     engine = open_source(table.source, table.types)
     ends = read_bounds(table.bounds or {}, engine.schema)
-    policy = table.policy.within(engine.schema, ends)
-    left_out = policy.left_out(ends, [column for column, kind in engine.schema.items() if kind.integer])
-    if left_out:
-        warnings.warn(left_out, RecordsLeftOut, stacklevel=3)
+    policy = fitted_policy(table.policy, engine.schema, ends)
     key = known_column(table.key, engine.schema, "key")
     facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
     return engine, RecordReading(key, policy), facts

@@ -109,7 +109,7 @@ def smooth_bound(change: int, most: int, budget: Fraction) -> Fraction:
     beta = _beta(budget)
     peak = 1 / beta - change
     candidates = {max(0, min(most - change, k)) for k in (int(peak), int(peak) + 1)}
-    bits = _SPARE_BITS + max(0, int(1 / beta).bit_length())
+    bits = _SPARE_BITS + int(1 / beta).bit_length() + 2 * int(beta + 1)  # exp(-βk) is at least exp(-1 - β)
     return max(Fraction(exp_bounds(beta * k, bits)[1] * (change + k), 1 << bits) for k in candidates)
 
 
