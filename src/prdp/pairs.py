@@ -6,7 +6,7 @@ place in the public node set; neither nodes nor numbers of records are ever prin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,13 +84,9 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """The public set of nodes: whole numbers or texts, each once, in ascending order.
+    """The public set of nodes: whole numbers or texts, each once, in ascending order."""
 
-    Attributes:
-        values: A range, or a sorted array.
-    """
-
-    values: range | NDArray[Any] = field(repr=False)
+    values: range | Integers | tuple[str, ...] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -98,7 +94,7 @@ class Nodes:
     @property
     def are_texts(self) -> bool:
         """Whether nodes are called by texts."""
-        return not isinstance(self.values, range) and self.values.dtype.kind == "U"
+        return isinstance(self.values, tuple)
 
     def places(self, given: NDArray[Any]) -> Integers:
         """Return each value's place among the nodes, or -1 for what is no node."""
@@ -107,7 +103,20 @@ class Nodes:
             inside = (given >= first) & (given < self.values.stop)
             offset = np.where(inside, given, first) - first
             return np.where(inside & (offset % step == 0), offset // step, -1).astype(np.int64)
-        if not len(self.values):
-            return np.full(len(given), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self.values, given), len(self.values) - 1)
-        return np.where(self.values[at] == given, at, -1).astype(np.int64)
+        return places_among(self.values, given)
+
+
+def places_among(names: Integers | Sequence[str], given: NDArray[Any]) -> Integers:
+    """Return where each value stands among different names, or -1 where it does not.
+
+    Texts are looked up as Python's: an array of texts would lose NULs at their ends and be as wide as the
+    longest.
+    """
+    if not isinstance(names, np.ndarray) or names.dtype.kind == "O":
+        place = {name: number for number, name in enumerate(names)}
+        return np.fromiter((place.get(value, -1) for value in given), dtype=np.int64, count=len(given))
+    if not len(names):
+        return np.full(len(given), -1, dtype=np.int64)
+    order = np.argsort(names)
+    found = order[np.minimum(np.searchsorted(names, given, sorter=order), len(names) - 1)]
+    return np.where(names[found] == given, found, -1).astype(np.int64)

@@ -80,6 +80,11 @@ def test_nodes_may_be_texts_and_come_from_a_public_table() -> None:
     assert records(opened(rows, nodes=pyarrow.table({"name": ["bob", "ann", "eve"]}))) == wanted
 
 
+def test_names_that_differ_in_a_last_nul_are_different_names() -> None:
+    rows = edges(("ann", "bob", 8.0), ("ann\0", "bob", 2.0), ("ann", "x" * 100_000, 4.0))
+    assert records(opened(rows, nodes=["ann", "bob"])) == {(0, 1, level(8.0))}
+
+
 def test_a_range_with_steps_and_a_list_name_the_same_nodes() -> None:
     rows = edges((10, 30, 8.0), (20, 30, 8.0), (11, 30, 8.0))
     wanted = {(0, 2, level(8.0)), (1, 2, level(8.0))}
@@ -173,10 +178,10 @@ def test_simulated_answers_repeat_and_charge_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"nodes": [1, 2, 2]}, "more than once"),
-        ({"nodes": [1, "b"]}, "mixes kinds"),
+        ({"nodes": [1, 2, 2]}, "names a node twice"),
+        ({"nodes": [1, "b"]}, "neither whole numbers alone nor texts"),
         ({"nodes": range(1)}, "an edge needs two"),
-        ({"nodes": [0.5, 1.5]}, "neither whole numbers nor texts"),
+        ({"nodes": [0.5, 1.5]}, "neither whole numbers alone nor texts"),
         ({"nodes": ["ann", "bob"]}, "holds BIGINT"),
         ({"nodes": pyarrow.table({"a": [1, 2], "b": [3, 4]})}, "2 columns"),
         ({"nodes": pyarrow.table({"a": [1, None]})}, "without a name"),

@@ -67,15 +67,10 @@ def _end(column: str, schema: Schema) -> str:
 def read_pairs(engine: DuckDBEngine, reading: GraphReading, nodes: Nodes) -> Pairs:
     """Read every edge once."""
     found = engine.arrays(reading.statement)
-    ends = np.array([nodes.places(_plain(found[end], nodes)) for end in ("one", "other")], dtype=np.int64)
+    ends = np.array([nodes.places(np.ma.getdata(found[end])) for end in ("one", "other")], dtype=np.int64)
     inside = (ends >= 0).all(axis=0)
     level = np.asarray(found["level"], dtype=np.int64)
     return Pairs(reading.levels, len(nodes), ends[:, inside], level[inside])
-
-
-def _plain(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
-    values = np.ma.getdata(values)
-    return np.asarray(values, dtype=np.str_) if nodes.are_texts else np.asarray(values, dtype=np.int64)
 
 
 class TriangleEngine:

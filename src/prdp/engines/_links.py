@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
@@ -15,10 +13,9 @@ from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
+from prdp.pairs import Integers, places_among
 from prdp.policy import Policy
 from prdp.schema import Schema
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def read_links(
     names, levels_of, offsets = [], [], [0]
     for engine, of_table in tables:
         found = engine.arrays(of_table.statement)
-        names.append(_plain(found["id"]))
+        names.append(np.ma.getdata(found["id"]))
         shared = _shared_levels(of_table.policy.levels, levels)
         levels_of.append(shared[np.asarray(found["level"], dtype=np.int64)])
         offsets.append(offsets[-1] + len(names[-1]))
@@ -85,26 +82,12 @@ def read_links(
     columns = []
     for place, column in enumerate(reading.columns):
         table = table_of[column]
-        columns.append(_places(names[table], _plain(linked[f"c{place}"]), offsets[table]))
+        found_at = places_among(names[table], np.ma.getdata(linked[f"c{place}"]))
+        columns.append(np.where(found_at >= 0, found_at + offsets[table], -1))
     results = np.sort(np.array(columns, dtype=np.int64).T.reshape(-1, len(columns)), axis=1)
     results = results[(results >= 0).all(axis=1)]
     results[:, 1:][results[:, 1:] == results[:, :-1]] = -1  # one record that is named twice is used once
     return results, np.concatenate(levels_of)
-
-
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    plain = np.ma.getdata(values)
-    return plain.astype(np.str_) if plain.dtype.kind == "O" else plain.astype(np.int64)
-
-
-def _places(names: NDArray[Any], given: NDArray[Any], offset: int) -> Integers:
-    """Return the number of the record that each value names, or -1."""
-    if not len(names):
-        return np.full(len(given), -1, dtype=np.int64)
-    order = np.argsort(names)
-    at = np.minimum(np.searchsorted(names, given, sorter=order), len(names) - 1)
-    found = order[at]
-    return np.where(names[found] == given, found + offset, -1).astype(np.int64)
 
 
 def _shared_levels(own: Levels, shared: Levels) -> Integers:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Protocol
 
 from prdp.ledger import Ledger
+from prdp.mechanisms import Answer
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release import Release
 
@@ -40,3 +42,30 @@ def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
     except KeyboardInterrupt as stop:
         stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
         raise
+
+
+def released(
+    answers: Iterable[Answer],
+    *,
+    question: str,
+    share: Fraction,
+    method: str,
+    caveat: str,
+    simulated: bool,
+    unit: Fraction = Fraction(1),
+) -> list[Release]:
+    """Return a mechanism's answers with their labels."""
+    return [
+        Release(
+            question=question,
+            steps=answer.steps,
+            step=answer.step * unit,
+            noise_scales=tuple(noise.scale for noise in answer.noises),
+            share=share,
+            method=method,
+            caveat=caveat,
+            choices=answer.choices,
+            simulated=simulated,
+        )
+        for answer in answers
+    ]

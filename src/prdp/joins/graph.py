@@ -16,7 +16,7 @@ from prdp.exact import Exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
-from prdp.joins.asking import ask
+from prdp.joins.asking import ask, released
 from prdp.joins.nodes import described, read_nodes
 from prdp.joins.opening import fitted_policy, name_of
 from prdp.ledger import Binding, Ledger
@@ -268,25 +268,19 @@ class GraphPlan:
         if isinstance(self.query, Edges):
             clip = Clip.tuned(self.share)
             answers = clip.answers(self.graph.pairs().summary(), self.share, entropy, runs)
-            caveat = "clipped edges can only pull it toward zero"
+            caveat = clip.caveat(signed=False)
         else:
             cut = self.graph.cut(self.query)
             answers = Truncate.tuned(self.share).answers(cut, self.share, entropy, runs)
-            caveat = "what was cut can only pull it toward zero"
-        return [
-            Release(
-                question=words,
-                steps=answer.steps,
-                step=answer.step,
-                noise_scales=tuple(noise.scale for noise in answer.noises),
-                share=self.share,
-                method=self.method,
-                caveat=caveat,
-                choices=answer.choices,
-                simulated=simulated,
-            )
-            for answer in answers
-        ]
+            caveat = Truncate.caveat
+        return released(
+            answers,
+            question=words,
+            share=self.share,
+            method=self.method,
+            caveat=caveat,
+            simulated=simulated,
+        )
 
     def _smooth(self, words: str, entropy: Entropy, runs: int, *, simulated: bool) -> list[Release]:
         pairs = self.graph.pairs()

@@ -18,7 +18,7 @@ from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns, conjunction
 from prdp.expressions.parse import parse
-from prdp.joins.asking import ask
+from prdp.joins.asking import ask, released
 from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
 from prdp.joins.references import Tree
 from prdp.ledger import Binding, Ledger
@@ -294,21 +294,15 @@ class JoinPlan:
     def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
         """Read the records and draw independent answers."""
         summary = self.join.summary(self.reading)
-        unit = self.reading.measure.unit if self.reading.measure else Fraction(1)
-        return [
-            Release(
-                question=self.words,
-                steps=answer.steps,
-                step=answer.step * unit,
-                noise_scales=tuple(noise.scale for noise in answer.noises),
-                share=self.share,
-                method=self.mechanism.name,
-                caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
-                choices=answer.choices,
-                simulated=simulated,
-            )
-            for answer in self.mechanism.answers(summary, self.share, entropy, runs)
-        ]
+        return released(
+            self.mechanism.answers(summary, self.share, entropy, runs),
+            question=self.words,
+            share=self.share,
+            method=self.mechanism.name,
+            caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
+            simulated=simulated,
+            unit=self.reading.total.unit,
+        )
 
 
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:

@@ -16,7 +16,7 @@ from prdp.exact import Exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
-from prdp.joins.asking import ask
+from prdp.joins.asking import ask, released
 from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
@@ -211,18 +211,11 @@ class LinksPlan:
 
     def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
         """Read the rows and draw independent answers."""
-        answers = Truncate.tuned(self.share).answers(self.links.cut(), self.share, entropy, runs)
-        return [
-            Release(
-                question=self.words,
-                steps=answer.steps,
-                step=answer.step,
-                noise_scales=tuple(noise.scale for noise in answer.noises),
-                share=self.share,
-                method="truncate",
-                caveat="what was cut can only pull it toward zero",
-                choices=answer.choices,
-                simulated=simulated,
-            )
-            for answer in answers
-        ]
+        return released(
+            Truncate.tuned(self.share).answers(self.links.cut(), self.share, entropy, runs),
+            question=self.words,
+            share=self.share,
+            method=Truncate.name,
+            caveat=Truncate.caveat,
+            simulated=simulated,
+        )

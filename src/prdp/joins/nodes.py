@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prdp.engines.duckdb import open_source
 from prdp.errors import InvalidRequest
@@ -24,15 +23,11 @@ def read_nodes(given: object) -> Nodes:
     if isinstance(given, range):
         nodes = Nodes(given if given.step > 0 else given[::-1])
     else:
-        values = _listed(given) if _is_list(given) else _column(given)
-        if values.dtype.kind not in "iuU":
-            raise InvalidRequest(f"nodes= holds {values.dtype}, neither whole numbers nor texts. {_ADVICE}")
-        ordered = np.unique(values if values.dtype.kind == "U" else values.astype(np.int64))
-        if len(ordered) != len(values):
-            raise InvalidRequest(
-                "nodes= names a node more than once. Each node of the public set comes once."
-            )
-        nodes = Nodes(ordered)
+        names = _listed(given) if _is_list(given) else _column(given)
+        if len(set(names)) != len(names):
+            raise InvalidRequest("nodes= names a node twice. Each node of the public set comes once.")
+        texts = bool(names) and isinstance(names[0], str)
+        nodes = Nodes(tuple(sorted(names)) if texts else np.array(sorted(names), dtype=np.int64))
     if len(nodes) < 2:
         raise InvalidRequest(f"nodes= holds {len(nodes)} nodes; an edge needs two. {_ADVICE}")
     return nodes
@@ -42,28 +37,34 @@ def described(nodes: Nodes) -> str:
     """Return the node set in a few words, different for different sets."""
     if isinstance(nodes.values, range):
         return str(nodes.values)
-    digest = sha256(repr(nodes.values.tolist()).encode()).hexdigest()
+    digest = sha256(repr(list(nodes.values)).encode()).hexdigest()
     return f"{len(nodes)} nodes, SHA-256 {digest[:16]}"
 
 
 def _is_list(given: object) -> bool:
-    return isinstance(given, np.ndarray) or (
-        isinstance(given, Collection) and not isinstance(given, str | dict | Path)
-        and not hasattr(given, "columns")
-    )  # fmt: skip
+    if isinstance(given, np.ndarray):
+        return True
+    is_table = isinstance(given, str | dict | Path) or hasattr(given, "columns")
+    return isinstance(given, Collection) and not is_table
 
 
-def _listed(given: Any) -> NDArray[Any]:
-    values = given if isinstance(given, np.ndarray) else np.array(list(given) or np.zeros(0, np.int64))
-    if values.ndim != 1:
-        raise InvalidRequest(f"nodes= has {values.ndim} dimensions. {_ADVICE}")
-    mixed = not isinstance(given, np.ndarray) and len({isinstance(value, str) for value in given}) > 1
-    if mixed or values.dtype.kind == "b":
-        raise InvalidRequest(f"nodes= mixes kinds of names. {_ADVICE}")
-    return values
+def _listed(given: Any) -> list[Any]:
+    if isinstance(given, np.ndarray) and given.ndim != 1:
+        raise InvalidRequest(f"nodes= has {given.ndim} dimensions. {_ADVICE}")
+    names = given.tolist() if isinstance(given, np.ndarray) else [_plain(name) for name in given]
+    kinds = {type(name) for name in names}
+    if not kinds <= {int} and not kinds <= {str}:
+        raise InvalidRequest(f"nodes= holds neither whole numbers alone nor texts alone. {_ADVICE}")
+    if int in kinds and not all(-(2**63) <= name < 2**63 for name in names):
+        raise InvalidRequest(f"nodes= holds whole numbers beyond 64 bits. {_ADVICE}")
+    return names
 
 
-def _column(given: object) -> NDArray[Any]:
+def _plain(name: Any) -> Any:
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _column(given: object) -> list[Any]:
     """Read the one column of a public table."""
     engine = open_source(given, None)
     if len(engine.schema) != 1:
@@ -71,12 +72,9 @@ def _column(given: object) -> NDArray[Any]:
     ((name, kind),) = engine.schema.items()
     if not kind.integer and kind.kind is not Kind.TEXT:
         raise InvalidRequest(f"nodes= holds {kind.native}. {_ADVICE}")
-    native = "BIGINT" if kind.integer else "VARCHAR"
-    found = engine.arrays(
-        lambda table, _: f"SELECT TRY_CAST({quoted(name)} AS {native}) AS node FROM {table}"
-    )
-    values = found["node"]
-    if np.ma.is_masked(values) or any(value is None for value in values[:0]):
+    cast = f"TRY_CAST({quoted(name)} AS {'BIGINT' if kind.integer else 'VARCHAR'}) AS node"
+    values = engine.arrays(lambda table, _: f"SELECT {cast} FROM {table}")["node"]
+    names: list[Any] = np.ma.asarray(values).tolist()
+    if None in names:
         raise InvalidRequest("nodes= has a node without a name (NULL), or one beyond 64 bits. Leave it out.")
-    plain = np.ma.getdata(values)
-    return plain.astype(np.int64) if kind.integer else plain.astype(np.str_)
+    return names

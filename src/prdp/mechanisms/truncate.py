@@ -70,6 +70,7 @@ class Truncate:
     finder: PointFinder = field(default_factory=PointFinder)
 
     name = "truncate"
+    caveat = "what was cut can only pull it toward zero"
 
     @classmethod
     def tuned(cls, share: Fraction) -> Truncate:
