@@ -23,6 +23,7 @@ ONLY_IN = {
     "pyarrow": set(),
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
+    "scipy": {"mechanisms/_packing.py"},
     "secrets": set(),
 }
 
