@@ -41,7 +41,7 @@ FORMS: dict[str, Callable[[Pairs], Truncation]] = {
 def sample(truncation: Truncation) -> list[Fraction]:
     """Return some points of the ladder: where all is cut, where some is, where nothing is."""
     points = ladder_points(truncation, 1)
-    return [points[0] / 3, *points[:: len(points) // 6 + 1], points[-1]]
+    return [points[0] / 3, *points[1 :: len(points) // 4 + 1], points[-1]]
 
 
 @cache

@@ -19,6 +19,7 @@ from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.joins import graph as graph_module
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.levels import Levels
+from prdp.mechanisms.truncate import ladder_points
 from prdp.pairs import Pairs
 from prdp.testing import simulate
 from tests.exact.graphs import listed_triangles
@@ -124,6 +125,18 @@ def test_answers_come_close_to_the_truth_where_budgets_are_plenty() -> None:
     assert graph.paths(2, share="1/4", method="framework").value == pytest.approx(true["paths"], rel=0.3)
     assert graph.stars(3, share="1/8").value == pytest.approx(true["stars"], rel=0.2)
     assert graph.triangles(share="1/4").value == pytest.approx(70 * 69 * 68 / 6, rel=0.1)
+
+
+def test_budgets_may_span_ten_orders_of_magnitude() -> None:
+    """The program's value must be certified to within the least allowance, or nearly so."""
+    random = np.random.default_rng(2)
+    pairs = [pair for pair in combinations(range(40), 2) if random.random() < 0.6]
+    rows = edges(*((u, w, float(10 ** random.uniform(-7, 2))) for u, w in pairs))
+    graph = opened(rows, nodes=range(40), policy=prdp.Policy.column("eps", at_least="1e-8", at_most="100"))
+    cut = graph.cut(prdp.Triangles())
+    values = [cut.value(point) for point in ladder_points(cut, 8)]
+    assert values == sorted(values)
+    assert "linear program" in dict(graph.triangles(share="1").choices)["cut how"]
 
 
 def test_the_same_question_again_is_free_and_too_much_is_refused() -> None:

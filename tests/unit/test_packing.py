@@ -16,7 +16,6 @@ from prdp.errors import EngineFailure
 from prdp.mechanisms._packing import Packing
 
 STEPS = 1 << 12
-ONE = 1 << 32
 RECORDS = 6
 
 results = st.lists(st.sets(st.integers(0, RECORDS - 1), min_size=1, max_size=3), max_size=14)

@@ -19,7 +19,7 @@ from prdp.errors import EngineFailure, InvalidRequest
 
 Integers = NDArray[np.int64]
 
-_BITS = 32
+_BITS = 48
 _ONE = 1 << _BITS
 _ATTEMPTS = (("highs-ipm", 1e-9), ("highs-ds", 1e-10))
 """Interior points first: where many records are alike, the simplex method takes a hundred times as long."""
@@ -67,7 +67,7 @@ class Packing:
         raise EngineFailure
 
     def bound(self, prices: NDArray[np.float64]) -> int:
-        """Return a bound of every choice, in results times 2^32, from any prices of the records' allowances.
+        """Return a bound of every choice, in results times 2^48, from any prices of the records' allowances.
 
         By duality: with a price for each record, a result is worth at most 1, and what it lacks of its
         records' prices.
@@ -80,7 +80,7 @@ class Packing:
         )
 
     def feasible(self, chosen: NDArray[np.float64]) -> int:
-        """Return the value of a choice within the allowances, in results times 2^32; 0 if in doubt."""
+        """Return the value of a choice within the allowances, in results times 2^48; 0 if in doubt."""
         amounts = np.clip(chosen, 0, self.counts)
         used = self._used(amounts)
         allowed = np.append(self.allowances / self.steps, np.inf)
