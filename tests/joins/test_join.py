@@ -259,6 +259,8 @@ def test_empty_tables_are_answered() -> None:
         ({"references": {**REFERENCES, "orders.custmer": "customers.id"}}, "Did you mean 'customer'"),
         ({"references": {"orders.shop": "customers.id"}}, "joins VARCHAR with BIGINT"),
         ({"references": ["orders.customer"]}, "is no dict"),
+        ({"types": {"orders": "BIGINT"}}, "is no dict"),
+        ({"types": {"order": {"number": "BIGINT"}}}, "names the table 'order'"),
         ({"most_rows": 0}, "no number of rows"),
         ({"policy": "1"}, "not a policy"),
         ({"name": 5}, "no name"),
@@ -267,6 +269,13 @@ def test_empty_tables_are_answered() -> None:
 def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidRequest, match=says):
         opened(shop(3), **options)
+
+
+def test_rows_belong_to_private_records_by_their_key_alone() -> None:
+    sources = shop(3)
+    sources["customers"] = sources["customers"].append_column("group", pyarrow.array([1, 1, 2]))
+    with pytest.raises(InvalidRequest, match="by their key 'id'"):
+        opened(sources, references={**REFERENCES, "orders.customer": "customers.group"})
 
 
 def test_references_that_go_round_in_a_circle_are_refused() -> None:

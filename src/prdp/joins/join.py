@@ -80,6 +80,7 @@ def open_join(
     """
     refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
     refuse_unless_rows(most_rows)
+    _refuse_bad_types(types or {}, tables)
     engine = open_tables(tables, types or {})
     tree = Tree.of(engine.schemas, private, key, public, references)
     _refuse_duplicates(engine, tree)
@@ -320,6 +321,13 @@ def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
             )
         names[shown] = (table, column)
     return names
+
+
+def _refuse_bad_types(types: Mapping[str, Mapping[str, str]], tables: Mapping[str, object]) -> None:
+    for table, given in types.items():
+        refuse_unless_mappings(**{f"types[{table!r}]": given})
+        if table not in tables:
+            raise InvalidRequest(f"types= names the table {table!r}, but the tables are {', '.join(tables)}.")
 
 
 def _refuse_duplicates(engine: DuckDBTables, tree: Tree) -> None:

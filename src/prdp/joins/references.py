@@ -58,9 +58,14 @@ class Tree:
                 raise InvalidRequest(f"there is no table {name!r}: the tables are {', '.join(schemas)}.")
         if private in public:
             raise InvalidRequest(f"the table {private!r} cannot be private and public at once.")
+        known = known_column(key, schemas[private], "key")
         joined_by: dict[str, Reference] = {}
         for source, target in references.items():
             reference = _reference(source, target, schemas)
+            if reference.to == private and reference.key != known:
+                raise InvalidRequest(
+                    f"{reference}: rows belong to records of {private!r} by their key {known!r}."
+                )
             _refuse_unless_joinable(reference, schemas)
             table = _joined_table(reference, private, public)
             if table in joined_by:
@@ -69,7 +74,7 @@ class Tree:
                     "Give it twice, under two names, or leave a reference out."
                 )
             joined_by[table] = reference
-        tree = cls(private, known_column(key, schemas[private], "key"), frozenset(public), joined_by)
+        tree = cls(private, known, frozenset(public), joined_by)
         for name in schemas:
             tree.path(name)
         return tree

@@ -75,9 +75,7 @@ class Packing:
         price = np.append(np.clip(np.rint(prices * _ONE), 0, _ONE).astype(np.int64), 0)
         lacking = np.maximum(0, _ONE - price[self.uses].sum(axis=1))
         paid = sum(int(a) * int(p) for a, p in zip(self.allowances, price[:-1], strict=True) if p)
-        return -(-paid // self.steps) + int(
-            (lacking.astype(object) * self.counts).sum() if len(lacking) else 0
-        )
+        return -(-paid // self.steps) + int((lacking.astype(object) * self.counts).sum())
 
     def feasible(self, chosen: NDArray[np.float64]) -> int:
         """Return the value of a choice within the allowances, in results times 2^48; 0 if in doubt."""
@@ -123,7 +121,7 @@ class Packing:
             )
         if found is None or found.x is None:
             raise EngineFailure
-        return found.x, -found.ineqlin.marginals
+        return np.nan_to_num(found.x), np.nan_to_num(-found.ineqlin.marginals)
 
 
 def solver() -> tuple[Any, Any]:

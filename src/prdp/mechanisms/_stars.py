@@ -34,7 +34,9 @@ class Stars:
     size: int
     steps: int
     _kept: dict[Fraction, int] = field(default_factory=dict, repr=False, compare=False)
-    _incidences: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list, repr=False)
+    _incidences: list[tuple[int, np.ndarray, np.ndarray]] = field(
+        default_factory=list, repr=False, compare=False
+    )
 
     how = "at the nodes: half of an edge's allowance at each end"
 
