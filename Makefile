@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench accuracy clean
+.PHONY: help demo test check format bench accuracy questions clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,12 +39,18 @@ format: $(VENV)/dev  ## rewrite the code in the house style
 
 bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a baseline in the same run
 	@$(BIN)/python -m benchmarks.scan_speed
+	@$(BIN)/python -m benchmarks.group_speed
 	@$(BIN)/python -m benchmarks.noise_speed
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
 
 accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
+
+questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
+	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.framework $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact
-from prdp.query import Bounds, Units
-from prdp.schema import Kind, Schema
+from prdp.schema import Bounds, Kind, Schema, Units
 
 Number = int | float | str | Fraction
 """What a bound may be written as; a float is taken for the very number it is."""

@@ -1,50 +1,79 @@
-"""Integer edges of geometric grids: 2^(k/8) and 2^(j/4), rounded exactly and in a known direction."""
+"""Integer edges of geometric grids: 2^(k/8), 2^(k/256), 2^(j/4), rounded exactly in a known direction."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import isqrt
 
 PER_OCTAVE = 8
 """Steps of the level and magnitude grids in one doubling."""
 
+FINE_PER_OCTAVE = 256
+"""Steps in one doubling of the magnitude grid that ranks are taken on."""
+
 SLACK = 1e-9
 """What is taken off a floating logarithm, in steps, before it is rounded down.
 
-A double's ``log2`` errs by some 1e-13 steps, so with this slack a number lands on its own step or on
-the one below, never above.
+A double's ``log2`` errs by some 1e-13 steps of an eighth and 1e-11 of a 256th, so with this slack a
+number lands on its own step or on the one below, never above.
 """
 
 MARGIN_BITS = 30
-"""Ends of a step are widened by the factor 1 ± 2^-30, which covers ``SLACK`` ten times over."""
+"""Ends of a step are widened by the factor 1 ± 2^-30.
+
+That covers ``SLACK`` ten times over at eight steps an octave, and 300 times over at 256: the slack is
+in steps, which are shorter there.
+"""
+
+_ROOT_BITS = 64
 
 
-def eighth_root(number: int) -> int:
-    """Return the largest integer whose eighth power is at most ``number``."""
-    return isqrt(isqrt(isqrt(number)))
+def whole_root(number: int, degree: int) -> int:
+    """Return the largest integer whose power ``degree``, a power of two, is at most ``number``."""
+    if degree < 1 or degree & (degree - 1):
+        raise ValueError(f"a root by repeated square roots needs a power of two, not {degree}")
+    for _ in range(degree.bit_length() - 1):
+        number = isqrt(number)
+    return number
 
 
 def power_below(step: int, bits: int) -> int:
     """Return ⌊2^(step/8) · (1 - 2^-30) · 2^bits⌋ for step ≥ 0."""
     margin = (1 << MARGIN_BITS) - 1
-    return eighth_root(_shift(margin**8, step + 8 * (bits - MARGIN_BITS)))
+    return whole_root(_shift(margin**8, step + 8 * (bits - MARGIN_BITS)), 8)
 
 
-def smallest_from(step: int) -> int:
-    """Return the smallest integer that is at least 2^(step/8) · (1 - 2^-30)."""
+def smallest_from(step: int, per_octave: int = PER_OCTAVE) -> int:
+    """Return the smallest integer that is at least 2^(step/per_octave) · (1 - 2^-30)."""
+    octave, rest = divmod(step, per_octave)
+    bits = max(_ROOT_BITS, octave)
+    return -(-_narrowed_up(rest, per_octave, bits) >> bits - octave)
+
+
+def largest_until(step: int, per_octave: int = PER_OCTAVE) -> int:
+    """Return the largest integer that is at most 2^(step/per_octave) · (1 + 2^-30)."""
+    octave, rest = divmod(step, per_octave)
+    bits = max(_ROOT_BITS, octave)
+    return _widened_down(rest, per_octave, bits) >> bits - octave
+
+
+@lru_cache(maxsize=4096)
+def _narrowed_up(rest: int, per_octave: int, bits: int) -> int:
+    """Return ⌈2^(rest/per_octave) · (1 - 2^-30) · 2^bits⌉: all octaves share their roots."""
     margin = (1 << MARGIN_BITS) - 1
-    shift = step - 8 * MARGIN_BITS
-    return eighth_root(-_shift(-(margin**8), shift) - 1) + 1
+    return whole_root((margin**per_octave << rest + per_octave * (bits - MARGIN_BITS)) - 1, per_octave) + 1
 
 
-def largest_until(step: int) -> int:
-    """Return the largest integer that is at most 2^(step/8) · (1 + 2^-30)."""
+@lru_cache(maxsize=4096)
+def _widened_down(rest: int, per_octave: int, bits: int) -> int:
+    """Return ⌊2^(rest/per_octave) · (1 + 2^-30) · 2^bits⌋."""
     margin = (1 << MARGIN_BITS) + 1
-    return eighth_root(_shift(margin**8, step - 8 * MARGIN_BITS))
+    return whole_root(margin**per_octave << rest + per_octave * (bits - MARGIN_BITS), per_octave)
 
 
 def quarter_octaves(steps: int, bits: int) -> int:
     """Return ⌊2^(steps/4) · 2^bits⌋ for steps ≥ 0."""
-    return eighth_root(1 << (2 * steps + 8 * bits))
+    return whole_root(1 << (steps + 4 * bits), 4)
 
 
 def _shift(number: int, places: int) -> int:

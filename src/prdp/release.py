@@ -7,10 +7,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.clipping import Clipping
+from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
+
+ENDLESS = Fraction(10) ** 400
+"""Further than any answer that bounds allow: an end that far away is no end."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,10 +29,14 @@ class Release:
         noise_scales: The scales of the independent discrete Laplace noises in it, in steps.
         share: The part of every record's budget that it used.
         method: Which mechanism answered.
-        caveat: What the interval, which is that of the noise, does not cover; empty if that is all.
+        caveat: What the noise is not all of; empty if it is.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the noise was seeded: such an answer protects nobody.
-        ends: For a value that was chosen from a range instead of hidden by noise, the range.
+        ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
+            computed from parts, its public limits.
+        parts: The releases that the answer was computed from; their shares add up to its own.
+        rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
+        clipping: Where records were clipped, and how that was chosen; None where it says nothing of the pull.
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
     """
 
@@ -41,6 +50,9 @@ class Release:
     choices: tuple[tuple[str, str], ...] = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
+    parts: tuple[Release, ...] = ()
+    rule: str = ""
+    clipping: Clipping | None = None
     noise: str = "laplace"
 
     @property
@@ -54,25 +66,58 @@ class Release:
         exact = self.exact
         return int(exact) if self.step.denominator == 1 else float(exact)
 
-    def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
-        """Return the ends between which the answer without noise lies with this probability.
+    def interval(
+        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str = 8
+    ) -> tuple[float, float]:
+        """Return the ends between which the true answer lies with this probability.
 
-        Records that were clipped or dropped are outside of what it covers: see ``caveat``. For a value that
-        was chosen from a range it is the range, whatever the probability.
+        Where records were clipped it covers the noise, the choice of the clipping point and the pull of
+        clipping, provided that no record would count for more than ``reach`` times what it was allowed to;
+        no private interval can do without such a condition (proofs/clip.md). An end is infinite where the
+        table is so poor in budget that nearly all of it may have been clipped. ``reach=1`` is the interval
+        of the noise alone.
+
+        What other mechanisms drop or clip is outside of what it covers: see ``caveat``. For a value that was
+        chosen from a range it is the range, whatever the probability.
         """
-        chance = _chance(level)
+        low, high = self.between(_chance(level), _reach(reach))
+        return _number(low), _number(high)
+
+    def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
+        """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
+        if self.parts and self.ends is not None:
+            each = 1 - (1 - chance) / len(self.parts)  # all parts at once
+            ends = [part.between(each, reach) for part in self.parts]
+            return combined_interval(self.rule, ends, self.ends)
         if self.ends is not None:
-            return _number(self.ends[0]), _number(self.ends[1])
+            return self.ends
+        below, above = self._strays(1 - chance, reach)
+        return self.exact - below, self.exact + above
+
+    def _strays(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return how far below and above the answer the truth may lie.
+
+        Noise alone fails on either side half of the time. Where clipping pulls one way, noise and pull
+        each have half of that side's failures; where it pulls both ways, half of all.
+        """
         if self.noise == "quartic":
-            reach = sum(quartic_spread(scale, chance) for scale in self.noise_scales) * self.step
-        else:
-            reach = spread([DiscreteLaplace(scale) for scale in self.noise_scales], chance) * self.step
-        return _number(self.exact - reach), _number(self.exact + reach)
+            reach = sum(quartic_spread(scale, 1 - failure) for scale in self.noise_scales) * self.step
+            return reach, reach
+        noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
+        noise = spread(noises, 1 - failure) * self.step
+        clipping = self.clipping
+        if clipping is None or clipping.pull(failure, reach) == 0:
+            return noise, noise
+        pull = clipping.pull(failure / 2 if clipping.below and clipping.above else failure / 4, reach)
+        far = ENDLESS if pull is None else (spread(noises, 1 - failure / 2) + pull) * self.step
+        return far if clipping.below else noise, far if clipping.above else noise
 
     def __str__(self) -> str:
         """Return the answer on one line."""
         value, reach, kind = self._shown()
         caveat = f"; {self.caveat}" if self.caveat else ""
+        if self._together():
+            caveat += f": 95 % of both, {self._together()}"
         mark = " [simulated: not private]" if self.simulated else ""
         label = f"{kind}; share {self.share}, {self.method}"
         return f"{self.question}: {value} {reach} ({label}){caveat}{mark}"
@@ -80,14 +125,32 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({self})"
 
+    @property
+    def short(self) -> str:
+        """The answer and how sure it is, for a cell of a table."""
+        value, reach, _ = self._shown()
+        return f"{value} {reach}"
+
     def _shown(self) -> tuple[str, str, str]:
         """Return the value, how sure it is, and what that means; with digits that make sense together."""
-        low, high = self.interval()
+        low, high = self.interval(reach=1)
         digits = _digits(high - low)
         value = f"{self.value:,.{digits}f}"
+        if self.parts:
+            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "95 % of the noise"
         if self.ends is not None:
             return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "the range that was chosen"
         return value, f"± {(high - low) / 2:,.{digits}f}", "95 % of the noise"
+
+    def _together(self) -> str:
+        """Return the interval with what was clipped, in words; nothing where that is the noise's."""
+        low, high = self.interval()
+        if (low, high) == self.interval(reach=1):
+            return ""
+        digits = _digits(high - low)
+        if math.isinf(high):
+            return "any number" if math.isinf(low) else f"{low:,.{digits}f} or more"
+        return f"up to {high:,.{digits}f}" if math.isinf(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
 
     def _repr_html_(self) -> str:
         value, reach, kind = self._shown()
@@ -100,6 +163,8 @@ class Release:
         ]
         if self.caveat:
             rows.append(("not in that", self.caveat))
+        if self._together():
+            rows.append(("95 % of both", self._together()))
         if self.simulated:
             rows.append(("simulated", "seeded noise: this answer protects nobody"))
         cells = "".join(
@@ -122,12 +187,26 @@ def _chance(level: float | Fraction | str) -> Fraction:
     return chance
 
 
+def _reach(reach: float | Fraction | str) -> Fraction:
+    try:
+        most = Fraction(reach)
+    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
+        most = Fraction(0)
+    if most < 1:
+        raise InvalidRequest(
+            f"interval(reach={reach!r}) says how many times its cap a record may count for: give 1 or more."
+        )
+    return most
+
+
 def _number(exact: Fraction) -> float:
+    if abs(exact) >= ENDLESS / 2:
+        return math.inf if exact > 0 else -math.inf
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
 def _digits(width: float) -> int:
     """Return how many decimals are worth showing beside an interval of this width."""
-    if width <= 0:
+    if width <= 0 or math.isinf(width):
         return 0
     return max(0, min(6, 2 - math.floor(math.log10(width)))) if width < 100 else 0

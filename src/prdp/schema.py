@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 
 class Kind(Enum):
@@ -34,3 +35,9 @@ class ColumnType:
 
 Schema = Mapping[str, ColumnType]
 """Column names and what they hold, in the table's order."""
+
+Bounds = Mapping[str, tuple[Fraction, Fraction]]
+"""For each column that has them, the public least and greatest value."""
+
+Units = Mapping[str, Fraction]
+"""For each column that has one, the public grain of its values."""

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 
-from prdp.declared import (
-    Number,
-    default_name,
-    known_column,
-    read_bounds,
-    read_units,
-    refuse_unless_mappings,
-)
+from prdp.answering import Facts
+from prdp.declared import Number, default_name, read_bounds, read_units, refuse_unless_mappings
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, RecordsLeftOut
-from prdp.exact import Exact, exact, exact_share
+from prdp.exact import Exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, conjunction
 from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
-from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
+from prdp.foreign import ForeignRelease, Mechanism
+from prdp.foreign_question import foreign_question
+from prdp.grouping import Grouping, GroupKey, bins, read_grouping
+from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
 from prdp.levels import Levels
-from prdp.mechanisms import Choice, Clip, Mechanism, Naive, Partition, count_influences, sum_influences
 from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.order import Order, order_of
 from prdp.policy import Policy
-from prdp.query import Bounds, Count, Max, Measure, Min, Query, Question, Reading, Sum, Units
+from prdp.query import DEFAULT, KeyReading, Options, Quantile, Query, Reading
+from prdp.questions import Questions, listed_quantiles
+from prdp.recipe import Cells, Keys, Need, Tops, serves
 from prdp.release import Release
-from prdp.schema import Kind
-from prdp.summary import Summary
-
-TOTALS = ("clip", "partition", "naive")
-"""The mechanisms that answer counts and sums; the first is the default."""
-
-EXTREMES = ("choice",)
-"""The mechanisms that answer maxima and minima."""
-
-_LEAST_RATE = Fraction(1, 10**12)
+from prdp.release_table import Released, ReleaseTable
+from prdp.schema import Bounds, Kind, Units
+from prdp.summary import Summary, TopSummary
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -103,7 +93,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Questions[Release]):
     """A table that answers with releases; what ``prdp.open`` returns."""
 
     engine: Engine
@@ -114,11 +104,10 @@ class Table:
     name: str
     ledger: Ledger
     condition: Node | None = None
-    _kept: dict[tuple[Measure | None, Node | None], Summary] = field(default_factory=dict)
+    _kept: dict[tuple[Need, Node | None, Grouping | None], tuple[Cells, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<prdp table {self.name!r}{where}: {self.policy!r}>"
+        return f"<prdp table {self.name!r}{self._about}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -130,202 +119,233 @@ class Table:
         both = node if self.condition is None else conjunction((self.condition, node))
         return replace(self, condition=both)
 
-    def count(
-        self,
-        *,
-        share: Exact,
-        method: str = "clip",
-        beta: Exact | None = None,
-        graded: bool | None = None,
-        fresh: bool = False,
-    ) -> Release:
-        """Count the records.
+    def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
+        """Tell records apart by public keys; every question is then answered for each key.
+
+        The groups are disjoint, so each is answered with the whole share. A key that no record has is
+        answered with noise like any other; records whose key is not listed are in no answer.
 
         Args:
-            share: The part of every record's budget to use, such as ``"1/10"``.
-            method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1) or ``"naive"``.
-            beta: For ``partition``: the failure rate, by default ``"1/10"``.
-            graded: For ``partition``: thresholds that make bad failures rarer.
-            fresh: Pay for a new answer although this question has been answered before.
+            columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
+            keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
+                of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
         """
-        return self._ask(Count(), share, method, beta, graded, fresh=fresh)
+        return Groups(self, read_grouping(columns, keys, self.engine.schema))
 
-    def sum(
+    def histogram(
+        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+    ) -> ReleaseTable:
+        """Count the records whose value lies in each of some public bins; see ``prdp.bins``."""
+        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+
+    def quantiles(
         self,
         column: str,
+        q: Iterable[float | Exact],
         *,
         share: Exact,
-        method: str = "clip",
-        beta: Exact | None = None,
-        graded: bool | None = None,
+        method: str = "rank",
         fresh: bool = False,
-    ) -> Release:
-        """Add up a column, in its unit; arguments as in ``count``.
+    ) -> tuple[Release, ...]:
+        """Find several quantiles at once, ascending together; as ``quantile``."""
+        query = Quantile(column, listed_quantiles(q))
+        return self._table([query], share, None, options=Options(method), fresh=fresh).releases[0]
 
-        The column needs public bounds; they may be as wide as you like.
+    def ask(
+        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    ) -> ReleaseTable:
+        """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
+
+        Args:
+            queries: What is asked.
+            share: The part of every record's budget for all of it.
+            split: What part of the share each query gets; by default, equal parts.
+            fresh: Pay for new answers although these questions have been answered before.
         """
-        known = known_column(column, self.engine.schema, "sum")
-        return self._ask(Sum(known), share, method, beta, graded, fresh=fresh)
+        return self._table(queries, share, None, split=split, fresh=fresh)
 
-    def max(self, column: str, *, share: Exact, method: str = "choice", fresh: bool = False) -> Release:
-        """Find about how large a column's largest value is; ``share`` and ``fresh`` as in ``count``.
+    def release(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+        fresh: bool = False,
+    ) -> ForeignRelease:
+        """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
 
-        The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
+        Args:
+            mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
+                epsilon-DP for adding or removing one row, whatever the order of the rows: **that is your
+                promise**, and the guarantee depends on it. What it raises is an answer too: one that
+                only says so.
+            columns: The columns that it sees.
+            share: The part of every record's budget to use.
+            split: The part of the share that finds the rows to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            sample: Whether rows with smaller budgets take part now and then, instead of never.
+            name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
+                answer at no charge; without a name, every call is charged.
+            fresh: Pay for a new answer although this name has been answered before.
         """
-        known = known_column(column, self.engine.schema, "max")
-        return self._ask(Max(known), share, method, fresh=fresh)
+        door = foreign_question(
+            self.facts,
+            mechanism,
+            columns,
+            exact_share(share),
+            split=split,
+            beta=beta,
+            sample=sample,
+            name=name,
+        )
+        self.engine.ensure_there()
+        charge = self.ledger.charge(door.question(self.condition), door.share, fresh=fresh)
+        if not isinstance(charge, Charge):
+            assert isinstance(charge, ForeignRelease)  # noqa: S101  (the question says so)
+            return charge
+        try:
+            answer = door.answered(self.engine, self._counts(None)[0], self.condition, SystemEntropy())
+            recorded = self.ledger.record(charge, answer)
+        except KeyboardInterrupt as stop:
+            stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
+            raise
+        assert isinstance(recorded, ForeignRelease)  # noqa: S101
+        return recorded
 
-    def min(self, column: str, *, share: Exact, method: str = "choice", fresh: bool = False) -> Release:
-        """Find about how small a column's smallest value is; arguments as in ``max``."""
-        known = known_column(column, self.engine.schema, "min")
-        return self._ask(Min(known), share, method, fresh=fresh)
+    @property
+    def facts(self) -> Facts:
+        """What is public about the table."""
+        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units)
 
-    def _ask(
+    @property
+    def _about(self) -> str:
+        return "" if self.condition is None else f" where {canonical(self.condition)}"
+
+    def _one(
         self,
         query: Query,
         share: Exact,
-        method: str,
-        beta: Exact | None = None,
-        graded: bool | None = None,
+        options: Options,
         *,
         fresh: bool,
     ) -> Release:
-        part = exact_share(share)
-        mechanism = self._mechanism(query, part, method, beta, graded)
-        options = _options(mechanism)
-        question = str(Question(query, self._measure(query), self.condition, part, method, options))
+        recipe = self.facts.recipe(query, exact_share(share), options)
+        if len(recipe.labels) > 1:
+            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
+        released = self._ask(Order((recipe,), recipe.asked.share, None, single=True), fresh=fresh)
+        assert isinstance(released, Release)  # noqa: S101  (one query about one group)
+        return released
+
+    def _table(
+        self,
+        queries: Sequence[Query],
+        share: Exact,
+        groups: Grouping | None,
+        *,
+        options: Options = DEFAULT,
+        split: Sequence[Exact] | None = None,
+        fresh: bool,
+    ) -> ReleaseTable:
+        order = order_of(self.facts, queries, share, groups, options=options, split=split)
+        released = self._ask(order, fresh=fresh)
+        assert isinstance(released, ReleaseTable)  # noqa: S101
+        return released
+
+    def _ask(self, order: Order, *, fresh: bool) -> Released:
+        question = order.question(self.condition)
         self.engine.ensure_there()
-        charge = self.ledger.charge(question, part, fresh=fresh)
-        if isinstance(charge, Release):
-            return charge
+        charge = self.ledger.charge(question, order.share, fresh=fresh)
+        if not isinstance(charge, Charge):
+            return order.shaped(charge)
         try:
-            (release,) = self._releases(query, mechanism, part, SystemEntropy(), runs=1, simulated=False)
-            return self.ledger.record(charge, release)
+            (released,) = self._released(order, SystemEntropy(), runs=1, simulated=False)
+            return order.shaped(self.ledger.record(charge, released))
         except KeyboardInterrupt as stop:
             stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
             raise
 
-    def _releases(
-        self,
-        query: Query,
-        mechanism: Mechanism,
-        share: Fraction,
-        entropy: Entropy,
-        *,
-        runs: int,
-        simulated: bool,
-    ) -> list[Release]:
-        measure = self._measure(query)
-        summary = self._summary(measure)
-        unit = measure.unit if measure else Fraction(1)
-        signed = measure is not None and measure.low < 0 < measure.high
-        words = str(query)
-        if self.condition is not None:
-            words += f" where {canonical(self.condition)}"
-        return [
-            Release(
-                question=words,
-                steps=answer.steps,
-                step=answer.step * unit,
-                noise_scales=tuple(noise.scale for noise in answer.noises),
-                share=share,
-                method=mechanism.name,
-                caveat=mechanism.caveat(signed=signed),
-                choices=answer.choices,
-                simulated=simulated,
-                ends=None if answer.ends is None else (answer.ends[0] * unit, answer.ends[1] * unit),
-            )
-            for answer in mechanism.answers(summary, share, entropy, runs)
-        ]
+    def _released(self, order: Order, entropy: Entropy, *, runs: int, simulated: bool) -> list[Released]:
+        """Draw answers to all that was ordered, reading the records only as far as they were not before."""
+        read = {need: self._cells(shared, order.groups) for need, shared in order.needs.items()}
+        return order.released(read, entropy, self._about, runs=runs, simulated=simulated)
 
-    def _mechanism(
-        self,
-        query: Query,
-        share: Fraction,
-        method: str | None,
-        beta: Exact | None = None,
-        graded: bool | None = None,
-    ) -> Mechanism:
-        """Return the mechanism that was asked for, from public facts alone."""
-        measure = self._measure(query)
-        methods = EXTREMES if isinstance(query, Max | Min) else TOTALS
-        method = methods[0] if method is None else method
-        if graded is not None and not isinstance(graded, bool):
-            raise InvalidRequest(f"graded={graded!r} is neither True nor False.")
-        if method not in methods:
-            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(methods)}.")
-        if method != "partition" and (beta is not None or graded is not None):
-            raise InvalidRequest(f"beta and graded belong to method='partition', not to method={method!r}.")
-        if isinstance(query, Max | Min):
-            assert measure is not None  # noqa: S101  (only a count has none)
-            return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
-        if method == "partition":
-            return self._partition(measure, beta, graded)
-        return Clip.tuned(share) if method == "clip" else Naive()
-
-    def _partition(self, measure: Measure | None, beta: Exact | None, graded: bool | None) -> Partition:
-        failure = exact(beta if beta is not None else "1/10", "beta")
-        if not _LEAST_RATE <= failure < 1:
-            raise InvalidRequest(
-                f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12)."
-            )
-        if measure is None:
-            influences = count_influences(self.levels)
+    def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
+        """Return each group's cells, reading the records only if they were not read for this before."""
+        for (kept, condition, grouping), cells in tuple(self._kept.items()):
+            if (condition, grouping) == (self.condition, groups) and serves(kept, need):
+                return cells
+        if isinstance(need, Keys | Tops):
+            keys = KeyReading(self.policy, self.levels, need.column, self.condition, groups)
+        if isinstance(need, Keys):
+            found: tuple[Cells, ...] = self.engine.key_totals(keys)
+        elif isinstance(need, Tops):
+            found = tuple(map(TopSummary, self._counts(groups), self.engine.top_levels(keys)))
         else:
-            influences = sum_influences(self.policy, self.levels, self.bounds, measure)
-        signed = measure is not None and measure.low < 0
-        return Partition(influences, failure, bool(graded), signed)
+            reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
+            found = self.engine.summarise(reading)
+        return self._kept.setdefault((need, self.condition, groups), found)
 
-    def _measure(self, query: Query) -> Measure | None:
-        """Return what a query adds up, or refuse by public facts."""
-        if isinstance(query, Count):
-            return None
-        asked = type(query).__name__.lower()
-        column = known_column(query.column, self.engine.schema, asked)
-        kind = self.engine.schema[column]
-        if kind.kind is not Kind.NUMBER:
-            raise InvalidRequest(
-                f"{asked}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
-            )
-        if column not in self.bounds:
-            raise InvalidRequest(
-                f"{asked}({column!r}) needs the column's public bounds. Write "
-                f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
-            )
-        if column not in self.units and not kind.integer:
-            raise InvalidRequest(
-                f"{asked}({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
-                f"units={{{column!r}: '0.01'}} in prdp.open for two decimals."
-            )
-        unit = self.units.get(column, Fraction(1))
-        low, high = self.bounds[column]
-        measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
-        most = 2**63 if kind.integer and unit == 1 else 2**53
-        if measure.low > measure.high or measure.largest >= most:
-            raise InvalidRequest(
-                f"the bounds of {column!r}, {low} to {high}, hold "
-                + ("no whole" if measure.low > measure.high else f"more than 2^{most.bit_length() - 1}")
-                + f" units of {unit}. Take a {'smaller' if measure.low > measure.high else 'larger'} unit."
-            )
-        return measure
-
-    def _summary(self, measure: Measure | None) -> Summary:
-        """Return the cells, reading the records only if they were not read for this before."""
-        for key, summary in tuple(self._kept.items()):
-            if key == (measure, self.condition):
-                return summary
-            if measure is None and key[1] == self.condition:
-                return summary.counted()
-        reading = Reading(self.policy, self.levels, self.bounds, measure, self.condition)
-        summary = self.engine.summarise(reading)
-        self._kept[measure, self.condition] = summary
-        return summary
+    def _counts(self, groups: Grouping | None) -> tuple[Summary, ...]:
+        return tuple(cells for cells in self._cells(None, groups) if isinstance(cells, Summary))
 
 
-def _options(mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
-    if isinstance(mechanism, Partition):
-        return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
-    return ()
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(Questions[ReleaseTable]):
+    """A table's groups by public keys; what ``group_by`` returns. Each question gives one answer a group."""
+
+    table: Table
+    grouping: Grouping
+
+    def __repr__(self) -> str:
+        by = ", ".join(map(str, self.grouping.by))
+        return f"<{len(self.grouping.keys)} groups by {by} of {self.table!r}>"
+
+    def where(self, condition: str) -> Groups:
+        """Return the groups of those records alone for which a condition holds."""
+        return Groups(self.table.where(condition), self.grouping)
+
+    def quantiles(
+        self,
+        column: str,
+        q: Iterable[float | Exact],
+        *,
+        share: Exact,
+        method: str = "rank",
+        fresh: bool = False,
+    ) -> ReleaseTable:
+        """Find several quantiles of each group at once; as ``quantile``."""
+        query = Quantile(column, listed_quantiles(q))
+        return self.table._table([query], share, self.grouping, options=Options(method), fresh=fresh)  # noqa: SLF001
+
+    def histogram(
+        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+    ) -> ReleaseTable:
+        """Count the records of each group whose value lies in each of some public bins."""
+        binned = Groups(self.table, self.grouping.crossed(bins(column, edges), self.table.engine.schema))
+        return binned.count(share=share, method=method, fresh=fresh)
+
+    def ask(
+        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    ) -> ReleaseTable:
+        """Answer several queries for each group from one charge; arguments as in ``Table.ask``."""
+        return self.table._table(queries, share, self.grouping, split=split, fresh=fresh)  # noqa: SLF001
+
+    def _one(
+        self,
+        query: Query,
+        share: Exact,
+        options: Options,
+        *,
+        fresh: bool,
+    ) -> ReleaseTable:
+        recipe = self.table.facts.recipe(query, exact_share(share), options)
+        released = self.table._ask(Order((recipe,), recipe.asked.share, self.grouping), fresh=fresh)  # noqa: SLF001
+        assert isinstance(released, ReleaseTable)  # noqa: S101  (groups were asked for)
+        return released
 
 
 def _account(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:

@@ -61,9 +61,10 @@ def test_a_ledger_s_json_and_words_agree(ledger: Path) -> None:
     for charge in told["charges"]:
         assert f"  {charge['who']}  share {charge['share']}" in words
         if charge["answered"]:
-            assert charge["low"] < charge["value"] < charge["high"]
-            digits = 0 if charge["high"] - charge["low"] >= 100 else 2
-            assert f"     {charge['value']:,.{digits}f} ± " in words
+            assert charge["low"] <= charge["value"] - charge["noise"] < charge["value"]
+            assert charge["high"] is None or charge["high"] >= charge["value"] + charge["noise"]
+            digits = 0 if charge["noise"] >= 50 else 2
+            assert f"     {charge['value']:,.{digits}f} ± {charge['noise']:,.{digits}f} " in words
     assert [bool(charge["answered"]) for charge in told["charges"]] == [True, True, False]
 
 

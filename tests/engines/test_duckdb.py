@@ -23,9 +23,10 @@ from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Arithmetic, Column, Number
 from prdp.expressions.parse import parse
+from prdp.grouping import date_trunc, read_grouping
 from prdp.levels import Levels
 from prdp.policy import Policy
-from prdp.query import Measure, Reading
+from prdp.query import KeyReading, Measure, Reading
 from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
 
@@ -35,6 +36,7 @@ SCHEMA = pyarrow.schema(
         ("v", pyarrow.int64()),
         ("x", pyarrow.float64()),
         ("job", pyarrow.string()),
+        ("day", pyarrow.timestamp("us")),
     ]
 )
 TYPES = {"eps": "DOUBLE", "v": "BIGINT", "x": "DOUBLE", "job": "VARCHAR"}
@@ -168,7 +170,7 @@ def test_whole_numbers_beyond_64_bits_are_moved_into_their_bounds(native: str) -
     policy = PERSONAL.within(engine.schema, {})
     measure = Measure("v", Fraction(1), -5, 10)
     levels = Levels(Fraction(1, 10), Fraction(10))
-    summary = engine.summarise(Reading(policy, levels, {}, measure, None))
+    (summary,) = engine.summarise(Reading(policy, levels, {}, measure, None))
     assert sum(cell.total for cell in summary.cells) == sum(min(value, 10) for value in values)
     assert sum(cell.count for cell in summary.cells) == len(values) + 1
 
@@ -181,7 +183,7 @@ def test_a_filter_with_or_does_not_reach_around_the_bounds() -> None:
     condition = check(parse("age > 60 OR v > 40"), engine.schema, Kind.BOOLEAN, "")
     levels = Levels(Fraction(1, 10), Fraction(10))
     reading = Reading(policy, levels, bounds, Measure("v", Fraction(1), 0, 100), condition)
-    assert [cell.total for cell in engine.summarise(reading).cells] == [50]
+    assert [cell.total for cell in engine.summarise(reading)[0].cells] == [50]
 
 
 def test_the_values_of_a_categorical_column_are_no_part_of_its_type() -> None:
@@ -269,7 +271,7 @@ def test_a_column_may_have_any_name(name: str) -> None:
     bounds = {name: (Fraction(0), Fraction(100))}
     policy = Policy.of(Arithmetic("/", Number(10.0), Column(name)), at_most=10).within(engine.schema, bounds)
     levels = Levels(Fraction(1, 10), Fraction(10))
-    summary = engine.summarise(Reading(policy, levels, bounds, Measure(name, Fraction(1), 0, 100), None))
+    (summary,) = engine.summarise(Reading(policy, levels, bounds, Measure(name, Fraction(1), 0, 100), None))
     assert sum(cell.total for cell in summary.cells) == sum(range(1, 50))
 
 
@@ -285,7 +287,7 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
             PERSONAL.within(engine.schema, {}), Levels(Fraction(1, 10), Fraction(10)), {}, None, None
         )
         for _ in range(40):
-            found[size].add(sum(cell.count for cell in engine.summarise(reading).cells))
+            found[size].add(sum(cell.count for cell in engine.summarise(reading)[0].cells))
 
     threads = [
         threading.Thread(target=ask, args=(engine, size)) for engine, size in zip(engines, sizes, strict=True)
@@ -295,3 +297,74 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
     for thread in threads:
         thread.join()
     assert found == {n: {n} for n in sizes}
+
+
+@pytest.mark.parametrize(
+    ("values", "by", "keys", "counts"),
+    [
+        ("(18446744073709551615::UBIGINT), (7)", "c", [7, 9], [1, 0]),
+        ("(170141183460469231731687303715884105727::HUGEINT), (7)", "c", [7], [1]),
+        ("(1.50::DECIMAL(38,2)), (-7)", "c", [Fraction(3, 2), -7], [1, 1]),
+        ("(0.1::FLOAT), ('nan'), ('inf')", "c", [0.1], [1]),  # a key is rounded as the column's values are
+        ("(0.5::FLOAT), ('-0.0'), ('-inf')", "c", [0.5, 0], [1, 1]),
+        ("('a'::ENUM ('a', 'b')), ('b'), (NULL)", "c", ["a", "c"], [1, 0]),
+        ("(TRUE), (NULL)", "c", [True, False], [1, 0]),
+        ("('infinity'::TIMESTAMP), ('-infinity'), ('290309-12-22 (BC) 00:00:00'), ('2025-05-05')", "month",
+         ["2025-05-01"], [1]),
+        ("('infinity'::DATE), ('5877642-06-25 (BC)'), ('2025-05-05')", "month", ["2025-05-01"], [1]),
+        ("('infinity'::TIMESTAMP_S), ('2025-05-05')", "c", ["2025-05-05"], [1]),
+    ],
+)  # fmt: skip
+def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
+    values: str, by: str, keys: list[Any], counts: list[int]
+) -> None:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'Pacific/Kiritimati'")
+    engine = open_source(connection.sql(f"SELECT c, 1.0::DOUBLE AS eps FROM (VALUES {values}) AS t(c)"), None)
+    policy = Policy.constant(1).within(engine.schema, {})
+    grouping = read_grouping([by if by == "c" else date_trunc(by, "c")], keys, engine.schema)
+    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
+    assert [sum(cell.count for cell in summary.cells) for summary in found] == counts
+    totals = engine.key_totals(KeyReading(policy, policy.levels, "c", None))
+    assert sum(cell.count for cell in totals[0].cells) >= 1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["CREATE TABLE t (k VARCHAR COLLATE NOCASE)", "CREATE TABLE t (k VARCHAR COLLATE NOACCENT)",
+     "SET default_collation = 'nocase'; CREATE TABLE t (k VARCHAR)",
+     "SET default_collation = 'nocase'; CREATE TABLE t (k ENUM ('a', 'A', 'é', 'e'))"],
+)  # fmt: skip
+def test_no_collation_puts_a_record_into_two_groups_or_two_values_into_one(setting: str) -> None:
+    connection = duckdb.connect()
+    for statement in setting.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO t VALUES ('a'), ('é')")
+    engine = open_source(connection.table("t"), None)
+    policy = Policy.constant(1).within(engine.schema, {})
+    grouping = read_grouping(["k"], ["a", "A", "é", "e"], engine.schema)
+    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
+    assert [sum(cell.count for cell in summary.cells) for summary in found] == [1, 0, 1, 0]
+    connection.execute("INSERT INTO t VALUES ('A'), ('e')")
+    totals = engine.key_totals(KeyReading(policy, policy.levels, "k", None))
+    assert sum(cell.count for cell in totals[0].cells) == 4
+    for text in ("k = 'A'", "'A' = k", "k IN ('A')"):
+        condition = check(parse(text), engine.schema, Kind.BOOLEAN, text)
+        (one,) = engine.summarise(Reading(policy, policy.levels, {}, None, condition))
+        assert sum(cell.count for cell in one.cells) == 1
+
+
+@pytest.mark.parametrize(
+    "native", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"]
+)
+@pytest.mark.parametrize("own_column", [False, True])
+def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
+    """A square that did not fit would fail, and so say that a record has such a value."""
+    top = {"TINYINT": 127, "SMALLINT": 2**15 - 1, "UTINYINT": 255, "USMALLINT": 2**16 - 1}.get(native, 10**7)
+    relation = duckdb.connect().sql(f"SELECT {top}::{native} AS v")
+    engine = open_source(relation, None, own_column=own_column)
+    bounds = {"v": (Fraction(0), Fraction(10**7))}
+    policy = Policy("10000 / v", at_most=100).within(engine.schema, bounds)
+    measure = Measure("v", Fraction(1), 0, 10**7, squares=True)
+    (found,) = engine.summarise(Reading(policy, policy.levels, bounds, measure, None))
+    assert [cell.squares for cell in found.cells] == [top**2]

@@ -12,7 +12,9 @@ from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
 from prdp.summary import CellKey, Summary
+from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse
 
@@ -28,7 +30,7 @@ def too_sharp(summary: Summary, share: Fraction) -> ExponentialChoice:
 def around_a_target(summary: Summary, share: Fraction) -> ExponentialChoice:
     """Look for a mass of 1 beyond the range: a utility that moves both ways has twice the loss."""
     right = LARGEST.law(summary, share)
-    return ExponentialChoice(tuple(abs(penalty - 1) for penalty in right.penalties))
+    return ExponentialChoice(tuple(abs(Fraction(penalty) - 1) for penalty in right.penalties))
 
 
 def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
@@ -79,9 +81,18 @@ def test_a_uniform_integer_is_uniform_on_every_byte_string() -> None:
     assert masses == dict.fromkeys(range(3), Fraction(5, 16))
 
 
-@pytest.mark.parametrize("penalty", [Fraction(0), Fraction(1, 3), Fraction(40), Fraction(10**6)])
-def test_proposals_are_never_lighter_than_what_they_stand_for(penalty: Fraction) -> None:
-    low, high = exp_bounds(penalty, 64)
-    finer, _ = exp_bounds(penalty, 128)
-    assert high << 64 >= finer
-    assert high - low <= 2
+@pytest.mark.parametrize("penalty", [0, 1, 9, 15, 16, 17, 40 * 16, 64 * 16 - 1, 64 * 16, 10**9])
+@pytest.mark.parametrize("unit", [Fraction(1, 16), Fraction(1, 7), Fraction(10**30, 10**30 + 1)])
+def test_proposals_are_never_lighter_than_what_they_stand_for(penalty: int, unit: Fraction) -> None:
+    proposed = ExponentialChoice((0, penalty), unit)._proposed(penalty)
+    _, high = exp_bounds(penalty * unit, 128)
+    assert proposed << 64 >= high - 2
+    assert proposed <= (high >> 64) * Fraction(107, 100) + 3  # and hardly heavier: e^(1/16) < 1.07
+
+
+def test_whole_penalties_and_a_unit_say_the_same_as_fractions() -> None:
+    whole = ExponentialChoice((3, 0, 9, 20, 700), Fraction(2, 7))
+    fractions = ExponentialChoice(tuple(penalty * whole.unit for penalty in whole.penalties))
+    assert whole.draw(Seeded(1), 200) == fractions.draw(Seeded(1), 200)
+    pairs = zip(choice_probabilities(whole), choice_probabilities(fractions), strict=True)
+    assert all(one.overlaps(other) for one, other in pairs)

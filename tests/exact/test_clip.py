@@ -12,11 +12,12 @@ import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms._point import Ladder, PointFinder, Tuning
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
+from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Cell, Summary
-from prdp.testing.exact_loss import TOLERANCE, worst_loss
+from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     ODD,
@@ -28,18 +29,12 @@ from tests.exact.universe import (
     summary_of,
 )
 
-TUNING = Tuning(
-    split=(Fraction(24, 100), Fraction(12, 100), Fraction(54, 100)),
-    threshold=Fraction(1),
-    rise=Fraction(1, 10),
-    beyond=1,
-    stride=2,
-)
-GATE_PART, SCAN_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
+GATE_PART, CHOICE_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
+TUNING = Tuning(CHOICE_PART, TOTAL_PART, fall=Fraction(1, 2), stride=2)
 FINDER = PointFinder(
     gate=GATE_PART,
-    tunings=((3, TUNING), (None, replace(TUNING, threshold=Fraction(4), rise=Fraction(0), stride=4))),
-    scan_bits=6,
+    tunings=((0, TUNING), (None, replace(TUNING, fall=Fraction(1, 5), stride=4))),
+    gate_bits=6,
 )
 COARSE = Clip(FINDER)
 
@@ -73,8 +68,8 @@ def _(law: Noisy) -> Noisy:
 
 
 @_quiet.register
-def _(law: Scan) -> Scan:
-    return replace(law, threshold_noise=_smaller(law.threshold_noise), mass_noise=_smaller(law.mass_noise))
+def _(law: PermuteAndFlip) -> PermuteAndFlip:
+    return PermuteAndFlip(tuple(penalty / Fraction(85, 100) for penalty in law.penalties))
 
 
 @_quiet.register
@@ -83,14 +78,26 @@ def _(law: Then) -> Then:
 
 
 @dataclass(frozen=True, slots=True)
-class OffLattice(PointFinder):
+class OffLattice(RecordLadder):
     """Adds up exact budgets and rounds the sum: adding a record may move it by a step too many."""
 
-    def scan(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> Scan:
-        right = super(OffLattice, self).scan(ladder, share, tuning)
-        lattice = self.lattice(ladder.quantum, share)
-        exact = ladder.masses(tuning.stride, 1)
-        return replace(right, masses=tuple(-(-mass // lattice) for mass in exact))
+    def mass(self, lattice: int) -> int:
+        return -(-super(OffLattice, self).mass(1) // lattice)
+
+
+def off_lattice(summary: Summary, share: Fraction) -> Gated:
+    """Measure a mass that is not a sum of lattice points."""
+    coarse = replace(FINDER, gate_bits=2)
+    return coarse.law(OffLattice(summary), share, COARSE.totals(summary, share))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFinder(PointFinder):
+    """Looks for a point that clips a mass of 1: a weight that moves both ways has twice the loss."""
+
+    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        right = super(TargetFinder, self).choice(masses, weight, tuning)
+        return PermuteAndFlip(tuple(abs(penalty - tuning.choice) for penalty in right.penalties))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +128,8 @@ class TestSum(OnThisUniverse):
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
-        "scan": (lambda law: law.laws[0].first, SCAN_PART),
-        "other scan": (lambda law: law.laws[1].first, SCAN_PART),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        "other choice": (lambda law: law.laws[1].first, CHOICE_PART),
         "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
         "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
     }
@@ -134,19 +141,20 @@ class TestSum(OnThisUniverse):
         return fine(records)
 
     def twins(self) -> Mapping[str, Twin]:
-        off_lattice = Clip(OffLattice(FINDER.gate, FINDER.tunings, 2))
+        target = Clip(TargetFinder(FINDER.gate, FINDER.tunings, FINDER.gate_bits))
         return {
             "gate with noise 15 % too small": Twin(too_little_noise, "gate"),
-            "scan with noise 15 % too small": Twin(too_little_noise, "scan"),
+            "choice 15 % too sharp": Twin(too_little_noise, "choice"),
             "total with noise 15 % too small": Twin(too_little_noise, "total, much clipped"),
-            "scan off the lattice": Twin(off_lattice.law, "scan"),
+            "gate off the lattice": Twin(off_lattice, "gate"),
+            "choice around a target": Twin(target.law, "choice"),
             "not clipped": Twin(Unclipped(FINDER).law, "total, much clipped"),
             "levels rounded up": Twin(
                 lambda summary, share: COARSE.law(_rounded_up(summary), share), "total, much clipped"
             ),
         }
 
-    @pytest.mark.parametrize("part", ["gate", "scan", "total, much clipped"])
+    @pytest.mark.parametrize("part", ["gate", "choice", "total, much clipped"])
     def test_some_record_comes_close_to_what_it_may_lose(self, part: str) -> None:
         """A bound that nothing comes near would hide a mistake in the measuring itself."""
         losses = []
@@ -180,7 +188,7 @@ class TestOddRecords(TestSum):
 
 
 def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
-    coarsest = Clip(replace(FINDER, scan_bits=3))
+    coarsest = Clip(replace(FINDER, gate_bits=3))
     found = worst_loss(
         RECORDS, lambda summary: coarsest.law(summary, Fraction(1)), summary_of, budget, most_records=4
     )
@@ -190,3 +198,45 @@ def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
 def test_parts_that_add_up_to_more_than_the_share_are_refused() -> None:
     with pytest.raises(ValueError, match="more than the whole"):
         replace(FINDER, gate=Fraction(11, 100))
+
+
+# The interval: how far clipping pulls, against the exact chances of every place.
+
+STEEP = replace(TUNING, fall=Fraction(3))
+CROWDS: Mapping[str, list[tuple[Record, int]]] = {
+    "a tail": [({"v": v, "eps": 0.25}, 40 // v) for v in range(1, 13)],
+    "two tiers": [({"v": 1, "eps": 3.0}, 40), ({"v": 12, "eps": 0.125}, 520)],
+    "one of each": [(record, 1) for record in RECORDS if record["v"] > 0],
+}
+
+
+def too_far(crowd: str, reach: Fraction, chance: Fraction, part_of_bound: Fraction) -> float:
+    """Return how often the pull passes (a part of) its bound although no record reaches too high."""
+    summary = fine([record for record, count in CROWDS[crowd] for _ in range(count)])
+    clip = Clip(replace(FINDER, tunings=((None, STEEP), (None, STEEP))))
+    law: Any = clip.law(summary, Fraction(1)).laws[0]
+    points = Points.spanning(summary, STEEP.stride)
+    truth = sum(cell.total for cell in summary.cells)
+    failures = 0.0
+    for place, ball in enumerate(flip_probabilities(law.first)):
+        clipping = replace(clip.clipping(summary, Fraction(1), 0, place), blind=False)
+        bound = clipping.pull(chance, reach)
+        assert bound is not None
+        allowed = reach * points.per_quantum(place)
+        kept = all(cell.key.high <= allowed * cell.key.quanta for cell in summary.cells)
+        if kept and truth - law.then(place).values[0] > part_of_bound * bound:
+            failures += float(ball.mid())
+    return failures
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize("reach", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
+def test_clipping_pulls_further_than_it_says_no_more_often_than_it_says(
+    crowd: str, reach: Fraction, chance: Fraction
+) -> None:
+    assert too_far(crowd, reach, chance, Fraction(1)) <= chance
+
+
+def test_half_of_that_bound_would_not_do() -> None:
+    assert too_far("two tiers", Fraction(400), Fraction(1, 20), Fraction(1, 2)) > 1 / 20

@@ -1,4 +1,4 @@
-"""truncate on every graph with five nodes: what is cut, what is scanned, and what is released."""
+"""truncate on every graph with five nodes: what is cut, what is chosen by, and what is released."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from prdp.levels import Levels
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._point import PointFinder, Tuning, evidence
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars
 from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Noisy, Scan
+from prdp.noise.laws import Gated, Noisy
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta
@@ -99,13 +100,13 @@ def _least(pairs: Pairs, node: int, size: int, point: Fraction) -> int:
     )
 
 
-# The scan: what it looks at, on a lattice, over all graphs with five nodes.
+# What a point is chosen by, over all graphs with five nodes.
 
 LATTICE = 1 << 14
 Ladders = Callable[[Pairs], tuple[int, ...]]
 
 
-def scanned(form: str) -> Ladders:
+def looked_at(form: str) -> Ladders:
     return lambda pairs: CutLadder(FORMS[form](pairs), Fraction(1)).masses(4, LATTICE)
 
 
@@ -121,13 +122,15 @@ def worst_moves(masses: Ladders, within: int = 0b1111111111) -> tuple[float, flo
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_adding_an_edge_moves_what_is_scanned_by_between_minus_half_and_one_of_its_budget(form: str) -> None:
-    down, up = worst_moves(scanned(form))
+def test_adding_an_edge_moves_each_point_s_mass_by_between_minus_half_and_one_of_its_budget(
+    form: str,
+) -> None:
+    down, up = worst_moves(looked_at(form))
     assert down >= -0.5
     assert up <= 1
 
 
-def test_the_scan_of_clipped_budget_mass_is_caught() -> None:
+def test_a_choice_by_clipped_budget_mass_is_caught() -> None:
     """One edge at a star lifts the loads of all its neighbours over their allowance at once."""
     assert worst_moves(lambda pairs: clipped_masses(pairs, 4, LATTICE))[1] > 1.5
 
@@ -178,17 +181,12 @@ def test_a_wrong_way_to_cut_is_caught(wrong: type[Stars]) -> None:
 
 # The whole law: every output's probability, with a coarse lattice.
 
-TUNING = Tuning(
-    split=(Fraction(24, 100), Fraction(12, 100), Fraction(54, 100)),
-    threshold=Fraction(20),
-    rise=Fraction(1),
-    beyond=1,
-    stride=2,
-)
+CHOICE_PART, ANSWER_PART = Fraction(36, 100), Fraction(54, 100)
+TUNING = Tuning(CHOICE_PART, ANSWER_PART, fall=Fraction(1), stride=2)
 FINDER = PointFinder(
     gate=Fraction(1, 10),
-    tunings=((60, TUNING), (None, replace(TUNING, threshold=Fraction(40), rise=Fraction(0), stride=4))),
-    scan_bits=5,
+    tunings=((5, TUNING), (None, replace(TUNING, fall=Fraction(2), stride=4))),
+    gate_bits=5,
 )
 MECHANISM = Truncate(FINDER)
 FOUR_NODES = sum(1 << place for place, pair in enumerate(PLACES) if 4 not in pair)
@@ -225,31 +223,29 @@ def test_no_triangle_gives_an_edge_away() -> None:
 
 def test_a_release_with_noise_15_percent_too_small_is_caught() -> None:
     def quiet(pairs: Pairs, share: Fraction) -> Noisy:
-        right = MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 6)
+        right = MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 7)
         return Noisy(right.values, (DiscreteLaplace(right.noises[0].scale * Fraction(85, 100)),))
 
     def right(pairs: Pairs, share: Fraction) -> Noisy:
-        return MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 6)
+        return MECHANISM.totals(FORMS["paths"](pairs), share)(TUNING, 7)
 
-    part = Fraction(54, 100)
-    assert worst_part(right, part) <= TOLERANCE
-    assert worst_part(quiet, part) > 0.001
-
-
-def test_the_scan_keeps_to_its_part_and_that_of_clipped_mass_does_not() -> None:
-    part = Fraction(36, 100)
-
-    def right(pairs: Pairs, share: Fraction) -> Scan:
-        return FINDER.scan(CutLadder(FORMS["paths"](pairs), share), share, TUNING)
-
-    def wrong(pairs: Pairs, share: Fraction) -> Scan:
-        lattice = FINDER.lattice(LEVELS.quantum, share)
-        return replace(right(pairs, share), masses=clipped_masses(pairs, TUNING.stride, lattice))
-
-    assert worst_part(right, part) <= TOLERANCE
-    assert worst_part(wrong, part) > 0.1
+    assert worst_part(right, ANSWER_PART) <= TOLERANCE
+    assert worst_part(quiet, ANSWER_PART) > 0.001
 
 
-def test_a_range_too_wide_for_the_lattice_scans_nothing() -> None:
+def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> None:
+    def right(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
+        ladder = CutLadder(FORMS["paths"](pairs), share)
+        return FINDER.choice(ladder.masses(2, 1), evidence(ladder, share, TUNING) * LEVELS.quantum, TUNING)
+
+    def wrong(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
+        weight = evidence(CutLadder(FORMS["paths"](pairs), share), share, TUNING) * LEVELS.quantum
+        return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING)
+
+    assert worst_part(right, CHOICE_PART) <= TOLERANCE
+    assert worst_part(wrong, CHOICE_PART) > 0.1
+
+
+def test_a_lattice_that_is_too_coarse_tells_nothing() -> None:
     pairs = graph(0b1111111111, levels=Levels(Fraction(8), Fraction(32)))
     assert len(set(CutLadder(Stars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1

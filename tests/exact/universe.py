@@ -37,17 +37,21 @@ ODD: tuple[Record, ...] = (
 )
 
 
-def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) -> Summary:
-    """Return the cells of some records, as DuckDB finds them."""
-    table = pyarrow.table(
+def arrow_of(records: Sequence[Record]) -> pyarrow.Table:
+    """Return some records as a table."""
+    return pyarrow.table(
         {
             "v": pyarrow.array([record["v"] for record in records], pyarrow.int64()),
             "eps": pyarrow.array([record["eps"] for record in records], pyarrow.float64()),
         }
     )
-    engine = open_source(table, None)
+
+
+def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) -> Summary:
+    """Return the cells of some records, as DuckDB finds them."""
+    engine = open_source(arrow_of(records), None)
     policy = POLICY.within(engine.schema, {})
-    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))
+    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))[0]
 
 
 def count_of(records: Sequence[Record]) -> Summary:

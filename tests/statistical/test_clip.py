@@ -1,4 +1,4 @@
-"""clip's answers have the noise that they state, and its threshold has the right size."""
+"""clip's answers have the noise they state, its choice does not run away, its interval covers the truth."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
+import prdp
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms._point import POOR, RICH, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._point import LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Cell, CellKey, Summary
-from prdp.testing import Seeded
-from prdp.testing.exact_loss import scan_probabilities
+from prdp.testing import Seeded, simulate
+from prdp.testing.exact_loss import flip_probabilities
 from tests.statistical.thresholds import P_THRESHOLD
 
 RUNS = 60_000
@@ -34,7 +37,7 @@ SUMMARY = Summary.of(
 
 def rest(summary: Summary, share: Fraction, tuning: Tuning) -> Then:
     """Return what follows the gate under a tuning."""
-    law = Clip(PointFinder(tunings=((None, tuning),), scan_bits=8)).law(summary, share).laws[0]
+    law = Clip(PointFinder(tunings=((None, tuning),), gate_bits=8)).law(summary, share).laws[0]
     assert isinstance(law, Then)
     return law
 
@@ -42,7 +45,7 @@ def rest(summary: Summary, share: Fraction, tuning: Tuning) -> Then:
 def fit(law: Any, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
     """Return how well (place, noisy total) fits a law: places, and totals in 20 equal parts each."""
     places = np.array([place for place, _ in drawn])
-    chances = [float(ball.mid()) for ball in scan_probabilities(law.first)]
+    chances = [float(ball.mid()) for ball in flip_probabilities(law.first)]
     observed: list[float] = []
     expected: list[float] = []
     for place, chance in enumerate(chances):
@@ -86,39 +89,57 @@ def _scaled(law: Any, factor: Fraction) -> Then:
     def other(noise: DiscreteLaplace) -> DiscreteLaplace:
         return DiscreteLaplace(noise.scale * factor)
 
-    scan = replace(
-        law.first,
-        threshold_noise=other(law.first.threshold_noise),
-        mass_noise=other(law.first.mass_noise),
-    )
     return Then(
-        scan,
+        PermuteAndFlip(tuple(penalty / factor for penalty in law.first.penalties)),
         lambda place: replace(law.then(place), noises=tuple(map(other, law.then(place).noises))),
     )
 
 
-def test_a_threshold_that_ignores_the_share_overshoots_where_ours_does_not() -> None:
-    """With T fixed instead of T / share, a small share drowns it in its own noise."""
-    share = Fraction(1, 10)
-    levels = Levels(Fraction(1, 10**8), Fraction(100))
-    crowd = [Cell(CellKey(levels.quanta(level), 1, 1, 1), 2000, 2000) for level in range(200, 260, 4)]
-    summary = Summary.of(levels, 1, 1, crowd)
-    unscaled = replace(RICH, threshold=RICH.threshold * share, rise=RICH.rise * share)
+def crowd(levels: Levels, count: int) -> Summary:
+    """Return a table whose records have budgets over several octaves."""
+    cells = [Cell(CellKey(levels.quanta(level), 1, 1, 1), count, count) for level in range(200, 260, 4)]
+    return Summary.of(levels, 1, 1, cells)
 
-    def runaways(tuning: Tuning) -> float:
-        """Return how often the scan goes two points past the first that clips nothing."""
-        scan = PointFinder().scan(RecordLadder(summary), share, tuning)
-        empty = next(place for place, mass in enumerate(scan.masses) if mass == 0)
-        return float(np.mean(scan.draw(Seeded(5), 20_000) > empty + 1))
 
-    assert runaways(RICH) < 0.04
-    assert runaways(unscaled) > 0.15
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 10)])
+def test_each_octave_past_the_data_is_rarer_by_the_fall(share: Fraction) -> None:
+    """The choice is k octaves past the first point that clips nothing with a chance below exp(-fall · k)."""
+    summary = crowd(Levels(Fraction(1, 10**8), Fraction(100)), 2000)
+
+    def runaways(tuning: Tuning, octaves: int) -> float:
+        masses = RecordLadder(summary).masses(tuning.stride, 1)
+        weight = share * tuning.choice * summary.levels.quantum
+        choice = PointFinder().choice(masses, weight, tuning)
+        allowed = next(place for place, mass in enumerate(masses) if mass == 0) + octaves * 4 // tuning.stride
+        return float(np.mean(np.array(choice.draw(Seeded(5), 20_000)) > allowed))
+
+    for octaves in (1, 2):
+        assert runaways(LARGE_SHARE, octaves) < np.exp(-float(LARGE_SHARE.fall) * octaves)
+        assert runaways(replace(LARGE_SHARE, fall=Fraction(1, 10)), octaves) > 0.5
 
 
 def test_a_richer_table_is_given_the_tuning_for_rich_ones() -> None:
     """The total budget mass is about 20 and 1,000; the gate measures it to within about 33."""
-    for count, expected in ((5, 1), (260, 0)):
-        crowd = [Cell(CellKey(LEVELS.quanta(LEVELS.top), 1, 1, 1), count, count)]
-        law = Clip().law(Summary.of(LEVELS, 1, 1, crowd), Fraction(1))
+    for count, expected in ((5, 2), (260, 0)):
+        rich = [Cell(CellKey(LEVELS.quanta(LEVELS.top), 1, 1, 1), count, count)]
+        law = Clip().law(Summary.of(LEVELS, 1, 1, rich), Fraction(1))
         picked = [which for which, _ in law.draw(Seeded(3), 400)]
-        assert np.bincount(picked, minlength=2)[expected] > 380
+        assert np.bincount(picked, minlength=3)[expected] > 300
+
+
+@pytest.mark.parametrize("policy", ["10000 / v", "500 / power(ln(v), 4)"])
+@pytest.mark.parametrize("level", ["0.9", "0.95"])
+def test_intervals_cover_the_truth_where_those_of_the_noise_do_not(policy: str, level: str) -> None:
+    """Values with a heavy tail: much is clipped, but little of it at more than 8 times its cap."""
+    values = np.rint(1e4 * np.random.default_rng(0).random(20_000) ** (-1 / 2)).astype(np.int64)
+    table = prdp.open(
+        {"v": values}, policy=prdp.Policy(policy, at_most=100), bounds={"v": (100, 10**12)}, name="tail"
+    )
+    releases = simulate(table, prdp.Sum("v"), share="1", runs=1000, seed=11)
+
+    def covered(reach: int) -> float:
+        ends = [release.interval(level, reach=reach) for release in releases]
+        return float(np.mean([low <= values.sum() <= high for low, high in ends]))
+
+    assert covered(8) >= float(level)
+    assert covered(1) < 0.7

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from prdp.levels import Levels
-from prdp.mechanisms._point import RICH
+from prdp.mechanisms._point import LARGE_SHARE
 from prdp.mechanisms._stars import Stars
 from prdp.mechanisms.truncate import Truncate, ladder_points
 from prdp.pairs import Pairs
@@ -37,9 +37,9 @@ def fit(errors: np.ndarray, scale: float) -> float:
 
 def test_a_release_has_noise_in_proportion_to_its_point_and_no_noise_15_percent_off() -> None:
     stars = Stars.of(random_graph(60, 400, seed=1), 2)
-    law = Truncate().totals(stars, SHARE)(RICH, 20)
-    point = ladder_points(stars, RICH.stride)[20 + RICH.beyond]
-    scale = float(point / LEVELS.quantum / (SHARE * RICH.split[2]))
+    law = Truncate().totals(stars, SHARE)(LARGE_SHARE, 14)
+    point = ladder_points(stars, LARGE_SHARE.stride)[14]
+    scale = float(point / LEVELS.quantum / (SHARE * LARGE_SHARE.answer))
     errors = np.array([steps - stars.value(point) for (steps,) in law.draw(Seeded(2), RUNS)], dtype=float)
     assert fit(errors, scale) > P_THRESHOLD
     for wrong in (0.85, 1.15):

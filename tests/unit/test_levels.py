@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.errors import PolicyError
-from prdp.geometry import eighth_root, largest_until, power_below, smallest_from
+from prdp.geometry import largest_until, power_below, smallest_from, whole_root
 from prdp.levels import Levels
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))
@@ -98,20 +98,30 @@ def test_impossible_ranges_are_refused(low: str, high: str) -> None:
         Levels(Fraction(low), Fraction(high))
 
 
-@given(number=st.integers(0, 10**60))
-def test_the_eighth_root_is_the_floor(number: int) -> None:
-    root = eighth_root(number)
-    assert root**8 <= number < (root + 1) ** 8
+@given(number=st.integers(0, 10**60), degree=st.sampled_from([1, 2, 8, 256]))
+def test_a_root_is_the_floor(number: int, degree: int) -> None:
+    root = whole_root(number, degree)
+    assert root**degree <= number < (root + 1) ** degree
 
 
-@given(step=st.integers(-1, 520))
-def test_ends_of_a_step_are_the_tightest_integers(step: int) -> None:
-    low, high = smallest_from(step), largest_until(step)
+@pytest.mark.parametrize("degree", [-2, 0, 3, 10])
+def test_a_root_of_another_degree_is_refused(degree: int) -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        whole_root(7, degree)
+
+
+@given(
+    octaves=st.fractions(Fraction(-1, 256), 70) | st.integers(0, 70),
+    per_octave=st.sampled_from([8, 256]),
+)
+def test_ends_of_a_step_are_the_tightest_integers(octaves: Fraction, per_octave: int) -> None:
+    step = math.floor(octaves * per_octave)
+    low, high = smallest_from(step, per_octave), largest_until(step, per_octave)
     margin = 1 << 30
-    assert (low * margin) ** 8 >= Fraction(2) ** step * (margin - 1) ** 8
-    assert ((low - 1) * margin) ** 8 < Fraction(2) ** step * (margin - 1) ** 8
-    assert (high * margin) ** 8 <= Fraction(2) ** step * (margin + 1) ** 8
-    assert ((high + 1) * margin) ** 8 > Fraction(2) ** step * (margin + 1) ** 8
+    below = Fraction(2) ** step * (margin - 1) ** per_octave
+    above = Fraction(2) ** step * (margin + 1) ** per_octave
+    assert ((low - 1) * margin) ** per_octave < below <= (low * margin) ** per_octave
+    assert (high * margin) ** per_octave <= above < ((high + 1) * margin) ** per_octave
 
 
 @given(step=st.integers(0, 300))

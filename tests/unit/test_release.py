@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from prdp.clipping import Clipping
 from prdp.errors import InvalidRequest
+from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
 
 COUNT = Release(
@@ -59,3 +63,66 @@ def test_the_notebook_table_escapes_what_a_user_wrote() -> None:
     assert "<b>'" not in shown
     assert "&lt;b&gt;" in shown
     assert "12,345.0" in shown
+
+
+CLIPPING = Clipping(
+    at=Fraction(5 << 20),
+    most=Fraction(500 << 20),
+    evidence=Fraction(1, 2),
+    fall=Fraction(2),
+    stride=2,
+    blind=False,
+)
+CLIPPED = replace(COUNT, clipping=CLIPPING)
+
+
+def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
+    low, high = COUNT.interval(0.95)
+    assert CLIPPED.interval(0.95)[0] == low
+    mass = (math.log(1 / 0.0125) + 2 * 3 - math.log(1 - math.exp(-1))) / 0.5  # 8 is three doublings
+    noise = 10 * math.log(1 / 0.025)  # half of that side's failures
+    assert CLIPPED.interval(0.95)[1] == pytest.approx(12345 + noise + mass * (8 - 1) * 5, rel=1e-6)
+    assert CLIPPED.interval(reach=1) == (low, high)
+    negative = replace(CLIPPED, clipping=replace(CLIPPING, below=True, above=False))
+    assert negative.interval()[1] == high
+    assert negative.interval()[0] < low
+    both = replace(CLIPPED, clipping=replace(CLIPPING, below=True)).interval()
+    assert both[0] < low
+    assert both[1] > high
+
+
+def test_clipping_that_reached_the_bounds_pulls_nothing() -> None:
+    whole = replace(CLIPPED, clipping=replace(CLIPPING, at=CLIPPING.most, blind=True))
+    assert whole.interval() == COUNT.interval()
+
+
+def test_the_bounds_limit_what_a_record_can_count_for() -> None:
+    tight = replace(CLIPPED, clipping=replace(CLIPPING, most=Fraction(6 << 20)))
+    assert tight.interval()[1] < CLIPPED.interval(reach=2)[1]
+
+
+def test_a_table_too_poor_to_see_has_no_upper_end() -> None:
+    poor = replace(CLIPPED, clipping=replace(CLIPPING, blind=True))
+    assert poor.interval()[0] == COUNT.interval()[0]
+    assert poor.interval()[1] == math.inf
+    assert "12,315.0 or more" in str(poor).replace("12,315 ", "12,315.0 ")
+
+
+@pytest.mark.parametrize("reach", [0, 0.5, "x", float("nan"), float("inf")])
+def test_a_reach_below_one_is_refused(reach: float) -> None:
+    with pytest.raises(InvalidRequest, match="1 or more"):
+        CLIPPED.interval(reach=reach)
+
+
+def test_a_line_tells_noise_from_clipping() -> None:
+    low, high = CLIPPED.interval()
+    assert str(CLIPPED) == f"{COUNT}: 95 % of both, {low:,.0f} to {high:,.0f}"
+    assert "95 % of both" in CLIPPED._repr_html_()
+    assert "95 % of both" not in COUNT._repr_html_()
+
+
+def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
+    assert release_from_json(release_to_json(CLIPPED)) == CLIPPED
+    before = json.loads(release_to_json(COUNT))
+    del before["clipping"]
+    assert release_from_json(json.dumps(before)) == COUNT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -43,7 +44,7 @@ class Line:
     @property
     def reach(self) -> float:
         """How far the noise strays, 95 times in 100."""
-        low, high = self.release.interval()
+        low, high = self.release.interval(reach=1)
         return (high - low) / 2
 
     def as_dict(self) -> dict[str, object]:
@@ -52,7 +53,7 @@ class Line:
             "question": self.asked,
             "truth": self.truth,
             "answer": self.release.value,
-            "interval": list(self.release.interval()),
+            "interval": [end if math.isfinite(end) else None for end in self.release.interval()],
             "share": str(self.release.share),
             "method": self.release.method,
         }

@@ -43,7 +43,7 @@ class Domain:
 def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
     """Draw Algorithm 1's noisy counts for all records of a made-up table, past its ledger."""
     levels = table.levels
-    summary = table.engine.summarise(Reading(table.policy, levels, table.bounds, None, None))
+    (summary,) = table.engine.summarise(Reading(table.policy, levels, table.bounds, None, None))
     mechanism = Partition(count_influences(levels))
     law = mechanism.law(summary, share)
     (noisy,) = law.draw(SystemEntropy(), 1)

@@ -104,12 +104,15 @@ def _entry(line: Line) -> list[RenderableType]:
     when = line.at.replace("T", " ").removesuffix("+00:00")
     mark = "  (! the clock went back)" if line.clock_went_back else ""
     first = f"{line.number:>3}  {when}  {plain(line.who)}  share {line.share}{mark}"
-    if line.value is None or line.low is None or line.high is None:
+    if line.rows is not None:
+        answer = f"{line.rows} rows (--json shows them)"
+    elif not line.answered:
         answer = "! unanswered"
+    elif line.value is None or line.noise is None:
+        answer = "answered by a mechanism of the caller's own (--json shows it)"
     else:
-        digits = 0 if line.high - line.low >= 100 else 2
-        reach = (line.high - line.low) / 2
-        answer = f"{line.value:,.{digits}f} ± {reach:,.{digits}f} (95 % of the noise)"
+        digits = 0 if line.noise >= 50 else 2
+        answer = f"{line.value:,.{digits}f} ± {line.noise:,.{digits}f} (95 % of the noise)"
     return [first, *(Padding(text, (0, 0, 0, 5)) for text in (plain(in_words(line.purpose)), answer))]
 
 
@@ -125,9 +128,12 @@ def in_words(purpose: str) -> str:
         return purpose
     if not isinstance(asked, dict) or "ask" not in asked:
         return purpose
-    words = str(asked["ask"]) + (f" where {asked['where']}" if "where" in asked else "")
+    several = asked["ask"] if isinstance(asked["ask"], list) else [asked]
+    words = ", ".join(str(one.get("ask")) for one in several if isinstance(one, dict))
+    words += f" where {asked['where']}" if "where" in asked else ""
+    words += f" by {', '.join(map(str, asked['by']))}" if isinstance(asked.get("by"), list) else ""
     method = f", by {asked['method']}" if "method" in asked else ""
-    known = {"ask", "where", "method", "share"}
+    known = {"ask", "where", "method", "share", "by", "keys"}
     others = "".join(f", {name} {value}" for name, value in asked.items() if name not in known)
     return words + method + others
 

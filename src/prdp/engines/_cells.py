@@ -5,15 +5,17 @@ The statement is DuckDB's SQL. Each part is total: no row can make it fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from prdp.engines._column_types import fits_64_bits
 from prdp.engines._expressions import to_sql
+from prdp.engines._groups import joined, key_columns
 from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
 from prdp.geometry import PER_OCTAVE, SLACK
+from prdp.grouping import Grouping
 from prdp.levels import Levels
 from prdp.query import Measure, Reading
 from prdp.schema import ColumnType, Schema
@@ -24,44 +26,56 @@ from prdp.summary import Cell, CellKey, Summary, magnitude_key
 class Statement:
     """SQL that groups records into cells, and the reading of its rows.
 
-    The rows are (level, magnitude code, count, total), without the level where ``own`` derives the
-    budget from the magnitude, and without magnitude and total where nothing is added up.
+    The rows are (group, level, magnitude code, count, total, squares): without the group where there is
+    one only, without the level where ``own`` derives the budget from the magnitude, without magnitude and
+    total where nothing is added up, and without squares where none are.
     """
 
     sql: str
     reading: Reading
     own: OwnColumn | None
 
-    def summary(self, rows: Iterable[Sequence[Any]]) -> Summary:
-        """Return the cells that the statement's rows describe."""
-        cells = self._own_cells(rows) if self.own else self._level_cells(rows)
+    def summaries(self, rows: Iterable[Sequence[Any]]) -> tuple[Summary, ...]:
+        """Return the cells of each group that the statement's rows describe."""
         reading = self.reading
-        return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
+        groups = by_group(rows, reading.groups)
+        cells = self._own_cell if self.own else self._level_cell
+        return tuple(
+            Summary.of(reading.levels, reading.smallest, reading.largest, filter(None, map(cells, group)))
+            for group in groups
+        )
 
-    def _level_cells(self, rows: Iterable[Sequence[Any]]) -> Iterator[Cell]:
-        levels = self.reading.levels
-        for level, *rest in rows:
-            if level is None:
-                continue
-            quanta = levels.quanta(level)
-            if self.reading.measure is None:
-                (count,) = rest
-                yield Cell(CellKey(quanta, 1, 1, 1), count, count)
-            else:
-                code, count, total = rest
-                yield Cell(magnitude_key(quanta, code, self.reading.largest), count, total or 0)
+    def _level_cell(self, row: Sequence[Any]) -> Cell | None:
+        level, *rest = row
+        return None if level is None else self._cell(self.reading.levels.quanta(level), rest)
 
-    def _own_cells(self, rows: Iterable[Sequence[Any]]) -> Iterator[Cell]:
-        assert self.own is not None  # noqa: S101  (told to the type checker; see summary)
-        for code, count, *rest in rows:
-            quanta = self.own.quanta.get(code or 0)
-            if quanta is None:
-                continue
-            if self.reading.measure is None:
-                yield Cell(CellKey(quanta, 1, 1, 1), count, count)
-            else:
-                key = magnitude_key(quanta, code, self.reading.largest)
-                yield Cell(key, count, rest[0] or 0)
+    def _own_cell(self, row: Sequence[Any]) -> Cell | None:
+        assert self.own is not None  # noqa: S101  (told to the type checker; see summaries)
+        quanta = self.own.quanta.get(row[0] or 0)
+        if quanta is None:
+            return None
+        return self._cell(quanta, row if self.reading.measure else row[1:])
+
+    def _cell(self, quanta: int, rest: Sequence[Any]) -> Cell:
+        measure = self.reading.measure
+        if measure is None:
+            return Cell(CellKey(quanta, 1, 1, 1), rest[0], rest[0])
+        code, count, *totals = rest
+        return Cell(
+            magnitude_key(quanta, code, self.reading.largest, measure.per_octave),
+            count,
+            *(total or 0 for total in totals),
+        )
+
+
+def by_group(rows: Iterable[Sequence[Any]], groups: Grouping | None) -> list[list[Sequence[Any]]]:
+    """Return the rows of each group, without the group's number; all rows where there is one group."""
+    if groups is None:
+        return [list(rows)]
+    split: list[list[Sequence[Any]]] = [[] for _ in groups.keys]
+    for group, *rest in rows:
+        split[group].append(rest)
+    return split
 
 
 def statement(reading: Reading, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
@@ -74,34 +88,55 @@ def statement(reading: Reading, schema: Schema, records: str, *, own_column: boo
         own_column: Whether the form with one key may be used.
     """
     own = OwnColumn.of(reading, schema) if own_column else None
-    sql = _one_key(reading, own, schema, records) if own else _two_keys(reading, schema, records)
-    return Statement(sql, reading, own)
+    condition = to_sql(reading.where, schema) if reading.where is not None else None
+    measure = reading.measure
+    if own:
+        column = quoted(own.column)
+        within = f"{column} BETWEEN {own.low} AND {own.high}"
+        inner = grouped_records(
+            [f"{column} AS value"],
+            records,
+            f"{within} AND ({condition})" if condition else within,
+            reading.groups,
+            schema,
+        )
+        keys = {"code": code_sql(Measure(own.column, own.unit, own.low, own.high), "value")}
+    else:
+        items = [f"{to_sql(reading.policy.expression, schema)} AS budget"]
+        if measure:
+            items.append(f"{measured(measure, schema)} AS value")
+        inner = grouped_records(items, records, condition, reading.groups, schema)
+        keys = {"level": level_sql(reading.levels)}
+        if measure:
+            keys["code"] = code_sql(measure, "value")
+    return Statement(_grouped(keys, inner, reading), reading, own)
 
 
-def _two_keys(reading: Reading, schema: Schema, records: str) -> str:
-    budget = to_sql(reading.policy.expression, schema)
-    level = f"{level_sql(reading.levels)} AS level"
-    condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
-    if reading.measure is None:
-        inner = f"SELECT {budget} AS budget FROM {records}{condition}"
-        return f"SELECT level, count(*) FROM (SELECT {level} FROM ({inner})) GROUP BY level"
-    value = measured(reading.measure, schema)
-    inner = f"SELECT {budget} AS budget, {value} AS value FROM {records}{condition}"
-    keys = f"{level}, {code_sql(reading.measure, 'value')} AS code, value"
+def grouped_records(
+    items: Sequence[str], records: str, condition: str | None, groups: Grouping | None, schema: Schema
+) -> str:
+    """Return a FROM clause of the records that take part: these columns and, if asked for, their group."""
+    columns = [*items, *(key_columns(groups, schema) if groups else ())]
+    where = f" WHERE {condition}" if condition else ""
+    chosen = f"(SELECT {', '.join(columns)} FROM {records}{where})"
+    return joined(chosen, groups, schema) if groups else chosen
+
+
+def _grouped(keys: Mapping[str, str], inner: str, reading: Reading) -> str:
+    """Return the statement that counts and adds up by the group and the keys."""
+    names = [*(["grp"] if reading.groups else []), *keys]
+    columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
+    totals = ["count(*)"]
+    if reading.measure:
+        columns.append("value")
+        totals.append("sum(value)")
+        if reading.measure.squares:
+            wide = f"CAST(value AS {'BIGINT' if reading.measure.largest < 2**31 else 'HUGEINT'})"
+            totals.append(f"sum({wide} * {wide})")
+    key_list = ", ".join(names)
     return (
-        f"SELECT level, code, count(*), sum(value) FROM (SELECT {keys} FROM ({inner})) GROUP BY level, code"
-    )
-
-
-def _one_key(reading: Reading, own: OwnColumn, schema: Schema, records: str) -> str:
-    column = quoted(own.column)
-    within = f"{column} BETWEEN {own.low} AND {own.high}"
-    condition = f" AND ({to_sql(reading.where, schema)})" if reading.where is not None else ""
-    total = f", sum({column})" if reading.measure else ""
-    measure = Measure(own.column, own.unit, own.low, own.high)
-    return (
-        f"SELECT {code_sql(measure, column)} AS code, count(*){total} "
-        f"FROM {records} WHERE {within}{condition} GROUP BY 1"  # a column of the table's may be called code
+        f"SELECT {key_list}, {', '.join(totals)} "
+        f"FROM (SELECT {', '.join(columns)} FROM {inner}) GROUP BY {key_list}"
     )
 
 
@@ -120,17 +155,18 @@ def level_sql(levels: Levels) -> str:
 
 def code_sql(measure: Measure, value: str) -> str:
     """Return the magnitude code of a whole number within the measure's bounds; NULL for NULL."""
+    above = _step_code(value, measure.per_octave)
     if measure.low > 0:
-        return _step_code(value)
-    zero_or_more = f"CASE WHEN {value} > 0 THEN {_step_code(value)}"
+        return above
+    zero_or_more = f"CASE WHEN {value} > 0 THEN {above}"
     if measure.low == 0:
         return f"{zero_or_more} WHEN {value} = 0 THEN 0 END"
-    below = f"-{_step_code(f'-CAST({value} AS DOUBLE)')}"
+    below = f"-{_step_code(f'-CAST({value} AS DOUBLE)', measure.per_octave)}"
     return f"{zero_or_more} WHEN {value} < 0 THEN {below} WHEN {value} = 0 THEN 0 END"
 
 
-def _step_code(magnitude: str) -> str:
-    return f"CAST(floor({PER_OCTAVE} * log2({magnitude}) - {SLACK!r}) + 2 AS SMALLINT)"
+def _step_code(magnitude: str, per_octave: int) -> str:
+    return f"CAST(floor({per_octave} * log2({magnitude}) - {SLACK!r}) + 2 AS SMALLINT)"
 
 
 def measured(measure: Measure, schema: Schema) -> str:

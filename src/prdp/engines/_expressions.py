@@ -195,7 +195,8 @@ class _Writer:
                 return f"({native[0]} {MIRRORED[node.op]} {native[1]})"
             return self.guards.compare(node.op, left, right)
         by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
-        return f"(({self.value(node.left)}){by_code_point} {node.op} {self.value(node.right)})"
+        left_sql, right_sql = self.value(node.left), self.value(node.right)
+        return f"(({left_sql}){by_code_point} {node.op} ({right_sql}){by_code_point})"
 
     def _among(self, node: Among) -> str:
         kind = self.kind(node.operand)

@@ -65,7 +65,11 @@ def _only_column(reading: Reading, schema: Schema) -> str | None:
         return None
     (column,) = reading.policy.columns
     measure = reading.measure
-    if measure is not None and (measure.column != column or measure.unit != 1):
+    if measure is not None and (measure.column, measure.unit, measure.per_octave) != (
+        column,
+        Fraction(1),
+        PER_OCTAVE,
+    ):
         return None
     if not fits_64_bits(schema[column]) or column not in reading.bounds:
         return None

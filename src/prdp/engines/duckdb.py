@@ -7,13 +7,15 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 from numpy.typing import NDArray
 
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
     column_type,
     declared_casts,
@@ -23,11 +25,12 @@ from prdp.engines._sources import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
-from prdp.query import Reading
+from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Kind, Schema
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary
 
 Rows = list[tuple[Any, ...]]
+Read = TypeVar("Read")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -56,6 +59,7 @@ class DuckDBEngine:
     def __init__(
         self,
         run: Run,
+        arrow: Callable[[str], Any],
         records: str,
         *,
         lock: threading.Lock | None = None,
@@ -66,12 +70,14 @@ class DuckDBEngine:
 
         Args:
             run: Runs a statement and fetches its rows, or its columns as arrays.
+            arrow: Runs a statement and fetches an Arrow table.
             records: The name under which statements find the table.
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail.
             own_column: Whether the shortcut for one-column policies may be taken.
         """
         self._run = run
+        self._arrow = arrow
         self._records = records
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
@@ -90,16 +96,36 @@ class DuckDBEngine:
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: Reading) -> Summary:
-        """Read every record once and return exact totals per cell."""
+    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+        """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
-        return cells.summary(_read(lambda: self._run(cells.sql), self._lock))
+        return cells.summaries(self._read(cells.sql))
+
+    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+        """Read every record once and return the budgets behind a column's values, for each group."""
+        keys = key_statement(reading, self.schema, self._records)
+        return keys.summaries(self._read(keys.sql))
+
+    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+        """Read every record once and return a column's values at their highest levels, for each group."""
+        tops = top_statement(reading, self.schema, self._records)
+        return tops.summaries(self._read(tops.sql))
+
+    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+        """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
+        sql = rows_statement(reading, self.schema, self._records)
+        found = _guarded(lambda: self._arrow(sql), self._lock)
+        return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""
         sql = write(self._records, self.schema)
-        found: Arrays = _read(lambda: self._run(sql, as_arrays=True), self._lock)
+        found: Arrays = _guarded(lambda: self._run(sql, as_arrays=True), self._lock)
         return found
+
+    def _read(self, sql: str) -> Rows:
+        rows: Rows = _guarded(lambda: self._run(sql), self._lock)
+        return rows
 
     def _described(self) -> Schema:
         with self._lock:
@@ -140,7 +166,11 @@ def _relation_engine(
             return []
         return result.fetchnumpy() if as_arrays else result.fetchall()
 
-    return DuckDBEngine(run, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
+    def arrow(sql: str) -> Any:
+        result = relation.query(records, sql)
+        return result.to_arrow_table() if result is not None else None
+
+    return DuckDBEngine(run, arrow, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
 
 
 def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
@@ -192,7 +222,12 @@ def _owned(
     unreadable: frozenset[str] = frozenset(),
     own_column: bool,
 ) -> DuckDBEngine:
-    return DuckDBEngine(_runner(connection), "prdp_records", unreadable=unreadable, own_column=own_column)
+    def arrow(sql: str) -> Any:
+        return connection.sql(sql).to_arrow_table()
+
+    return DuckDBEngine(
+        _runner(connection), arrow, "prdp_records", unreadable=unreadable, own_column=own_column
+    )
 
 
 def _runner(connection: duckdb.DuckDBPyConnection) -> Run:
@@ -203,9 +238,9 @@ def _runner(connection: duckdb.DuckDBPyConnection) -> Run:
     return run
 
 
-def _read(run: Callable[[], Any], lock: threading.Lock) -> Any:
-    """Return what was read; whatever goes wrong is reported in the same words."""
-    rows: Any = None
+def _guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
+    """Return what was read; whatever goes wrong, it fails with one fixed text."""
+    rows: Read | None = None
     interrupted = False
     try:
         with lock:
@@ -257,7 +292,7 @@ class DuckDBTables:
 
     def rows(self, sql: str) -> Rows:
         """Read what a statement gives."""
-        found: Rows = _read(lambda: self._run(sql), self._lock)
+        found: Rows = _guarded(lambda: self._run(sql), self._lock)
         return found
 
     def _described(self) -> dict[str, Schema]:
@@ -312,9 +347,9 @@ class Scratch:
                 for name in given:
                     self._connection.unregister(name)
 
-        found: Arrays = _read(run, self._lock)
+        found: Arrays = _guarded(run, self._lock)
         return found
 
     def execute(self, sql: str) -> None:
         """Run a statement that gives nothing."""
-        _read(lambda: self._connection.execute(sql).fetchall(), self._lock)
+        _guarded(lambda: self._connection.execute(sql).fetchall(), self._lock)

@@ -144,6 +144,8 @@ class _Checker:
         close = difflib.get_close_matches(node.name.lower(), lowered, n=1)
         known = f"The columns are {', '.join(map(shown_name, self.schema))}."
         advice = f"Did you mean {shown_name(lowered[close[0]])}? {known}" if close else known
+        if node.span and self.text[node.span[0] : node.span[0] + 1] == '"':
+            advice = f"Text is written in single quotes: {text_literal(node.name)}."
         self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
 
     def _comparison(self, node: Compare | Among) -> Node:

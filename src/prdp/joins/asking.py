@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from prdp.ledger import Ledger
+from prdp.ledger.account import Charge
 from prdp.mechanisms import Answer
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release import Release
@@ -34,14 +35,14 @@ def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
     """Answer a question once, or return the answer that it had before."""
     plan.ensure_there()
     charge = ledger.charge(plan.question, plan.share, fresh=fresh)
-    if isinstance(charge, Release):
-        return charge
     try:
-        (release,) = plan.releases(SystemEntropy(), runs=1, simulated=False)
-        return ledger.record(charge, release)
+        if isinstance(charge, Charge):
+            charge = ledger.record(charge, *plan.releases(SystemEntropy(), runs=1, simulated=False))
+        assert isinstance(charge, Release)  # noqa: S101  (told to the type checker: what was recorded)
     except KeyboardInterrupt as stop:
         stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
         raise
+    return charge
 
 
 def released(

@@ -25,9 +25,9 @@ from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Mechanism, Naive
 from prdp.noise.entropy import Entropy
 from prdp.policy import Policy
-from prdp.query import Bounds, Count, Measure, Sum, Units
+from prdp.query import Count, Measure, Sum
 from prdp.release import Release
-from prdp.schema import Kind, Schema
+from prdp.schema import Bounds, Kind, Schema, Units
 from prdp.summary import Summary
 from prdp.table import _account
 
@@ -91,15 +91,8 @@ def open_join(
     checked = fitted_policy(policy, engine.schemas[private], own)
     called = name_of(name, private)
     grains = read_units(units or {}, schema)
-    binding = Binding(
-        {
-            **Binding.of(called, schema, checked, ends, grains).facts,
-            "private": f"{private}.{tree.key}",
-            "public": sorted(tree.public),
-            "references": sorted(map(str, tree.joined_by.values())),
-            "most_rows": str(most_rows),
-        }
-    )
+    facts = Binding.of(called, schema, checked, ends, grains).facts
+    binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
     return Join(
         engine=engine,
         tree=tree,

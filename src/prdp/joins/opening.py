@@ -7,8 +7,7 @@ import warnings
 from prdp.errors import InvalidRequest, RecordsLeftOut
 from prdp.expressions.spelling import is_writable
 from prdp.policy import Policy
-from prdp.query import Bounds
-from prdp.schema import Schema
+from prdp.schema import Bounds, Schema
 
 _MOST_ROWS = 2**40
 

@@ -79,6 +79,14 @@ class Tree:
             tree.path(name)
         return tree
 
+    def facts(self) -> dict[str, object]:
+        """Return what a ledger is bound to."""
+        return {
+            "private": f"{self.private}.{self.key}",
+            "public": sorted(self.public),
+            "references": sorted(map(str, self.joined_by.values())),
+        }
+
     def path(self, table: str) -> list[str]:
         """Return the tables from the private one to this one, in the order in which they are joined."""
         path = [table]

@@ -9,7 +9,7 @@ from typing import Protocol
 from prdp.errors import InvalidRequest
 from prdp.exact import MOST_DENOMINATOR
 from prdp.ledger.binding import Binding
-from prdp.release import Release
+from prdp.release_table import Released
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Entry:
     share: Fraction
     who: str = ""
     at: str = ""
-    release: Release | None = None
+    release: Released | None = None
 
 
 class Ledger(Protocol):
@@ -76,7 +76,7 @@ class Ledger(Protocol):
             LedgerError: The ledger keeps the account of another table.
         """
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release for a purpose, or else a charge that awaits one; in one step.
 
         The charge is an unanswered one that is taken up, or else a new one.
@@ -90,7 +90,7 @@ class Ledger(Protocol):
             BudgetExhausted: Less than ``share`` is left; nothing was written.
         """
 
-    def record(self, charge: Charge, release: Release) -> Release:
+    def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge; return the release that stands."""
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from prdp.expressions.nodes import canonical
 from prdp.policy import Policy
-from prdp.query import Bounds, Units
-from prdp.schema import Schema
+from prdp.schema import Bounds, Schema, Units
 
 _MAY_GROW = {"bounds", "units"}
 

@@ -21,7 +21,7 @@ from prdp.ledger.binding import Binding
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.release import Release
+from prdp.release_table import Released
 
 _MOST_DIGITS = 4000
 _SELECT = (
@@ -100,7 +100,7 @@ class DurableLedger:
         with self._operating("nothing was read") as database, decoded(self.path):
             return tuple(_entry(row) for row in database.execute(f"{_SELECT} ORDER BY charges.number"))
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
         refuse_unless_a_share(share)
         asked = (purpose, str(share))
@@ -135,7 +135,7 @@ class DurableLedger:
         ).fetchall()
         return Charge(number, purpose, token)
 
-    def record(self, charge: Charge, release: Release) -> Release:
+    def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
         trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
         with self._writing(trouble) as database, decoded(self.path):
@@ -281,7 +281,7 @@ def _spent(database: sqlite3.Connection) -> Fraction:
     return Fraction(row[0]) if row else Fraction(0)
 
 
-def _standing(database: sqlite3.Connection, number: int) -> Release | None:
+def _standing(database: sqlite3.Connection, number: int) -> Released | None:
     row = database.execute("SELECT release FROM releases WHERE number = ?", (number,)).fetchone()
     return release_from_json(row[0]) if row else None
 

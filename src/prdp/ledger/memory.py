@@ -9,7 +9,7 @@ from fractions import Fraction
 from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
 from prdp.ledger.binding import Binding
-from prdp.release import Release
+from prdp.release_table import Released
 
 
 class MemoryLedger:
@@ -49,7 +49,7 @@ class MemoryLedger:
         """All charges, the oldest first."""
         return tuple(self._entries)
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Release:
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
         refuse_unless_a_share(share)
         with self._lock:
@@ -65,7 +65,7 @@ class MemoryLedger:
             self._entries.append(Entry(len(self._entries), purpose, share))
             return Charge(len(self._entries) - 1, purpose)
 
-    def record(self, charge: Charge, release: Release) -> Release:
+    def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge, unless it has one; return the release that stands."""
         with self._lock:
             standing = self._entries[charge.number].release

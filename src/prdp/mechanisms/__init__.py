@@ -4,8 +4,11 @@ from prdp.mechanisms._influence import count_influences, sum_influences
 from prdp.mechanisms._mechanism import Answer, Mechanism
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.framework import Framework
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate
 
@@ -13,9 +16,12 @@ __all__ = [
     "Answer",
     "Choice",
     "Clip",
+    "Distinct",
+    "Framework",
     "Mechanism",
     "Naive",
     "Partition",
+    "Rank",
     "Smooth",
     "Truncate",
     "count_influences",

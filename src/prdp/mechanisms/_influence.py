@@ -14,7 +14,8 @@ from fractions import Fraction
 from prdp.expressions.intervals import Interval, bound
 from prdp.levels import Levels
 from prdp.policy import Policy
-from prdp.query import Bounds, Measure
+from prdp.query import Measure
+from prdp.schema import Bounds
 
 _PER_OCTAVE = 64
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Protocol
 
+from prdp.clipping import Clipping
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.summary import Summary
@@ -33,6 +34,7 @@ class Answer:
         noises: The independent noises in it, in steps.
         choices: What the mechanism chose on the way, in words; all of it private already.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
+        clipping: Where records were clipped, and how that was chosen.
     """
 
     steps: int
@@ -40,6 +42,7 @@ class Answer:
     noises: tuple[DiscreteLaplace, ...]
     choices: tuple[tuple[str, str], ...]
     ends: tuple[int, int] | None = None
+    clipping: Clipping | None = None
 
 
 class Mechanism(Protocol):

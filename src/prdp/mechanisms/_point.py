@@ -7,7 +7,7 @@ is found is decided here and nowhere else. In full: proofs/point.md.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -15,10 +15,12 @@ from typing import Protocol
 from prdp.geometry import quarter_octaves
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Summary
 
 _GRID_BITS = 20
+_QUARTERS = 4
 
 
 class Ladder(Protocol):
@@ -44,65 +46,64 @@ class Tuning:
     """How the rest of the share is used, once it is known about how rich the table is in budget.
 
     Attributes:
-        split: The parts of the share for the threshold, for the masses and for the answer.
-        threshold: The clipped budget mass that the scan looks for, times the share.
-        rise: By how much that grows from one point to the next: what stops a scan that ran away.
-        beyond: How many points after the one it finds records are clipped.
+        choice: The part of the share for choosing a point.
+        answer: The part for the answer.
+        fall: By how much a point's log-weight falls with each octave: what keeps the choice from running
+            away from the data, and what the masses must outweigh for it to climb to them.
         stride: How far apart the points are, in quarters of an octave.
     """
 
-    split: tuple[Fraction, Fraction, Fraction]
-    threshold: Fraction
-    rise: Fraction
-    beyond: int
-    stride: int
+    choice: Fraction
+    answer: Fraction
+    fall: Fraction
+    stride: int = 2
 
 
-def _tuning(parts: tuple[int, int, int], threshold: int, rise: Fraction, stride: int) -> Tuning:
-    of_threshold, of_masses, of_answer = (Fraction(part, 100) for part in parts)
-    half_an_octave = 2 // stride
-    return Tuning((of_threshold, of_masses, of_answer), Fraction(threshold), rise, half_an_octave, stride)
+def _tuning(choice: int, fall: str) -> Tuning:
+    part = Fraction(choice, 100)
+    return Tuning(part, 1 - _GATE - part, Fraction(fall))
 
 
-RICH = _tuning((21, 9, 67), 21, Fraction(1, 20), stride=1)
-SMALL_SHARE = _tuning((21, 9, 67), 12, Fraction(1, 20), stride=1)
-TINY_SHARE = _tuning((30, 20, 47), 6, Fraction(1, 20), stride=1)
-POOR = _tuning((30, 20, 47), 6, Fraction(1, 10), stride=2)
+_GATE = Fraction(3, 100)
+_CLIMB = Fraction(4, 5)
+LARGE_SHARE = _tuning(20, "2.5")
+SMALL_SHARE = _tuning(25, "2")
+POOR = _tuning(43, "1.1")
 
 
 @dataclass(frozen=True, slots=True)
 class PointFinder:
-    """Find a clipping point by a noisy total mass and a noisy scan.
+    """Find a clipping point by a noisy total mass and one draw among all points.
 
     Guarantee:
-        With what follows at the part ``split[2]`` of the share, the whole is (share · E(r))-private.
+        With what follows at the part ``answer`` of the share, the whole is (share · E(r))-private.
 
     Why:
         Adding r raises the total budget mass, and the mass that each point would clip, by at most E(r): the
-        noisy total costs a₀ · share · E(r) and the scan (a₁ + a₂) · share · E(r); a₀ + a₁ + a₂ + a₃ = 1.
+        noisy total costs a₀ · share · E(r) and the draw a₁ · share · E(r); with the answer's they make 1.
         In full: proofs/point.md.
 
     Attributes:
         gate: The part of the share that measures the table's total budget mass.
-        tunings: From which noisy total mass, times the share, on each tuning is used; descending.
-        scan_bits: The lattice of masses is as fine as this many bits of the noise on the total.
+        tunings: What to try in turn. A tuning is used where the weight of the table's noisy mass exceeds the
+            fall over four fifths of the ladder by this margin; the last one, without margin, if no other is.
+        gate_bits: The lattice of the total mass is as fine as this many bits of its noise.
     """
 
-    gate: Fraction = Fraction(3, 100)
-    tunings: tuple[tuple[int | None, Tuning], ...] = ((150, RICH), (None, POOR))
-    scan_bits: int = 50
+    gate: Fraction = _GATE
+    tunings: tuple[tuple[int | None, Tuning], ...] = ((25, LARGE_SHARE), (25, POOR), (None, POOR))
+    gate_bits: int = 50
 
     def __post_init__(self) -> None:
-        if any(self.gate + sum(tuning.split) > 1 for _, tuning in self.tunings):
+        if any(self.gate + tuning.choice + tuning.answer > 1 for _, tuning in self.tunings):
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
     def tuned(cls, share: Fraction) -> PointFinder:
-        """Return the finder for a share; the parameters were chosen once (proofs/point.md)."""
+        """Return the finder for a share; the parameters were chosen once (experiments/choosing)."""
         if share > Fraction(1, 3):
             return cls()
-        usual = SMALL_SHARE if share > Fraction(1, 30) else TINY_SHARE
-        return cls(tunings=((150, usual), (None, POOR)))
+        return cls(tunings=((25, SMALL_SHARE), (25, POOR), (None, POOR)))
 
     def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the ladder, the answer there)).
@@ -110,45 +111,64 @@ class PointFinder:
         Args:
             ladder: What each point would clip.
             share: The part of every record's budget for all of it.
-            answer: From a tuning and the place that its scan found to the law of the answer; it is to
-                use the part ``tuning.split[2]`` of the share, at the place ``beyond`` further on.
+            answer: From a tuning and the place that was chosen to the law of the answer, which is to use
+                the part ``tuning.answer`` of the share.
         """
         lattice = self.lattice(ladder.quantum, share)
         step = ladder.quantum * lattice
+        masses = {stride: ladder.masses(stride, 1) for stride in {t.stride for _, t in self.tunings}}
+        leasts = [
+            None if margin is None else self.least(margin, tuning, len(masses[tuning.stride]))
+            for margin, tuning in self.tunings
+        ]
 
-        def rule(masses: tuple[int, ...]) -> int:
-            richness = masses[0] * step * share
-            leasts = enumerate(least for least, _ in self.tunings)
-            return next(which for which, least in leasts if least is None or richness >= least)
+        def rule(mass: tuple[int, ...]) -> int:
+            richness = mass[0] * step * share
+            return next(which for which, least in enumerate(leasts) if least is None or richness >= least)
 
-        def rest(tuning: Tuning) -> Then:
-            return Then(self.scan(ladder, share, tuning), lambda place: answer(tuning, place))
+        def rest(which: int) -> Then:
+            tuning = self.tunings[which][1]
+            choice = self.choice(
+                masses[tuning.stride], evidence(ladder, share, tuning) * ladder.quantum, tuning
+            )
+            return Then(choice, lambda place: answer(tuning, place))
 
         return Gated(
             first=Noisy((ladder.mass(lattice),), (DiscreteLaplace(1 / (share * self.gate * step)),)),
             rule=rule,
-            laws=tuple(rest(tuning) for _, tuning in self.tunings),
+            laws=Lazily(len(self.tunings), rest),
         )
 
-    def scan(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> Scan:
-        """Return the search for the first point that clips little enough budget mass."""
-        threshold_part, mass_part, _ = tuning.split
-        lattice = self.lattice(ladder.quantum, share)
-        step = ladder.quantum * lattice
-        masses = ladder.masses(tuning.stride, lattice)
-        return Scan(
-            masses=masses,
-            thresholds=tuple(
-                int((tuning.threshold + tuning.rise * point) / share / step) for point in range(len(masses))
-            ),
-            threshold_noise=DiscreteLaplace(1 / (share * threshold_part * step)),
-            mass_noise=DiscreteLaplace((1 + Fraction(ladder.sway, 2)) / (share * mass_part * step)),
-        )
+    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        """Return the draw of a point: the less it clips, and the lower it is, the likelier.
+
+        Args:
+            masses: What each point would clip, in quanta.
+            weight: By how much a point's log-weight falls with each quantum.
+            tuning: How far apart the points are, and by how much it falls with each octave.
+        """
+        climb = tuning.fall * tuning.stride / _QUARTERS
+        return PermuteAndFlip(tuple(weight * mass + climb * place for place, mass in enumerate(masses)))
+
+    def parts(self, tuning: Tuning) -> str:
+        """Return in words what part of the share went where."""
+        parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
+        return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
+
+    def least(self, margin: int, tuning: Tuning, points: int) -> Fraction:
+        """Return from which noisy mass on, times the share, a tuning is used on so many points."""
+        climb = tuning.fall * tuning.stride * (points - 1) / _QUARTERS
+        return (_CLIMB * climb + margin) / tuning.choice
 
     def lattice(self, quantum: Fraction, share: Fraction) -> int:
-        """Return the lattice of masses in quanta: the power of two that keeps their noise in range."""
+        """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
         scale = 1 / (share * self.gate * quantum)
-        return 1 << max(0, int(scale).bit_length() - self.scan_bits)
+        return 1 << max(0, int(scale).bit_length() - self.gate_bits)
+
+
+def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
+    """Return by how much a point's log-weight falls with each unit of budget mass that it clips."""
+    return share * tuning.choice / (1 + Fraction(ladder.sway, 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 
+from prdp.clipping import Clipping
 from prdp.mechanisms._mechanism import Answer
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
@@ -20,15 +21,15 @@ _VALUE_BITS = 40
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Clip every record at b times its budget, with b found by a private search.
+    """Clip every record at b times its budget, with b chosen by how little budget it clips.
 
     Guarantee:
         For every record r, the answer is (share · E(r))-indistinguishable between the table with
         r and the table without it.
 
     Why:
-        Finding b costs (1 - a₃) · share · E(r). At the b that is found, r moves the clipped total by at most
-        b · E(r), which noise of scale b / (a₃ · share) hides up to a₃ · share · E(r).
+        Finding b costs (1 - a₂) · share · E(r). At the b that is found, r moves the clipped total by at most
+        b · E(r), which noise of scale b / (a₂ · share) hides up to a₂ · share · E(r).
         In full: proofs/clip.md.
     """
 
@@ -42,7 +43,7 @@ class Clip:
         return cls(PointFinder.tuned(share))
 
     def caveat(self, *, signed: bool) -> str:
-        """Return what the interval does not cover."""
+        """Return what the noise is not all of."""
         return f"clipped records can {'move it either way' if signed else 'only pull it toward zero'}"
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
@@ -54,25 +55,33 @@ class Clip:
         return cache(partial(self.total, summary, share))
 
     def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
-        """Return the noisy total of the records, clipped at the point that belongs to a place."""
+        """Return the noisy total of the records, clipped at the point of a place."""
         points = Points.spanning(summary, tuning.stride)
-        point = min(place + tuning.beyond, len(points.numerators) - 1)
-        total = sum(cell.clipped(points.cap(point, cell.key.quanta)) for cell in summary.cells)
-        scale = points.per_quantum(point) / summary.levels.quantum / (share * tuning.split[2])
+        total = sum(cell.clipped(points.cap(place, cell.key.quanta)) for cell in summary.cells)
+        scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
         return Noisy((total,), (DiscreteLaplace(scale),))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
         bits = max(0, min(_FINEST_BITS, _VALUE_BITS - summary.largest.bit_length()))
         fine, step = summary.refined(bits), Fraction(1, 1 << bits)
-        totals = self.totals(fine, share)
+        totals, clippings = self.totals(fine, share), cache(partial(self.clipping, fine, share))
         answers = []
         for which, (place, (total,)) in self.finder.law(RecordLadder(fine), share, totals).draw(
             entropy, runs
         ):
-            tuning = self.finder.tunings[which][1]
-            noises = totals(tuning, place).noises
-            clipped_at = noises[0].scale * share * tuning.split[2] * step
-            choices = (("clipped at", f"{float(clipped_at):.6g} for each unit of budget"),)
-            answers.append(Answer(total, step, noises, choices))
+            tuning, clipping = self.finder.tunings[which][1], clippings(which, place)
+            choices = (
+                ("clipped at", f"{float(clipping.at * step):.6g} for each unit of budget"),
+                ("share", self.finder.parts(tuning)),
+            )
+            answers.append(Answer(total, step, totals(tuning, place).noises, choices, clipping=clipping))
         return answers
+
+    def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
+        """Return what is known of what was clipped at a place, which tuning chose it included."""
+        margin, tuning = self.finder.tunings[which]
+        points = Points.spanning(summary, tuning.stride)
+        at, most = (points.per_quantum(point) / summary.levels.quantum for point in (place, -1))
+        weight = evidence(RecordLadder(summary), share, tuning)
+        return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None)

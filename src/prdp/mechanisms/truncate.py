@@ -17,7 +17,8 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 
 _GRID_BITS = 20
-_MOST_MASS = 256
+_CAP, _CAP_PER_OCTAVE = 300, 20
+"""Masses are computed up to this, over the share: far more than the choice's fall over the whole ladder."""
 
 
 class Truncation(Protocol):
@@ -63,8 +64,8 @@ class Truncate:
 
     Why:
         What is cut between b/2 and b, over b, moves between -E(r)/2 and E(r) when r is added, so the search
-        costs (1 - a₃) · share · E(r). At the b that is found r moves the cut count by at most b · E(r), which
-        noise of scale b / (a₃ · share) hides up to a₃ · share · E(r). In full: proofs/truncate.md.
+        costs (1 - a₂) · share · E(r). At the b that is found r moves the cut count by at most b · E(r), which
+        noise of scale b / (a₂ · share) hides up to a₂ · share · E(r). In full: proofs/truncate.md.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
@@ -87,10 +88,10 @@ class Truncate:
         @cache
         def total(tuning: Tuning, place: int) -> Noisy:
             points = ladder_points(truncation, tuning.stride)
-            point = points[min(place + tuning.beyond, len(points) - 1)]
+            point = points[place]
             levels = truncation.levels
             influence = point + Fraction(truncation.slack(point), levels.quanta(0))
-            scale = influence / levels.quantum / (share * tuning.split[2])
+            scale = influence / levels.quantum / (share * tuning.answer)
             return Noisy((truncation.value(point),), (DiscreteLaplace(scale),))
 
         return total
@@ -103,10 +104,11 @@ class Truncate:
         for which, (place, (total,)) in law.draw(entropy, runs):
             tuning = self.finder.tunings[which][1]
             noises = totals(tuning, place).noises
-            cut_at = noises[0].scale * share * tuning.split[2] / truncation.steps
+            cut_at = noises[0].scale * share * tuning.answer / truncation.steps
             choices = (
                 ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
                 ("cut how", truncation.how),
+                ("share", self.finder.parts(tuning)),
             )
             answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices))
         return answers
@@ -152,7 +154,8 @@ class CutLadder:
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return each point's mass; adding a record moves it by between -1/2 and 1 of the record's own."""
         points = ladder_points(self.truncation, stride)
-        cap = int(_MOST_MASS / (self.share * self.quantum * lattice))
+        octaves = stride * len(points) // 4
+        cap = int((_CAP + _CAP_PER_OCTAVE * octaves) / (self.share * self.quantum * lattice))
         masses = [cap] * len(points)
         if self.truncation.levels.quanta(0) <= 8 * lattice:
             return tuple(masses)  # so coarse a lattice cannot tell what a record may do

@@ -6,24 +6,34 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
+from operator import mul
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
 
 _WEIGHT_BITS = 64
+_PER_UNIT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
-    """Candidate j with probability proportional to exp(-penalties[j]) (Lemma 9 of the proofs).
+    """Candidate j with probability proportional to multiples[j] · exp(-penalties[j] · unit) (Lemma 9).
 
     Drawn by rejection: a candidate is proposed with an integer weight that is at least its true weight
     times 2^64, by outward-rounded arithmetic, and accepted by a coin that shows the exact ratio of the two.
     No float takes part.
+
+    Attributes:
+        penalties: How bad each candidate is; whole numbers where there are thousands.
+        unit: What a penalty of 1 costs.
+        multiples: How many equal candidates each one stands for; empty for one each.
     """
 
-    penalties: tuple[Fraction, ...] = field(repr=False)
+    penalties: tuple[int | Fraction, ...] = field(repr=False)
+    unit: Fraction = Fraction(1)
+    multiples: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.penalties:
@@ -32,17 +42,34 @@ class ExponentialChoice:
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run."""
         least = min(self.penalties)
-        excess = [penalty - least for penalty in self.penalties]
-        weights = [exp_bounds(penalty, _WEIGHT_BITS)[1] for penalty in excess]
-        sums = list(accumulate(weights))
-        return [_drawn(excess, weights, sums, entropy) for _ in range(runs)]
+        weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
+        weights = map(weight_of.__getitem__, self.penalties)
+        sums = list(accumulate(map(mul, weights, self.multiples) if self.multiples else weights))
+
+        def drawn() -> int:
+            while True:
+                proposed = bisect_right(sums, uniform_below(sums[-1], entropy))
+                penalty = self.penalties[proposed]
+                if _accepted((penalty - least) * self.unit, weight_of[penalty], entropy):
+                    return proposed
+
+        return [drawn() for _ in range(runs)]
+
+    def _proposed(self, excess: int | Fraction) -> int:
+        """Return an integer that is at least exp(-excess · unit) · 2^64, and hardly more.
+
+        The penalty is rounded down to a sixteenth, so that thousands of candidates share a short table.
+        """
+        weights = _weights()
+        sixteenths = excess * self.unit.numerator * _PER_UNIT // self.unit.denominator
+        return weights[min(sixteenths, len(weights) - 1)]
 
 
-def _drawn(excess: Sequence[Fraction], weights: Sequence[int], sums: Sequence[int], entropy: Entropy) -> int:
-    while True:
-        proposed = bisect_right(sums, uniform_below(sums[-1], entropy))
-        if _accepted(excess[proposed], weights[proposed], entropy):
-            return proposed
+@cache
+def _weights() -> Sequence[int]:
+    """Return upper bounds of exp(-k/16) · 2^64, up to where the bound is 1."""
+    steps = range(_WEIGHT_BITS * _PER_UNIT + 1)
+    return tuple(exp_bounds(Fraction(step, _PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
 
 
 def _accepted(penalty: Fraction, weight: int, entropy: Entropy) -> bool:

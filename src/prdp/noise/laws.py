@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
+from prdp.noise.permute_and_flip import PermuteAndFlip
 
 _FITS = 1 << 60
 
@@ -42,7 +44,7 @@ class Scan:
     """The first place at which a falling mass, with noise, is at most its noisy threshold (Lemma 4).
 
     Attributes:
-        masses: Lattice points; adding a record raises each by no more than the record's own weight.
+        masses: Lattice points; adding a record moves each by no more than the noises are for.
         thresholds: Public lattice points, one for each mass.
         threshold_noise: Drawn once, and added to every threshold.
         mass_noise: Drawn for every mass, whether or not it is reached.
@@ -69,7 +71,7 @@ class Scan:
 class Then:
     """A place, and then the law that belongs to it (Lemma 1)."""
 
-    first: Scan | ExponentialChoice
+    first: Scan | ExponentialChoice | PermuteAndFlip
     then: Callable[[int], Law]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
@@ -84,7 +86,7 @@ class Gated:
 
     first: Noisy
     rule: Callable[[tuple[int, ...]], int]
-    laws: tuple[Law, ...]
+    laws: Sequence[Law]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
         """Draw which law is picked and what it gives, once a run."""
@@ -92,7 +94,34 @@ class Gated:
         return _followed(picked, self.laws.__getitem__, entropy)
 
 
-Law = Noisy | Scan | ExponentialChoice | Then | Gated
+class Lazily(Sequence["Law"]):
+    """Laws that are made when they are first asked for; which ones are says nothing that is not drawn."""
+
+    def __init__(self, count: int, make: Callable[[int], Law]) -> None:
+        self._count = count
+        self._made = cache(make)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        if not 0 <= place < self._count:
+            raise IndexError(place)
+        return self._made(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several laws, drawn independently of each other (Lemma 1)."""
+
+    laws: tuple[Law, ...]
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[Any, ...]]:
+        """Draw from each law, once a run."""
+        return list(zip(*(law.draw(entropy, runs) for law in self.laws), strict=True))
+
+
+Law = Noisy | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated | Together
 """Whatever an answer is drawn from; exact tests enumerate the same objects."""
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
+from prdp.grouping import Grouping, bins, date_trunc, read_grouping
 from prdp.policy import Policy
-from prdp.query import Measure, Reading
+from prdp.query import KeyReading, Measure, Reading
 from prdp.schema import Kind
 from prdp.summary import Summary, magnitude_key
-from prdp.testing.reference import magnitude_code, reference_summary
+from prdp.testing.reference import in_groups, magnitude_code, reference_keys, reference_summary
 
 Record = Mapping[str, Any]
 
@@ -40,12 +42,14 @@ BUDGETS = [
 WHOLES = [None, 0, 1, -1, 7, 8, 9, 1023, 1024, 1025, 2**40 + 50, 2**53 + 1, 2**63 - 1, -(2**63)]
 FRACTIONS = [None, NAN, INFINITY, -INFINITY, -0.0, 0.005, 0.015, 2.5, -2.5, 123.456, 1e18, -1e18]
 
+DAYS = [datetime(2025, 1, 31, 23, 59), datetime(1, 1, 1), datetime(9999, 12, 31)]
+
 
 class EngineContract:
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
-        """Open a table with the columns ``eps`` and ``x`` (double), ``v`` (64-bit) and ``job`` (text)."""
+        """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
         raise NotImplementedError
 
     def summary(
@@ -61,7 +65,8 @@ class EngineContract:
         checked = policy.within(engine.schema, bounds or {})
         condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
         reading = Reading(checked, checked.levels, bounds or {}, measure, condition)
-        return engine.summarise(reading), reference_summary(records, reading)
+        (found,) = engine.summarise(reading)
+        return found, reference_summary(records, reading)
 
     def test_budgets_of_every_kind_land_on_their_level_or_are_left_out(self) -> None:
         """Count records of ordinary and of odd budgets."""
@@ -90,6 +95,57 @@ class EngineContract:
         for where in ("job = 'clerk'", "v > 10 OR job = ''", "NOT (v > 10)", "job IS NULL"):
             found, expected = self.summary(records, PERSONAL, where=where)
             assert found.cells == expected.cells
+
+    def test_public_groups_hold_the_records_of_their_keys_and_no_others(self) -> None:
+        """Group by text, numbers, bins and months, with NULL, NaN and moments at both ends of time."""
+        records = [
+            _record(eps=0.5, v=v, x=x, job=job, day=day)
+            for v, x in zip(WHOLES, (*FRACTIONS, 0.0, 3.0), strict=True)
+            for job, day in (("clerk", DAYS[0]), ("", DAYS[1]), ("o'brien", DAYS[2]), (None, None))
+        ]
+        months = date_trunc("month", "day")
+        for by, keys in (
+            (["job"], ["clerk", "o'brien", "nobody", ""]),
+            (["v"], [0, 1, -1, 2**53 + 1, 2**63 - 1]),
+            (["x"], [0.0, 2.5, 123.456, 7]),
+            ([bins("x", ["-1e30", 0, "0.005", "2.5", "1e18"])], None),
+            ([bins("v", [-10, 0, 8, 1024])], None),
+            ([months], [datetime(2025, 1, 1), datetime(2025, 2, 1)]),
+            (["job", bins("v", [0, 8, 2000]), months], [("clerk", datetime(2025, 1, 1))]),
+        ):
+            engine = self.engine(records)
+            grouping = read_grouping(by, keys, engine.schema)
+            reading = _reading(engine, VALUE, grouping)
+            found = engine.summarise(reading)
+            expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
+            assert [summary.cells for summary in found] == [summary.cells for summary in expected], by
+            assert any(summary.cells for summary in found), by
+
+    def test_squares_and_finer_magnitudes_are_exact(self) -> None:
+        """Add up squares from 0 to beyond 64 bits, in cells of 256 an octave."""
+        records = [_record(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0)]
+        for per_octave in (8, 256):
+            measure = Measure("v", Fraction(1), -(2**40), 2**40, per_octave, squares=True)
+            found, expected = self.summary(records, PERSONAL, measure)
+            assert found.cells == expected.cells
+
+    def test_the_budgets_behind_each_value_add_up_exactly(self) -> None:
+        """Count the values of every kind of column by what stands behind them, in groups and in all."""
+        records = [
+            _record(eps=budget, v=v, x=x, job=job, day=day)
+            for budget in BUDGETS
+            for v, x, job, day in zip(
+                (1, 1, 2, None), (0.0, -0.0, NAN, 2.5), ("a", "b", "a", None), (*DAYS, None), strict=True
+            )
+        ]
+        for column in ("v", "x", "job", "day"):
+            engine = self.engine(records)
+            for grouping in (None, read_grouping(["job"], ["a", "nobody"], engine.schema)):
+                reading = _reading(engine, None, grouping)
+                keys = KeyReading(reading.policy, reading.levels, column, None, grouping)
+                expected = [reference_keys(group, reading, column) for group in in_groups(records, grouping)]
+                assert list(engine.key_totals(keys)) == expected
+                assert expected[0].cells
 
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table and one whose values are all NULL."""
@@ -132,7 +188,16 @@ PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
 VALUE = Measure("v", Fraction(1), 0, 10**12)
 
 
+def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -> Reading:
+    policy = PERSONAL.within(engine.schema, {})
+    return Reading(policy, policy.levels, {}, measure, None, groups)
+
+
 def _record(
-    eps: float | None = None, v: int | None = None, x: float | None = None, job: str | None = None
+    eps: float | None = None,
+    v: int | None = None,
+    x: float | None = None,
+    job: str | None = None,
+    day: datetime | None = None,
 ) -> Record:
-    return {"eps": eps, "v": v, "x": x, "job": job}
+    return {"eps": eps, "v": v, "x": x, "job": job, "day": day}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -17,10 +17,14 @@ from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then
-from prdp.summary import Summary
+from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.summary import KeySummary, Summary, TopSummary
 
 Record = Mapping[str, Any]
+
+Places = Scan | ExponentialChoice | PermuteAndFlip
+"""Laws whose outputs are a few places, each with a probability that can be written down."""
 
 TOLERANCE = 1e-9
 """What a measured loss may exceed its bound by: the width of the balls, with room."""
@@ -47,8 +51,8 @@ class Loss:
 
 def worst_loss(
     universe: Sequence[Record],
-    law: Callable[[Summary], Law],
-    summary_of: Callable[[Sequence[Record]], Summary],
+    law: Callable[[Any], Law],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary],
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
@@ -57,23 +61,20 @@ def worst_loss(
     Args:
         universe: All records there can be; a table may hold one several times.
         law: The mechanism, from a summary to a law.
-        summary_of: The engine, from records to a summary; called for single records and for none.
+        summary_of: The engine, from records to a summary. Where summaries merge it is called for
+            single records and for none only.
         promised: What a record may lose.
         most_records: The size of the largest table.
 
     Returns:
         The comparison with the largest excess.
     """
-    single = [summary_of([record]) for record in universe]
+    summary_of_table = _merged_summaries(universe, summary_of)
     laws: dict[tuple[int, ...], Law] = {}
-    empty = summary_of([])
 
     def law_of(table: tuple[int, ...]) -> Law:
         if table not in laws:
-            merged = empty
-            for index in table:
-                merged = merged.merged(single[index])
-            laws[table] = law(merged)
+            laws[table] = law(summary_of_table(table))
         return laws[table]
 
     def losses() -> Iterator[Loss]:
@@ -83,6 +84,17 @@ def worst_loss(
             yield Loss(universe[added], records, measured, float(promised(universe[added])))
 
     return max(losses(), key=lambda loss: loss.excess)
+
+
+def _merged_summaries(
+    universe: Sequence[Record], summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary]
+) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary]:
+    """Return the engine for tables given by places in the universe; it reads each record once if it can."""
+    empty = summary_of([])
+    if not isinstance(empty, Summary):  # a key's records may be in both tables
+        return lambda table: summary_of([universe[index] for index in table])
+    single: list[Any] = [summary_of([record]) for record in universe]
+    return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)
 
 
 def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -107,7 +119,10 @@ def _law_ratio(one: Law, other: Law) -> Any:
     if isinstance(one, Gated) and isinstance(other, Gated):
         laws = zip(one.laws, other.laws, strict=True)
         return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
-    if isinstance(one, Scan | ExponentialChoice) and isinstance(other, Scan | ExponentialChoice):
+    if isinstance(one, Together) and isinstance(other, Together):
+        laws = zip(one.laws, other.laws, strict=True)
+        return sum((_law_ratio(*pair) for pair in laws), start=arb(0))
+    if isinstance(one, Places) and isinstance(other, Places):
         return _largest(_place_ratios(one, other))
     raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
 
@@ -115,9 +130,35 @@ def _law_ratio(one: Law, other: Law) -> Any:
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
     """Return a ball around the probability of each candidate."""
     with ctx.workprec(_PRECISION):
-        weights = [(-_ball(penalty)).exp() for penalty in choice.penalties]
+        multiples = choice.multiples or (1,) * len(choice.penalties)
+        weights = [
+            times * (-_ball(penalty * choice.unit)).exp()
+            for penalty, times in zip(choice.penalties, multiples, strict=True)
+        ]
         total = sum(weights, start=arb(0))
         return [weight / total for weight in weights]
+
+
+@lru_cache(maxsize=4096)
+def flip_probabilities(flips: PermuteAndFlip) -> tuple[Any, ...]:
+    """Return a ball around the probability of each candidate: heads, and drawn out of 1 + n heads."""
+    with ctx.workprec(_PRECISION):
+        least = min(flips.penalties)
+        coins = [(-_ball(penalty - least)).exp() for penalty in flips.penalties]
+        return tuple(
+            coin * sum((chance / (n + 1) for n, chance in enumerate(_heads(coins, place))), start=arb(0))
+            for place, coin in enumerate(coins)
+        )
+
+
+def _heads(coins: Sequence[Any], without: int) -> list[Any]:
+    """Return the probability of n heads among all coins but one."""
+    chances = [arb(1)]
+    for place, coin in enumerate(coins):
+        if place != without:
+            tails = [chance * (1 - coin) for chance in (*chances, arb(0))]
+            chances = [tail + coin * head for tail, head in zip(tails, (arb(0), *chances), strict=True)]
+    return chances
 
 
 @lru_cache(maxsize=4096)
@@ -141,7 +182,7 @@ def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
     return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
 
 
-def _place_ratios(one: Scan | ExponentialChoice, other: Scan | ExponentialChoice) -> list[Any]:
+def _place_ratios(one: Places, other: Places) -> list[Any]:
     """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
     left, right = _probabilities(one), _probabilities(other)
     if len(left) != len(right):
@@ -149,7 +190,9 @@ def _place_ratios(one: Scan | ExponentialChoice, other: Scan | ExponentialChoice
     return [abs((here / there).log()) for here, there in zip(left, right, strict=True)]
 
 
-def _probabilities(law: Scan | ExponentialChoice) -> Sequence[Any]:
+def _probabilities(law: Places) -> Sequence[Any]:
+    if isinstance(law, PermuteAndFlip):
+        return flip_probabilities(law)
     return scan_probabilities(law) if isinstance(law, Scan) else choice_probabilities(law)
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.noise.laws import Law
-from prdp.summary import Summary
+from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.testing.exact_loss import TOLERANCE, Loss, Record, worst_loss
 
-MechanismLaw = Callable[[Summary, Fraction], Any]
+MechanismLaw = Callable[[Any, Fraction], Any]
 """From a summary and a share to the law that an answer is drawn from."""
 
 
@@ -43,11 +43,11 @@ class MechanismContract:
     }
     caught_by: float = 0.001
 
-    def law(self, summary: Summary, share: Fraction) -> Any:
+    def law(self, summary: Any, share: Fraction) -> Any:
         """Return the law of the mechanism."""
         raise NotImplementedError
 
-    def summarise(self, records: Sequence[Record]) -> Summary:
+    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary:
         """Return the cells of some records, as an engine finds them."""
         raise NotImplementedError
 

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from prdp.expressions.evaluate import evaluate
 from prdp.geometry import PER_OCTAVE, SLACK
+from prdp.grouping import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.query import Measure, Reading
-from prdp.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
 
 Record = Mapping[str, Any]
+
+
+def in_groups(records: Sequence[Record], groups: Grouping | None) -> list[list[Record]]:
+    """Return the records of each public group, in the order of its keys."""
+    if groups is None:
+        return [list(records)]
+    return [
+        [
+            record
+            for record in records
+            if all(_belongs(record[by.column], by, value) for by, value in zip(groups.by, key, strict=True))
+        ]
+        for key in groups.keys
+    ]
+
+
+def _belongs(value: Any, by: GroupKey, key: KeyValue) -> bool:
+    if value is None or value != value:  # noqa: PLR0124  (NaN alone differs from itself)
+        return False
+    if isinstance(key, Bin):
+        inside = math.isfinite(value) and key.low <= Fraction(value) <= key.high
+        return inside and (key.last or Fraction(value) < key.high)
+    return bool((first_moment(value, by.part) if isinstance(by, Truncated) else value) == key)
 
 
 def reference_summary(records: Iterable[Record], reading: Reading) -> Summary:
@@ -21,20 +47,37 @@ def reference_summary(records: Iterable[Record], reading: Reading) -> Summary:
     return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
 
 
-def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+def reference_keys(records: Iterable[Record], reading: Reading, column: str) -> KeySummary:
+    """Return how many keys a column has, by what the budgets of their records add up to."""
+    most = key_edges(reading.levels)[-1]
+    sums: dict[Any, int] = defaultdict(int)
+    for record, quanta in _taking_part(records, reading):
+        key = record[column]
+        if key is not None and key == key:  # noqa: PLR0124  (NaN alone differs from itself)
+            sums[key] += min(quanta, most)
+    return KeySummary.of(reading.levels, sums.values())
+
+
+def _taking_part(records: Iterable[Record], reading: Reading) -> Iterator[tuple[Record, int]]:
+    """Yield the records that take part, with the quanta of their level."""
     for record in records:
         if reading.where is not None and evaluate(reading.where, record) is not True:
             continue
         level = reading.levels.index(_number(evaluate(reading.policy.expression, record)))
-        if level is None:
-            continue
-        quanta = reading.levels.quanta(level)
+        if level is not None:
+            yield record, reading.levels.quanta(level)
+
+
+def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+    for record, quanta in _taking_part(records, reading):
         if reading.measure is None:
             yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
             continue
         value = whole_value(record[reading.measure.column], reading.measure)
-        code = None if value is None else magnitude_code(value)
-        yield Cell(magnitude_key(quanta, code, reading.largest), 1, value or 0)
+        fineness = reading.measure.per_octave
+        code = None if value is None else magnitude_code(value, fineness)
+        squares = (value or 0) ** 2 if reading.measure.squares else 0
+        yield Cell(magnitude_key(quanta, code, reading.largest, fineness), 1, value or 0, squares)
 
 
 def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
@@ -50,11 +93,11 @@ def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
     return measure.high if scaled >= measure.high else round(scaled)
 
 
-def magnitude_code(value: int) -> int:
+def magnitude_code(value: int, per_octave: int = PER_OCTAVE) -> int:
     """Return the code of a whole value's magnitude, as ``magnitude_key`` reads it."""
     if value == 0:
         return 0
-    code = math.floor(PER_OCTAVE * math.log2(abs(value)) - SLACK) + 2
+    code = math.floor(per_octave * math.log2(abs(value)) - SLACK) + 2
     return code if value > 0 else -code
 
 

@@ -1,0 +1,125 @@
+"""Rules for choosing a clipping point: from a case and a share to the ways it can go.
+
+A rule sees what is public (the points) and what a private step may look at (``mass`` and ``masses``); it must
+not look at ``pulls``, ``truth`` or ``oracles``. To try a new one, write a function and name it in ``RULES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.choosing.cases import Case
+from experiments.choosing.figures import Branch
+from experiments.choosing.laws import Floats, choice, flips, scan
+from prdp.mechanisms._point import PointFinder
+
+Rule = Callable[[Case, float], list[Branch]]
+Draw = Callable[[Floats], Floats]
+
+_QUARTERS = 4
+
+
+def gated(case: Case, share: float, gate: float, leasts: Sequence[float]) -> list[float]:
+    """Return the chance of each way: the first whose least mass, times the share, the noisy mass reaches."""
+    below = [_laplace((least - case.mass * share) * gate) for least in leasts]
+    return [above - low for above, low in zip([1.0, *below], [*below, 0.0], strict=True)]
+
+
+def _laplace(x: float) -> float:
+    tail = 0.5 * float(np.exp(-abs(x)))
+    return tail if x < 0 else 1 - tail
+
+
+def chosen(case: Case, weight: float, fall: float, *, stride: int = 2, draw: Draw = flips) -> Floats:
+    """Return the chances of points when one is drawn by what it clips and how high it is.
+
+    Args:
+        case: The case.
+        weight: By how much a penalty grows with each unit of budget mass: a part of the share.
+        fall: By how much it grows with each octave.
+        stride: How far apart the points are, in quarters of an octave.
+        draw: From penalties to chances.
+    """
+    places = np.arange(0, case.points.size, stride)
+    penalties = weight * case.masses[places] + fall * places / _QUARTERS
+    return _at(case, places, draw(penalties))
+
+
+def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0) -> Floats:
+    out = np.zeros(case.points.size)
+    np.add.at(out, np.minimum(places + beyond, out.size - 1), chances)
+    return out
+
+
+def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
+    """What the library does."""
+    finder = PointFinder.tuned(Fraction(share).limit_denominator(1000))
+    gate = float(finder.gate)
+    leasts = []
+    for margin, tuning in finder.tunings:
+        points = -(-case.points.size // tuning.stride)
+        if margin is not None:
+            leasts.append(float(finder.least(margin, tuning, points)))
+    ways = gated(case, share, gate, leasts)
+    return [
+        Branch(
+            way * chosen(case, float(t.choice) * share, float(t.fall), stride=t.stride, draw=draw),
+            float(t.answer),
+        )
+        for way, (_, t) in zip(ways, finder.tunings, strict=True)
+    ]
+
+
+def before(case: Case, share: float) -> list[Branch]:
+    """What it did before: a gate at a mass of 150, and a scan with noise on both sides."""
+    usual = (0.21, 0.09, 21.0 if share > 1 / 3 else 12.0, 0.05, 1)
+    if share <= 1 / 30:
+        usual = (0.30, 0.20, 6.0, 0.05, 1)
+    branches = []
+    for way, (a1, a2, threshold, rise, stride) in zip(
+        gated(case, share, 0.03, [150.0]), (usual, (0.30, 0.20, 6.0, 0.10, 2)), strict=True
+    ):
+        places = np.arange(0, case.points.size, stride)
+        thresholds = np.asarray(threshold + rise * np.arange(places.size), np.float64)
+        stops = scan(case.masses[places] * share, thresholds, a1, a2, one_sided=False)
+        branches.append(Branch(way * _at(case, places, stops, beyond=2), 0.97 - a1 - a2))
+    return branches
+
+
+def one_sided_scan(case: Case, share: float) -> list[Branch]:
+    """The best scan that was found: noises that only lower, and a threshold that rises."""
+    places = np.arange(0, case.points.size, 2)
+    thresholds = np.asarray(4 + 0.2 * np.arange(places.size), np.float64)
+    stops = scan(case.masses[places] * share, thresholds, 0.3, 0.2, one_sided=True)
+    return [Branch(_at(case, places, stops, beyond=2), 0.5)]
+
+
+def without_gate(case: Case, share: float) -> list[Branch]:
+    """One choice for all, whatever the table's mass."""
+    return [Branch(chosen(case, 0.25 * share, 2.0), 0.75)]
+
+
+def in_two_steps(case: Case, share: float) -> list[Branch]:
+    """An octave first, and then a quarter of an octave within it."""
+    coarse = chosen(case, 0.20 * share, 1.5, stride=4)
+    out = np.zeros(coarse.size)
+    for place in map(int, np.flatnonzero(coarse > 0)):
+        within = np.arange(max(0, place - 3), place + 1)
+        penalties = 0.08 * share * case.masses[within] + 2.0 * within / _QUARTERS
+        out[within] += coarse[place] * flips(penalties)
+    return [Branch(out, 0.72)]
+
+
+RULES: dict[str, Rule] = {
+    "now": now,
+    "before": before,
+    "exponential": partial(now, draw=choice),
+    "one-sided-scan": one_sided_scan,
+    "without-gate": without_gate,
+    "two-steps": in_two_steps,
+}

@@ -1,0 +1,50 @@
+"""How far clipping can have pulled an answer: what the choice of the point says about what it clipped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+_QUARTERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Clipping:
+    """A clipping point with the law that it was chosen by; all of it public or released already.
+
+    Attributes:
+        at: How many steps a unit of budget may count for.
+        most: How many it could count for at most, by the public bounds.
+        evidence: By how much a point's log-weight falls with each unit of budget mass that it clips.
+        fall: By how much it falls with each octave.
+        stride: How far apart the points are, in quarters of an octave.
+        blind: Whether the table may be too poor in budget for the choice to see it at all.
+        below: Whether there may be values below zero, so that clipping can raise an answer.
+        above: Whether there may be values above zero, so that it can lower one.
+    """
+
+    at: Fraction
+    most: Fraction
+    evidence: Fraction
+    fall: Fraction
+    stride: int
+    blind: bool
+    below: bool = False
+    above: bool = True
+
+    def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
+        """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
+
+        It holds where no record would count for more than ``reach`` times what it was allowed to:
+        proofs/clip.md. None stands for any distance.
+        """
+        room = min(reach * self.at, self.most) - self.at
+        if room <= 0:
+            return Fraction(0)
+        if self.blind:
+            return None
+        apart = Fraction(self.stride, _QUARTERS)
+        octaves = math.ceil(math.log2(reach) / apart) * apart
+        rest = math.log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
+        return (self.fall * octaves + Fraction(rest)) / self.evidence * room

@@ -1,0 +1,25 @@
+"""The statement that hands rows out: to a caller's own mechanism, from a level of budgets on."""
+
+from __future__ import annotations
+
+from prdp.engines._cells import level_sql
+from prdp.engines._expressions import to_sql
+from prdp.expressions.spelling import quoted
+from prdp.query import RowReading
+from prdp.schema import Schema
+
+LEVEL = "prdp_level"
+
+
+def rows_statement(reading: RowReading, schema: Schema, records: str) -> str:
+    """Write the statement: the columns, and last the level of each row."""
+    names = [f"column{place}" for place in range(len(reading.columns))]
+    items = [f"{quoted(column)} AS {name}" for column, name in zip(reading.columns, names, strict=True)]
+    condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
+    budget = to_sql(reading.policy.expression, schema)
+    inner = f"SELECT {', '.join([*items, f'{budget} AS budget'])} FROM {records}{condition}"
+    leveled = f"SELECT {', '.join([*names, f'{level_sql(reading.levels)} AS level'])} FROM ({inner})"
+    shown = [f"{name} AS {quoted(column)}" for column, name in zip(reading.columns, names, strict=True)]
+    return (
+        f"SELECT {', '.join([*shown, f'level AS {LEVEL}'])} FROM ({leveled}) WHERE level >= {reading.least}"
+    )

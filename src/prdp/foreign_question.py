@@ -1,0 +1,127 @@
+"""A caller's own mechanism inside the framework: stage one, the rows that are kept, and what it returns."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from prdp.answering import Facts, failure_rate, read_split
+from prdp.declared import known_column
+from prdp.engines.engine import Engine
+from prdp.errors import InvalidRequest
+from prdp.exact import Exact
+from prdp.expressions.nodes import Node, canonical
+from prdp.foreign import ForeignRelease, Mechanism, outcome, refuse_unless_mechanism
+from prdp.geometry import PER_OCTAVE
+from prdp.mechanisms._domain import DomainFinder
+from prdp.noise.entropy import Entropy
+from prdp.noise.sampling import flips, keep_bounds
+from prdp.query import RowReading
+from prdp.schema import Kind
+from prdp.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignQuestion:
+    """A mechanism with everything that decides its answer's distribution, as far as that is known here."""
+
+    facts: Facts
+    mechanism: Mechanism
+    columns: tuple[str, ...]
+    share: Fraction
+    split: Fraction
+    beta: Fraction
+    sample: bool
+    name: str
+    once: str
+
+    def question(self, where: Node | None) -> str:
+        """Return the question as a ledger keeps it."""
+        facts = {"ask": self.name, "columns": ", ".join(self.columns)}
+        if where is not None:
+            facts["where"] = canonical(where)
+        facts |= {"method": "framework", "share": str(self.share), "split": str(self.split)}
+        facts["beta"] = str(self.beta)
+        if self.sample:
+            facts["sample"] = "true"
+        if self.once:
+            facts["once"] = self.once
+        return json.dumps(facts, ensure_ascii=False)
+
+    def answered(
+        self, engine: Engine, counted: Summary, where: Node | None, entropy: Entropy
+    ) -> ForeignRelease:
+        """Find the domain, hand the rows from it on to the mechanism, and keep what it returns."""
+        levels = self.facts.levels
+        (domain,) = DomainFinder.over(levels, self.beta).draw(counted, self.split * self.share, entropy, 1)
+        least = levels.domain_quanta(domain) * levels.quantum
+        epsilon = (1 - self.split) * self.share * least
+        first = PER_OCTAVE * (domain - 1)
+        reading = RowReading(self.facts.policy, levels, self.columns, 0 if self.sample else first, where)
+        rows, found = engine.rows(reading)
+        if self.sample:
+            rows = rows.filter(self._sampled(np.asarray(found), first, epsilon, entropy))
+        value, failed = outcome(self.mechanism, rows, epsilon, self.beta)
+        words = f"{self.name} of {', '.join(self.columns)}"
+        return ForeignRelease(
+            question=words if where is None else f"{words} where {canonical(where)}",
+            value=value,
+            share=self.share,
+            epsilon=epsilon,
+            choices=(("kept budgets from", f"{float(least):.6g} on"),),
+            failed=failed,
+        )
+
+    def _sampled(self, found: Any, first: int, epsilon: Fraction, entropy: Entropy) -> Any:
+        """Return which rows take part: all from the first level on, of the others some by exact coins."""
+        levels = self.facts.levels
+        kept = found >= first
+        for level in range(first):  # every level flips, whether or not it has rows
+            at = np.flatnonzero(found == level)
+            budget = (1 - self.split) * self.share * levels.quanta(level) * levels.quantum
+            kept[at] = flips(keep_bounds(budget, epsilon), len(at), entropy)
+        return kept
+
+
+def foreign_question(
+    facts: Facts,
+    mechanism: Mechanism,
+    columns: Sequence[str],
+    share: Fraction,
+    *,
+    split: Exact | None,
+    beta: Exact | None,
+    sample: bool,
+    name: str | None,
+) -> ForeignQuestion:
+    """Return the question, or refuse it by public facts."""
+    refuse_unless_mechanism(mechanism)
+    if isinstance(columns, str) or not columns:
+        raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
+    known = tuple(known_column(column, facts.schema, "release") for column in columns)
+    for column in known:
+        if facts.schema[column].kind is Kind.OTHER:
+            raise InvalidRequest(
+                f"release cannot hand out {column!r}, which holds {facts.schema[column].native}."
+            )
+    if len(set(known)) < len(known):
+        raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
+    if not isinstance(sample, bool) or (name is not None and (not isinstance(name, str) or not name)):
+        raise InvalidRequest(f"sample={sample!r} is True or False, and name={name!r} is a text.")
+    return ForeignQuestion(
+        facts=facts,
+        mechanism=mechanism,
+        columns=known,
+        share=share,
+        split=read_split(split),
+        beta=failure_rate(beta),
+        sample=sample,
+        name=name or str(getattr(mechanism, "__name__", "mechanism")),
+        once="" if name else uuid.uuid4().hex,  # no other mechanism may take its charge up
+    )

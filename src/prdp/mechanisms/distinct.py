@@ -1,0 +1,129 @@
+"""How many different keys there are: each counts up to a multiple of what its records' budgets add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, partial
+
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Gated, Noisy
+from prdp.summary import KeySummary, key_edges
+
+_OCTAVE = 4
+_FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLadder:
+    """The ladder of a key summary: its points are the edges, descending, that have half of them among them.
+
+    The mass of an edge c is 2·A(c/2) - A(c), where A(c) is the total of the keys' sums clipped at c: a key
+    counts with its whole sum S up to c/2, with c - S from there to c, and not at all beyond. Adding a
+    record moves it by at most the record's quanta, either way.
+    """
+
+    summary: KeySummary
+    sway: int = 2
+
+    @property
+    def quantum(self) -> Fraction:
+        """The grain of masses: that of the levels."""
+        return self.summary.levels.quantum
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records."""
+        _only_whole(lattice)
+        return self.summary.mass
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return the mass that each point clips."""
+        _only_whole(lattice)
+        clipped = self.summary.clipped()
+        return tuple(2 * clipped[edge - _OCTAVE] - clipped[edge] for edge in self.edges(stride))
+
+    def edges(self, stride: int) -> range:
+        """Return the places of the points among the edges."""
+        return range(len(key_edges(self.summary.levels)) - 1, _OCTAVE - 1, -stride)
+
+
+def _only_whole(lattice: int) -> None:
+    if lattice != 1:
+        raise ValueError("a key's budgets are added up exactly, so masses have no coarser lattice")
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Count every key up to the sum of its records' budgets over c, with c found by a private search.
+
+    Guarantee:
+        For every record r, the answer is (share · E(r))-indistinguishable between the table with
+        r and the table without it.
+
+    Why:
+        Finding c costs (1 - a₂) · share · E(r). A record adds to the sum of one key, so it moves the total
+        of the sums, each clipped at c, by at most E(r), which noise of scale 1 / (a₂ · share) hides up to
+        a₂ · share · E(r). Dividing by c is free.
+        In full: proofs/distinct.md.
+    """
+
+    finder: PointFinder = field(default_factory=lambda: _exact(PointFinder()))
+
+    name = "distinct"
+
+    @classmethod
+    def tuned(cls, share: Fraction) -> Distinct:
+        """Return the mechanism for a share."""
+        return cls(_exact(PointFinder.tuned(share)))
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (keys have no sign)
+        """Return what the interval does not cover."""
+        return "keys of few or well protected records count in part, which can only pull it toward zero"
+
+    def law(self, summary: KeySummary, share: Fraction) -> Gated:
+        """Return the distribution of (tuning, (clipping point, noisy clipped total))."""
+        return self.finder.law(KeyLadder(summary), share, self.totals(summary, share))
+
+    def totals(self, summary: KeySummary, share: Fraction) -> Callable[[Tuning, int], Noisy]:
+        """Return the noisy total as a function of the tuning and the place that was found."""
+        return cache(partial(self.total, summary, share))
+
+    def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        """Return the noisy total of the keys' sums, clipped at the edge that belongs to a place."""
+        total = summary.clipped()[_edge(summary, tuning, place)]
+        scale = 1 / (share * tuning.answer * summary.levels.quantum)
+        return Noisy((total,), (DiscreteLaplace(scale),))
+
+    def answers(self, summary: KeySummary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        totals = self.totals(summary, share)
+        edges = key_edges(summary.levels)
+        answers = []
+        for which, (place, (total,)) in self.finder.law(KeyLadder(summary), share, totals).draw(
+            entropy, runs
+        ):
+            tuning = self.finder.tunings[which][1]
+            whole = edges[_edge(summary, tuning, place)]
+            budget = float(whole * summary.levels.quantum)
+            choices = (("a key counts fully", f"from a budget of {budget:.6g} on, of its records together"),)
+            answers.append(Answer(total, Fraction(1, whole), totals(tuning, place).noises, choices))
+        return answers
+
+
+def _exact(finder: PointFinder) -> PointFinder:
+    """Return the finder with the lattice that sums of budgets need."""
+    return replace(finder, gate_bits=_FINEST)
+
+
+def _edge(summary: KeySummary, tuning: Tuning, place: int) -> int:
+    """Return the edge to clip at: half an octave beyond the place that was chosen.
+
+    The mass of an edge hardly sees the keys just below it, so the choice stops that much early.
+    """
+    edges = KeyLadder(summary).edges(tuning.stride)
+    half_an_octave = _OCTAVE // 2 // tuning.stride
+    return edges[min(place + half_an_octave, len(edges) - 1)]

@@ -1,0 +1,137 @@
+"""What one charge pays for: one query or several, for all records or for each public group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+
+from prdp.answering import Facts
+from prdp.errors import InvalidRequest
+from prdp.exact import Exact, exact, exact_share
+from prdp.expressions.nodes import Node
+from prdp.grouping import Grouping
+from prdp.noise.entropy import Entropy
+from prdp.query import DEFAULT, Options, Query, Question
+from prdp.recipe import Cells, Need, Recipe, shared_needs
+from prdp.release import Release
+from prdp.release_table import Key, Released, ReleaseTable
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The recipes of one charge; their shares add up to the order's, or to less.
+
+    Attributes:
+        recipes: How each query is answered.
+        share: The part of every record's budget for all of it.
+        groups: The public groups; None for one group of all records.
+        single: Whether the answer is one release instead of a table of them.
+    """
+
+    recipes: tuple[Recipe, ...]
+    share: Fraction
+    groups: Grouping | None
+    single: bool = False
+
+    def question(self, where: Node | None) -> str:
+        """Return the question as a ledger keeps it."""
+        return str(Question(tuple(recipe.asked for recipe in self.recipes), where, self.share, self.groups))
+
+    @property
+    def needs(self) -> dict[Need, Need]:
+        """For what each recipe needs to be read, what is read in its stead: one reading serves several."""
+        return shared_needs(self.recipes)
+
+    def released(
+        self,
+        read: Mapping[Need, Sequence[Cells]],
+        entropy: Entropy,
+        about: str,
+        *,
+        runs: int,
+        simulated: bool,
+    ) -> list[Released]:
+        """Draw independent answers from the cells that were read for each need, group by group."""
+        keys = self.groups.keys if self.groups else ((),)
+        groups = [
+            self._drawn(
+                [read[recipe.need][place] for recipe in self.recipes], entropy, runs, words, simulated
+            )
+            for place, words in enumerate(about + self._named(key) for key in keys)
+        ]
+        if self.single:
+            return [releases[0] for releases in groups[0]]
+        question = ", ".join(str(recipe.query) for recipe in self.recipes) + about
+        return [self._table(rows, question) for rows in zip(*groups, strict=True)]
+
+    def _table(self, rows: Sequence[tuple[Release, ...]], question: str) -> ReleaseTable:
+        return ReleaseTable(
+            question=question,
+            share=self.share,
+            by=tuple(key.column for key in self.groups.by) if self.groups else (),
+            asked=tuple(label for recipe in self.recipes for label in recipe.labels),
+            keys=self.groups.keys if self.groups else ((),),
+            releases=tuple(rows),
+        )
+
+    def shaped(self, released: Released) -> Released:
+        """Return a standing answer as it is asked for now: alone, or as a table of one.
+
+        Alone and in a table, the same question has the same text in a ledger.
+        """
+        if self.single and isinstance(released, ReleaseTable):
+            return released.releases[0][0]
+        if not self.single and isinstance(released, Release):
+            return self._table([(released,)], released.question)
+        return released
+
+    def _drawn(
+        self, cells: Sequence[Cells], entropy: Entropy, runs: int, about: str, simulated: bool
+    ) -> list[tuple[Release, ...]]:
+        """Return one group's answers to all recipes, once a run."""
+        columns = [
+            recipe.releases(seen, entropy, runs, about, simulated=simulated)
+            for recipe, seen in zip(self.recipes, cells, strict=True)
+        ]
+        return [tuple(chain.from_iterable(run)) for run in zip(*columns, strict=True)]
+
+    def _named(self, key: Key) -> str:
+        if self.groups is None:
+            return ""
+        return " for " + ", ".join(
+            f"{by.column} = {value}" for by, value in zip(self.groups.by, key, strict=True)
+        )
+
+
+def order_of(
+    facts: Facts,
+    queries: Sequence[Query],
+    share: Exact,
+    groups: Grouping | None,
+    *,
+    options: Options = DEFAULT,
+    split: Sequence[Exact] | None = None,
+) -> Order:
+    """Return the order for several queries, or refuse it by public facts."""
+    if not queries or not all(isinstance(query, Query) for query in queries):
+        raise InvalidRequest(
+            "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10')."
+        )
+    whole = exact_share(share)
+    parts = _parts(split, len(queries))
+    recipes = [facts.recipe(query, whole * part, options) for query, part in zip(queries, parts, strict=True)]
+    return Order(tuple(recipes), whole, groups, single=False)
+
+
+def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
+    if split is None:
+        return [Fraction(1, count)] * count
+    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
+    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
+        raise InvalidRequest(
+            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
+            "such as ['1/4', '3/4'], adding up to 1."
+        )
+    return parts

@@ -1,0 +1,67 @@
+"""What is true of a table, from its cells: for experiments on public or made-up records alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
+from prdp.recipe import Cells, Recipe
+from prdp.summary import Cell, KeySummary, TopSummary
+
+_ROOT_BITS = 40
+
+
+def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
+    """Return the true answers to a recipe's query, over the records that have a valid budget.
+
+    Counts, sums, means and variances are exact. A maximum is the upper end of its range and
+    a quantile the middle of its own, as their mechanisms would answer without noise.
+    """
+    query = recipe.query
+    if isinstance(cells, TopSummary):
+        return [Fraction(sum(cell.count for cell in cells.values.cells))]
+    if isinstance(cells, KeySummary):
+        return [Fraction(sum(cell.count for cell in cells.cells))]
+    unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
+    valued = sorted(cells.valued().cells, key=_ends)
+    count = sum(cell.count for cell in valued)
+    total = sum(cell.total for cell in valued) * unit
+    match query:
+        case Count():
+            return [Fraction(sum(cell.count for cell in cells.cells))]
+        case Sum():
+            return [total]
+        case Mean():
+            return [total / max(count, 1)]
+        case Variance() | Std():
+            squares = sum(cell.squares for cell in valued) * unit**2
+            variance = squares / max(count, 1) - (total / max(count, 1)) ** 2
+            return [variance if isinstance(query, Variance) else _root(variance)]
+        case Max():
+            return [Fraction(_ends(valued[-1])[1] if valued else 0) * unit]
+        case Min():
+            return [Fraction(_ends(valued[0])[0] if valued else 0) * unit]
+        case Quantile():
+            parts = query.at if isinstance(query.at, tuple) else (query.at,)
+            return [_quantile(valued, Fraction(part), count) * unit for part in parts]
+        case _:
+            raise TypeError(query)
+
+
+def _ends(cell: Cell) -> tuple[int, int]:
+    low, high = sorted((cell.key.sign * cell.key.low, cell.key.sign * cell.key.high))
+    return low, high
+
+
+def _quantile(valued: list[Cell], part: Fraction, count: int) -> Fraction:
+    below = 0
+    for cell in valued:
+        below += cell.count
+        if below >= part * count:
+            return Fraction(sum(_ends(cell)), 2)
+    return Fraction(0)
+
+
+def _root(value: Fraction) -> Fraction:
+    return Fraction(isqrt(int(value * (1 << (2 * _ROOT_BITS)))), 1 << _ROOT_BITS)

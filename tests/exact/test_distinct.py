@@ -1,0 +1,188 @@
+"""distinct on every small table: no log-ratio passes share · E(r), though the budgets of a key add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import pytest
+
+from prdp.geometry import power_below
+from prdp.levels import Levels
+from prdp.mechanisms import Distinct
+from prdp.mechanisms._point import Ladder, PointFinder, Tuning
+from prdp.mechanisms.distinct import KeyLadder
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.policy import Policy
+from prdp.query import Reading
+from prdp.summary import KeyCell, KeySummary, key_edges
+from prdp.testing import Seeded
+from prdp.testing.exact_loss import Record
+from prdp.testing.mechanism_contract import MechanismContract, Twin
+from prdp.testing.reference import reference_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Coarse(Levels):
+    """Levels with a quantum so large that every output can be enumerated."""
+
+    @property
+    def quantum(self) -> Fraction:
+        return self.at_least / 25
+
+    def quanta(self, level: int) -> int:
+        return 25 * power_below(level, 20) >> 20
+
+
+POLICY = Policy.column("eps", at_least="20", at_most="80")
+LEVELS = Coarse(Fraction(20), Fraction(80))
+READING = Reading(POLICY, LEVELS, {}, None, None)
+
+RECORDS: tuple[Record, ...] = (
+    {"k": "a", "eps": 20.0},  # the least budget
+    {"k": "a", "eps": 500.0},  # above the largest
+    {"k": "a", "eps": 40.0},  # on the edge of a level
+    {"k": "b", "eps": 20.0},
+)
+ODD: tuple[Record, ...] = (
+    {"k": "a", "eps": 19.9},  # below the least budget: left out
+    {"k": "b", "eps": float("nan")},
+    {"k": None, "eps": 40.0},  # no key: takes no part
+    {"k": "b", "eps": 33.0},
+)
+
+GATE_PART, CHOICE_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
+TUNING = Tuning(CHOICE_PART, TOTAL_PART, fall=Fraction(2), stride=4)
+OTHER = replace(TUNING, fall=Fraction(5))
+FINDER = PointFinder(GATE_PART, ((0, TUNING), (None, OTHER)), gate_bits=1 << 20)
+RIGHT = Distinct(FINDER)
+
+
+def summary_of(records: Sequence[Record]) -> KeySummary:
+    return reference_keys(records, READING, "k")
+
+
+# Twins: each breaks one step of the proof, and the same measurement must find it.
+
+
+def too_little_noise(summary: KeySummary, share: Fraction) -> Gated:
+    """Draw with noise 15 % too small, everywhere."""
+    right = RIGHT.law(summary, share)
+    return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet, right.laws)))
+
+
+def _quiet(law: Law) -> Any:
+    def smaller(noise: DiscreteLaplace) -> DiscreteLaplace:
+        return DiscreteLaplace(noise.scale * Fraction(85, 100))
+
+    if isinstance(law, Then):
+        return Then(_quiet(law.first), lambda place: _quiet(law.then(place)))
+    if isinstance(law, PermuteAndFlip):
+        return PermuteAndFlip(tuple(penalty / Fraction(85, 100) for penalty in law.penalties))
+    assert isinstance(law, Noisy)
+    return Noisy(law.values, tuple(map(smaller, law.noises)))
+
+
+def rounded_to_edges(summary: KeySummary, share: Fraction) -> Gated:
+    """Round each key's sum down to an edge: a small record that carries it over lifts it by a whole step."""
+    edges = key_edges(summary.levels)
+    cells = (KeyCell(cell.edge, cell.count, cell.count * edges[cell.edge]) for cell in summary.cells)
+    return RIGHT.law(KeySummary(summary.levels, tuple(cells)), share)
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedMass(KeyLadder):
+    """Weighs the mass of the keys below each edge, of which one record may take away a whole key's."""
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:  # noqa: ARG002
+        cells = self.summary.cells
+        return tuple(sum(cell.total for cell in cells if cell.edge < edge) for edge in self.edges(stride))
+
+
+def on(ladder: Callable[[KeySummary], Ladder]) -> Callable[[KeySummary, Fraction], Gated]:
+    """Return the mechanism on another ladder."""
+    return lambda summary, share: FINDER.law(ladder(summary), share, RIGHT.totals(summary, share))
+
+
+@dataclass(frozen=True, slots=True)
+class CountsKeys(Distinct):
+    """Counts every key fully, with the noise for keys that are clipped."""
+
+    def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        right = super(CountsKeys, self).total(summary, share, tuning, place)
+        keys = sum(cell.count for cell in summary.cells)
+        edge = KeyLadder(summary).edges(tuning.stride)[place]
+        return Noisy((keys * key_edges(summary.levels)[edge],), right.noises)
+
+
+class OnKeys(MechanismContract):
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        "gate": (lambda law: law.first, GATE_PART),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        "other choice": (lambda law: law.laws[1].first, CHOICE_PART),
+        "total, little clipped": (lambda law: law.laws[0].then(11), TOTAL_PART),
+        "total, much clipped": (lambda law: law.laws[0].then(9), TOTAL_PART),
+    }
+
+    def law(self, summary: KeySummary, share: Fraction) -> Gated:
+        return RIGHT.law(summary, share)
+
+    def summarise(self, records: Sequence[Record]) -> KeySummary:
+        return summary_of(records)
+
+    def budget(self, record: Record) -> float:
+        return POLICY.budget(record) or 0.0 if record["k"] is not None else 0.0
+
+
+class TestKeys(OnKeys):
+    records = RECORDS
+    most_records = 3
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "gate with noise 15 % too small": Twin(too_little_noise, "gate"),
+            "choice 15 % too sharp": Twin(too_little_noise, "choice"),
+            "total with noise 15 % too small": Twin(too_little_noise, "total, much clipped"),
+            "sums rounded to edges": Twin(rounded_to_edges, "total, much clipped"),
+            "clipped mass": Twin(on(ClippedMass), "choice"),
+            "choice as if masses only grew": Twin(on(lambda summary: KeyLadder(summary, sway=0)), "choice"),
+            "keys counted, not clipped": Twin(CountsKeys(FINDER).law, "total, much clipped"),
+        }
+
+    @pytest.mark.parametrize("part", ["gate", "choice", "total, much clipped"])
+    def test_some_record_comes_close_to_what_it_may_lose(self, part: str) -> None:
+        """A bound that nothing comes near would hide a mistake in the measuring itself."""
+        self.most_records = 2
+        losses = []
+        for record in RECORDS:
+            self.records = (record,)
+            losses.append(self.worst(self.law, part, Fraction(1)))
+        assert max(loss.measured / loss.promised for loss in losses) > 0.85
+
+
+class TestOddRecords(OnKeys):
+    records = (*ODD, RECORDS[1])
+    shares = (Fraction(1),)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"keys counted, not clipped": Twin(CountsKeys(FINDER).law, "total, much clipped")}
+
+
+def test_a_coarser_lattice_is_refused() -> None:
+    ladder = KeyLadder(summary_of(RECORDS))
+    for ask in (lambda: ladder.mass(2), lambda: ladder.masses(1, 2)):
+        with pytest.raises(ValueError, match="no coarser lattice"):
+            ask()
+
+
+@pytest.mark.parametrize("least", [Fraction(1, 10**8), Fraction(1, 2**90)])
+def test_an_empty_table_and_a_tiny_quantum_have_ordinary_answers(least: Fraction) -> None:
+    empty = KeySummary.of(Levels(least, Fraction(100)), [])
+    for answer in Distinct().answers(empty, Fraction(1), Seeded(1), 20):
+        assert isinstance(answer.steps, int)
+        assert answer.noises

@@ -1,0 +1,193 @@
+"""The framework on every small table: no output's log-ratio passes share · E(r), whatever the base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import pytest
+
+from prdp.engines.duckdb import open_source
+from prdp.mechanisms import Framework
+from prdp.mechanisms._base import (
+    InverseSensitivityMax,
+    InverseSensitivityQuantile,
+    LaplaceCount,
+    UniversalSum,
+)
+from prdp.mechanisms.framework import kept_from
+from prdp.noise.exponential import exp_bounds
+from prdp.noise.laws import Gated, Law
+from prdp.noise.sampling import flips, keep_bounds
+from prdp.query import KeyReading
+from prdp.summary import Summary, TopSummary
+from prdp.testing.mechanism_contract import Twin
+from tests.exact.universe import (
+    LEVELS,
+    MEASURE,
+    ODD,
+    POLICY,
+    RECORDS,
+    OnThisUniverse,
+    Record,
+    arrow_of,
+    summary_of,
+)
+
+SPLIT = Fraction(1, 3)
+
+
+def parts(*domains: int) -> dict[str, tuple[Callable[[Any], Law], Fraction]]:
+    """Return stage one, and stage two at some domains, each beside its part of the share."""
+    two = {f"domain {domain}": (_at(domain), 1 - SPLIT) for domain in domains}
+    return {"whole": (lambda law: law, Fraction(1)), "counts": (lambda law: law.first, SPLIT), **two}
+
+
+def _at(domain: int) -> Callable[[Gated], Law]:
+    return lambda law: law.laws[domain - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeShare(Framework):
+    """Runs the base mechanism at share · ε: together with stage one, (1 + split) · E."""
+
+    def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
+        return super(WholeShare, self).rest(summary, share / (1 - self.split), domain)
+
+
+@dataclass(frozen=True, slots=True)
+class Overspent(Framework):
+    """Runs the base mechanism at three times what it may cost: it must be seen on these tables at all."""
+
+    def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
+        return super(Overspent, self).rest(summary, 3 * share, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoDomainsTooMany(Framework):
+    """Keeps the records of the two domains below, whose budgets are smaller than what is spent."""
+
+    def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
+        kept = kept_from(summary, max(1, domain - 2))
+        return self.base.law(kept, self.epsilon(summary.levels, share, domain), self.beta)
+
+
+@dataclass(frozen=True, slots=True)
+class QuietCounts(Framework):
+    """Counts the domains with noise 15 % too small."""
+
+    def law(self, summary: Summary | TopSummary, share: Fraction) -> Gated:
+        right = super(QuietCounts, self).law(summary, share)
+        other = replace(self, split=self.split / Fraction(85, 100))
+        return replace(right, first=super(QuietCounts, other).law(summary, share).first)
+
+
+class FrameworkContract(OnThisUniverse):
+    base: ClassVar[Any]
+    records = (*RECORDS, *ODD[:2])
+    shares = (Fraction(1),)
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = parts(1, 3, 5)
+
+    beta: ClassVar[Fraction] = Fraction(1, 10)
+
+    def law(self, summary: Summary, share: Fraction) -> Gated:
+        return Framework(self.base, SPLIT, self.beta).law(summary, share)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "base at three times its budget": Twin(Overspent(self.base, SPLIT, self.beta).law, "domain 1"),
+            "two domains too many": Twin(TwoDomainsTooMany(self.base, SPLIT, self.beta).law, "domain 3"),
+        }
+
+
+class TestCount(FrameworkContract):
+    base = LaplaceCount()
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "base at the whole share": Twin(WholeShare(self.base, SPLIT).law, "domain 1"),
+            "two domains too many": Twin(TwoDomainsTooMany(self.base, SPLIT).law, "domain 3"),
+            "counts with noise 15 % too small": Twin(QuietCounts(self.base, SPLIT).law, "counts"),
+        }
+
+    def test_the_reading_without_the_split_costs_half_again_at_the_paper_s_own(self) -> None:
+        """At a split of 1/2 the whole promise is broken by E/2, not only stage two's part of it."""
+        self.records = RECORDS[:1]
+        found = self.worst(WholeShare(self.base, Fraction(1, 2)).law, "whole", Fraction(1))
+        assert found.measured > 1.4 * found.promised
+
+
+class TestSum(FrameworkContract):
+    base = UniversalSum()
+
+
+class TestMax(FrameworkContract):
+    base = InverseSensitivityMax(MEASURE.low, MEASURE.high)
+
+    beta = Fraction(9, 10)
+
+
+class TestMin(TestMax):
+    base = InverseSensitivityMax(MEASURE.low, MEASURE.high, lowest=True)
+
+
+class TestMedian(FrameworkContract):
+    base = InverseSensitivityQuantile(Fraction(1, 2), MEASURE.low, MEASURE.high, 8)
+
+
+class TestUpperQuantile(FrameworkContract):
+    base = InverseSensitivityQuantile(Fraction(2, 3), MEASURE.low, MEASURE.high, 8)
+
+
+class TestDistinct(FrameworkContract):
+    """Values of ``v``, each at the highest level of its records, as DuckDB finds them."""
+
+    base = LaplaceCount()
+    records = (*RECORDS[:3], {"v": 1, "eps": 3.0}, {"v": 5, "eps": 0.5}, {"v": None, "eps": 2.0})
+
+    def summarise(self, records: Sequence[Record]) -> TopSummary:  # type: ignore[override]
+        engine = open_source(arrow_of(records), None)
+        reading = KeyReading(POLICY.within(engine.schema, {}), LEVELS, "v", None)
+        return TopSummary(summary_of(records, measure=None), engine.top_levels(reading)[0])
+
+
+def test_dropping_is_by_the_domain_alone() -> None:
+    kept = kept_from(summary_of(RECORDS), 3)
+    assert min(cell.key.quanta for cell in kept.cells) >= LEVELS.domain_quanta(3)
+    assert kept_from(summary_of(RECORDS), 1) == summary_of(RECORDS)
+
+
+@pytest.mark.parametrize(("budget", "whole"), [("1/2", "1"), ("1/1000", "3"), ("99/100", "1"), ("1/8", "20")])
+def test_a_record_below_is_kept_just_so_often_that_it_loses_its_own_budget(budget: str, whole: str) -> None:
+    """With π = (e^x - 1)/(e^ε - 1): 1 + π(e^ε - 1) = e^x, by outward-rounded arithmetic."""
+    x, epsilon = Fraction(budget), Fraction(whole)
+    bits = 96
+    low, high = keep_bounds(x, epsilon)(bits)
+    assert 0 <= high - low <= 8
+    gain_low = 1 / Fraction(exp_bounds(epsilon, 200)[1], 1 << 200) - 1
+    gain_high = 1 / Fraction(exp_bounds(epsilon, 200)[0], 1 << 200) - 1
+    target_low = 1 / Fraction(exp_bounds(x, 200)[1], 1 << 200)
+    target_high = 1 / Fraction(exp_bounds(x, 200)[0], 1 << 200)
+    assert 1 + Fraction(low, 1 << bits) * gain_low <= target_high
+    assert 1 + Fraction(high, 1 << bits) * gain_high >= target_low
+
+
+def test_coins_are_flipped_exactly_also_where_eight_bytes_do_not_settle_them() -> None:
+    def third(bits: int) -> tuple[int, int]:
+        return (1 << bits) // 3, -(-(1 << bits) // 3)
+
+    class Tied:
+        """Says the first eight bytes of 1/3, and then what it is told."""
+
+        def __init__(self, then: bytes) -> None:
+            self.tape = bytes([0x55] * 8) + then
+
+        def bytes(self, count: int) -> bytes:
+            head, self.tape = self.tape[:count], self.tape[count:]
+            return head
+
+    assert flips(third, 1, Tied(b"\x54")).tolist() == [True]
+    assert flips(third, 1, Tied(b"\x56")).tolist() == [False]
+    assert flips(third, 1, Tied(b"\x55\x54")).tolist() == [True]

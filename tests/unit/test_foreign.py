@@ -1,0 +1,153 @@
+"""A caller's own mechanism sees the rows that the framework keeps; what it returns is all that shows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+
+import prdp
+from prdp.adapters import opendp, rounded_down
+from prdp.errors import InvalidRequest
+
+dp.enable_features("contrib")
+
+N = 40_000
+BALANCE = np.random.default_rng(3).lognormal(7, 1, N).astype(int) + 1
+POLICY = prdp.Policy("10000 / balance", at_most=100)
+KEYWORDS: dict[str, Any] = {"columns": ["balance"], "share": "1/8"}
+
+
+def accounts(**options: Any) -> prdp.Table:
+    source = {"balance": BALANCE, "age": np.arange(N) % 80, "budget": np.ones(N), "level": np.ones(N)}
+    return prdp.open(source, policy=POLICY, bounds={"balance": (0, 10**12)}, **options)
+
+
+def shown(rows: Any, epsilon: Fraction, beta: Fraction) -> object:
+    """Return what a mechanism is given; not private at all, which is what the tests are after."""
+    return {"rows": rows.to_pydict(), "epsilon": epsilon, "beta": beta, "names": rows.column_names}
+
+
+def test_it_sees_the_asked_columns_of_the_rows_with_large_budgets_only() -> None:
+    table = accounts()
+    release = table.where("age < 40").release(shown, columns=["age", "budget"], share="1/2", split="1/2")
+    assert release.value["names"] == ["age", "budget"]
+    assert max(release.value["rows"]["age"]) == 39
+    least = float(dict(release.choices)["kept budgets from"].split()[0])
+    kept = int(np.sum((np.minimum(100, 10000 / BALANCE) >= least) & (np.arange(N) % 80 < 40)))
+    assert len(release.value["rows"]["age"]) == pytest.approx(kept, abs=5)
+    assert release.epsilon == pytest.approx(Fraction(1, 4) * Fraction(least), rel=1e-5)
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_rows_with_smaller_budgets_take_part_now_and_then_if_asked_for() -> None:
+    dropped = accounts().release(shown, sample=False, **KEYWORDS)
+    sampled = accounts().release(shown, sample=True, **KEYWORDS)
+    assert len(dropped.value["rows"]["balance"]) < len(sampled.value["rows"]["balance"]) < N
+
+
+def test_what_it_raises_is_an_answer_that_says_nothing_else() -> None:
+    def broken(rows: Any, epsilon: Fraction, beta: Fraction) -> object:
+        raise ValueError(f"a secret: {rows['balance'][0]}")
+
+    table = accounts()
+    release = table.release(broken, name="broken", **KEYWORDS)
+    assert release.failed
+    assert release.value is None
+    assert "secret" not in str(release)
+    assert table.release(shown, name="broken", **KEYWORDS) is release
+    assert table.ledger.left == Fraction(7, 8)
+
+
+def test_a_name_is_answered_once_and_no_name_every_time(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.ledger"
+    count = accounts(ledger=path).release(lambda rows, e, b: rows.num_rows, name="rows", **KEYWORDS)
+    again = accounts(ledger=path)
+    assert again.release(lambda rows, e, b: 0, name="rows", **KEYWORDS) == count
+    assert again.ledger.left == Fraction(7, 8)
+    again.release(lambda rows, e, b: 0, **KEYWORDS)
+    again.release(lambda rows, e, b: 0, **KEYWORDS)
+    assert again.ledger.left == Fraction(5, 8)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (np.float64(1.5), 1.5),
+        (np.array([1, 2]), [1, 2]),
+        (Fraction(1, 2), 0.5),
+        ({"a": (1, None)}, {"a": [1, None]}),
+        (1 + 2j, "(1+2j)"),
+    ],
+)
+def test_what_it_returns_is_kept_in_plain_values(value: object, kept: object, tmp_path: Path) -> None:
+    table = accounts(ledger=tmp_path / "t.ledger")
+    assert table.release(lambda rows, e, b: value, name="value", **KEYWORDS).value == kept
+    assert table.release(lambda rows, e, b: value, name="value", **KEYWORDS).value == kept
+
+
+def test_a_real_opendp_measurement_answers() -> None:
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+
+    def make(epsilon: float) -> Any:
+        return space >> dp.t.then_clamp((0, 20_000)) >> dp.t.then_sum() >> dp.m.then_laplace(20_000 / epsilon)
+
+    release = accounts().release(opendp(make), columns=["balance"], share="1/2")
+    assert not release.failed
+    assert release.value == pytest.approx(BALANCE.sum(), rel=0.5)
+
+
+def test_a_measurement_that_costs_more_than_it_may_answers_nothing() -> None:
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+
+    def make(epsilon: float) -> Any:
+        return space >> dp.t.then_count() >> dp.m.then_laplace(0.5 / epsilon)
+
+    assert accounts().release(opendp(make), **KEYWORDS).failed
+
+
+@pytest.mark.parametrize("number", [Fraction(1, 10), Fraction(1, 3), Fraction(2**60 + 1), Fraction(1, 2)])
+def test_epsilon_is_rounded_down(number: Fraction) -> None:
+    assert Fraction(rounded_down(number)) <= number
+    assert Fraction(np.nextafter(rounded_down(number), np.inf)) > number
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"columns": []}, "lists no columns"),
+        ({"columns": "balance"}, "lists no columns"),
+        ({"columns": ["balanse"]}, "Did you mean 'balance'"),
+        ({"columns": ["age", "age"]}, "twice"),
+        ({"split": "1"}, "no part of the share"),
+        ({"split": 0.5}, "is a float"),
+        ({"beta": "2"}, "not a failure rate"),
+        ({"sample": 1}, "True or False"),
+        ({"mechanism": 7}, "takes a mechanism"),
+    ],
+)
+def test_what_is_wrong_by_public_facts_is_refused_before_any_charge(
+    options: dict[str, Any], says: str
+) -> None:
+    table = accounts()
+    chosen = {"mechanism": shown, **KEYWORDS} | options
+    with pytest.raises(InvalidRequest, match=says):
+        table.release(chosen.pop("mechanism"), **chosen)
+    assert table.ledger.left == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: table.count(share="1/2", split="1/2"),
+        lambda table: table.max("balance", share="1/2", split="1/2"),
+        lambda table: table.median("balance", share="1/2", split="1/2"),
+    ],
+)
+def test_a_split_belongs_to_the_framework(ask: Any) -> None:
+    with pytest.raises(InvalidRequest, match="split belongs to method='framework'"):
+        ask(accounts())
