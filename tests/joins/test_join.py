@@ -198,7 +198,9 @@ def shop(customers: int = 3000) -> dict[str, Any]:
 def test_counts_and_sums_come_close_to_the_truth() -> None:
     join = opened(shop())
     assert join.count(share="1/4").value == pytest.approx(3000, rel=0.1)
-    assert join.over("orders").count(share="1/4").value == pytest.approx(6000, rel=0.1)
+    orders = join.over("orders").count(share="1/4")
+    assert orders.value == pytest.approx(6000, rel=0.1)
+    assert orders.interval(reach=1)[1] < orders.interval()[1]  # it covers what clipping may have cut off
     assert join.over("items").sum("price", share="1/4").value == pytest.approx(6000 * 19.5, rel=0.1)
     bonn = join.over("items", "shops").where("town = 'Bonn' AND price > 3")
     true = sum(0.5 * (number % 40) for number in range(1, 6000, 2) if number % 40 > 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -54,8 +55,22 @@ def released(
     caveat: str,
     simulated: bool,
     unit: Fraction = Fraction(1),
+    below: bool = False,
+    above: bool = True,
 ) -> list[Release]:
-    """Return a mechanism's answers with their labels."""
+    """Return a mechanism's answers with their labels.
+
+    Args:
+        answers: What the mechanism drew.
+        question: What was asked, in words.
+        share: The part of every record's budget that was used.
+        method: What the caller asked for.
+        caveat: What the noise is not all of.
+        simulated: Whether the noise was seeded.
+        unit: What the values of the summary are counted in.
+        below: Whether there may be values below zero.
+        above: Whether there may be values above zero.
+    """
     return [
         Release(
             question=question,
@@ -67,6 +82,7 @@ def released(
             caveat=caveat,
             choices=answer.choices,
             simulated=simulated,
+            clipping=answer.clipping and replace(answer.clipping, below=below, above=above),
         )
         for answer in answers
     ]

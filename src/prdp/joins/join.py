@@ -296,6 +296,8 @@ class JoinPlan:
             caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
             simulated=simulated,
             unit=self.reading.total.unit,
+            below=self.reading.total.low < 0,
+            above=self.reading.measure is None or self.reading.measure.high > 0,
         )
 
 
