@@ -42,6 +42,7 @@ from prdp.query import (
 )
 from prdp.recipe import AnyMechanism, Recipe
 from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.units import refuse_unless_proved
 
 METHODS: Mapping[type, tuple[str, ...]] = {
     Count: ("clip", "partition", "framework", "naive"),
@@ -71,11 +72,14 @@ class Facts:
     levels: Levels
     bounds: Bounds
     units: Units
+    protect: str | None = None
 
     def recipe(self, query: Query, share: Fraction, options: Options = DEFAULT) -> Recipe:
         """Return how a query is answered, or refuse it."""
         query = self._known(query)
         method = _known_method(query, options)
+        if self.protect is not None:
+            refuse_unless_proved(query, method, self.protect)
         measure = self._measure(query)
         rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
         if rule:
@@ -89,7 +93,7 @@ class Facts:
         else:
             parts, mechanism = {}, self._mechanism(query, measure, share, method, options)
         asked = Asked(query, measure, share, method, _options(mechanism))
-        return Recipe(asked, mechanism, rule, parts)
+        return Recipe(asked, mechanism, rule, parts, self.protect)
 
     def _known(self, query: Query) -> Query:
         """Return the query with its column as the table spells it and its numbers exact."""

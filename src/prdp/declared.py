@@ -78,6 +78,19 @@ def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
     return units
 
 
+def read_protect(column: str | None, schema: Schema) -> str | None:
+    """Return the column whose value says which privacy unit a row belongs to; None where a row is one."""
+    if column is None:
+        return None
+    known = known_column(column, schema, "protect")
+    if schema[known].kind is Kind.OTHER:
+        raise InvalidRequest(
+            f"protect={column!r} cannot tell values of {schema[known].native} apart. "
+            "Give a column of numbers, texts or dates."
+        )
+    return known
+
+
 def default_name(source: object) -> str:
     """Return what a table is called whose caller does not say: its file's stem."""
     if isinstance(source, str | Path):

@@ -17,6 +17,7 @@ from prdp.query import DEFAULT, Options, Query, Question
 from prdp.recipe import Cells, Need, Recipe, shared_needs
 from prdp.release import Release
 from prdp.release_table import Key, Released, ReleaseTable
+from prdp.units import refuse_unless_proved, refuse_unless_shared_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ class Order:
     share: Fraction
     groups: Grouping | None
     single: bool = False
+
+    def __post_init__(self) -> None:
+        for recipe in self.recipes:
+            if self.groups is not None and recipe.protect is not None:
+                refuse_unless_proved(recipe.query, recipe.asked.method, recipe.protect, grouped=True)
+                refuse_unless_shared_out(recipe.asked.measure)
 
     def question(self, where: Node | None) -> str:
         """Return the question as a ledger keeps it."""
@@ -55,12 +62,16 @@ class Order:
     ) -> list[Released]:
         """Draw independent answers from the cells that were read for each need, group by group."""
         keys = self.groups.keys if self.groups else ((),)
-        groups = [
-            self._drawn(
-                [read[recipe.need][place] for recipe in self.recipes], entropy, runs, words, simulated
-            )
-            for place, words in enumerate(about + self._named(key) for key in keys)
-        ]
+        names = [about + self._named(key) for key in keys]
+        if self.groups is not None and any(recipe.protect for recipe in self.recipes):
+            groups = self._jointly_drawn(read, entropy, runs, names, simulated)
+        else:
+            groups = [
+                self._drawn(
+                    [read[recipe.need][place] for recipe in self.recipes], entropy, runs, words, simulated
+                )
+                for place, words in enumerate(names)
+            ]
         if self.single:
             return [releases[0] for releases in groups[0]]
         question = ", ".join(str(recipe.query) for recipe in self.recipes) + about
@@ -95,7 +106,22 @@ class Order:
             recipe.releases(seen, entropy, runs, about, simulated=simulated)
             for recipe, seen in zip(self.recipes, cells, strict=True)
         ]
-        return [tuple(chain.from_iterable(run)) for run in zip(*columns, strict=True)]
+        return _side_by_side(columns)
+
+    def _jointly_drawn(
+        self,
+        read: Mapping[Need, Sequence[Cells]],
+        entropy: Entropy,
+        runs: int,
+        names: Sequence[str],
+        simulated: bool,
+    ) -> list[list[tuple[Release, ...]]]:
+        """Return each group's answers to all recipes, once a run; units may have rows in several groups."""
+        columns = [
+            recipe.joint_releases(read[recipe.need][0], entropy, runs, names, simulated=simulated)
+            for recipe in self.recipes
+        ]
+        return [_side_by_side(group) for group in zip(*columns, strict=True)]
 
     def _named(self, key: Key) -> str:
         if self.groups is None:
@@ -103,6 +129,11 @@ class Order:
         return " for " + ", ".join(
             f"{by.column} = {value}" for by, value in zip(self.groups.by, key, strict=True)
         )
+
+
+def _side_by_side(columns: Sequence[Sequence[tuple[Release, ...]]]) -> list[tuple[Release, ...]]:
+    """Return each run's answers to all recipes, from each recipe's answers run by run."""
+    return [tuple(chain.from_iterable(run)) for run in zip(*columns, strict=True)]
 
 
 def order_of(

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from prdp.combined import PARTS, combined
-from prdp.mechanisms import Answer, Framework, Mechanism, Rank
+from prdp.mechanisms import Answer, Framework, Joint, Mechanism, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
-from prdp.query import Asked, Count, Distinct, Measure, Quantile, Query, shown_part
+from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query, shown_part
 from prdp.release import Release
 from prdp.summary import KeySummary, Summary, TopSummary
+from prdp.units import Fold, PerUnit, UnitCells, UnitGroups
 
 _FINER_BITS = 20
 """A computed answer is given on a lattice this many bits finer than its column's unit."""
@@ -36,10 +37,10 @@ class Tops:
     column: str
 
 
-Need = Measure | Keys | Tops | None
-"""What must be read: cells of a measured column, what stands behind each value of a column, or counts."""
+Need = Measure | Keys | Tops | PerUnit | None
+"""What must be read: cells of a measured column, what stands behind each value, units, or counts."""
 
-Cells = Summary | KeySummary | TopSummary
+Cells = Summary | KeySummary | TopSummary | UnitCells
 """What an engine finds for a need, in one group."""
 
 
@@ -52,12 +53,14 @@ class Recipe:
         mechanism: What answers it.
         rule: For a computed answer, how it follows from its parts; else empty.
         parts: For a computed answer, what answers each part.
+        protect: The column that says which privacy unit a row belongs to; None where a row is a record.
     """
 
     asked: Asked
     mechanism: AnyMechanism
     rule: str = ""
     parts: Mapping[str, AnyMechanism] = field(default_factory=dict)
+    protect: str | None = None
 
     @property
     def query(self) -> Query:
@@ -67,6 +70,10 @@ class Recipe:
     @property
     def need(self) -> Need:
         """What must be read of the records."""
+        if self.protect is not None:
+            query = self.query
+            fold: Fold = "max" if isinstance(query, Max) else "min" if isinstance(query, Min) else "sum"
+            return PerUnit(self.asked.measure, fold)
         if isinstance(self.query, Distinct):
             return (Tops if isinstance(self.mechanism, Framework) else Keys)(self.query.column)
         return self.asked.measure
@@ -94,7 +101,39 @@ class Recipe:
         self, cells: Cells, entropy: Entropy, runs: int, about: str, *, simulated: bool
     ) -> list[tuple[Release, ...]]:
         """Draw independent answers; ``about`` says of which records."""
-        blank = Release(
+        blank = self._blank(about, simulated=simulated)
+        if self.rule and isinstance(cells, Summary | UnitCells):
+            return [(release,) for release in self._computed(blank, cells, entropy, runs)]
+        return [
+            tuple(
+                self._filled(replace(blank, question=f"{name}{about}"), answer, self._unit)
+                for name, answer in zip(self.names, answers, strict=True)
+            )
+            for answers in self._answers(cells, entropy, runs)
+        ]
+
+    def joint_releases(
+        self, cells: Cells, entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+    ) -> list[list[tuple[Release, ...]]]:
+        """Draw independent answers for groups of units; for each group, what ``releases`` returns."""
+        assert isinstance(cells, UnitCells)  # noqa: S101  (other records are in one group alone)
+        blanks = [replace(self._blank(about, simulated=simulated), method=Joint.name) for about in abouts]
+        if self.rule:
+            totals = self._joint_part(blanks, "sum", cells.totals, entropy, runs)
+            counts = self._joint_part(blanks, "count", cells.rows, entropy, runs)
+            return [
+                [(self._from_parts(blank, pair),) for pair in zip(*parts, strict=True)]
+                for blank, *parts in zip(blanks, totals, counts, strict=True)
+            ]
+        asked = [replace(blank, question=f"{self.query}{blank.question}") for blank in blanks]
+        drawn = self._joint_answers(cells.totals, self.asked.share, entropy, runs)
+        return [
+            [(self._filled(blank, answer, self._unit),) for answer in answers]
+            for blank, answers in zip(asked, drawn, strict=True)
+        ]
+
+    def _blank(self, about: str, *, simulated: bool) -> Release:
+        return Release(
             question=about,
             steps=0,
             step=Fraction(1),
@@ -104,15 +143,6 @@ class Recipe:
             caveat=self.mechanism.caveat(signed=self._signed or bool(self.rule)),
             simulated=simulated,
         )
-        if self.rule and isinstance(cells, Summary):
-            return [(release,) for release in self._computed(blank, cells, entropy, runs)]
-        return [
-            tuple(
-                self._filled(replace(blank, question=f"{name}{about}"), answer, self._unit)
-                for name, answer in zip(self.names, answers, strict=True)
-            )
-            for answers in self._answers(cells, entropy, runs)
-        ]
 
     def _answers(self, cells: Cells, entropy: Entropy, runs: int) -> Iterator[tuple[Answer, ...]]:
         """Yield what the mechanism answers, once a run: one answer, or one for each quantile."""
@@ -123,10 +153,17 @@ class Recipe:
         elif isinstance(cells, TopSummary):
             assert isinstance(self.mechanism, Framework)  # noqa: S101
             yield from ((answer,) for answer in self.mechanism.answers(cells, share, entropy, runs))
-        elif isinstance(self.mechanism, Rank):
-            yield from self.mechanism.answers(cells, share, entropy, runs)
+        else:
+            yield from self._cell_answers(
+                _one_group(cells.totals) if isinstance(cells, UnitCells) else cells, entropy, runs
+            )
+
+    def _cell_answers(self, seen: Summary, entropy: Entropy, runs: int) -> Iterator[tuple[Answer, ...]]:
+        share = self.asked.share
+        if isinstance(self.mechanism, Rank):
+            yield from self.mechanism.answers(seen, share, entropy, runs)
         elif not isinstance(self.mechanism, DistinctKeys):
-            seen = cells.counted() if self.need is None else cells
+            seen = seen.counted() if self.need is None else seen
             yield from ((answer,) for answer in self.mechanism.answers(seen, share, entropy, runs))
 
     @property
@@ -151,27 +188,35 @@ class Recipe:
             clipping=answer.clipping and replace(answer.clipping, below=low < 0, above=high > 0),
         )
 
-    def _computed(self, blank: Release, summary: Summary, entropy: Entropy, runs: int) -> Iterator[Release]:
+    def _computed(
+        self, blank: Release, cells: Summary | UnitCells, entropy: Entropy, runs: int
+    ) -> Iterator[Release]:
         """Yield answers that follow from their parts; the blank's question says of which records."""
-        measure = self.asked.measure
-        assert measure is not None  # noqa: S101  (every rule is about a column)
-        valued = summary.valued()
+        if isinstance(cells, UnitCells):
+            valued, rows = _one_group(cells.totals), _one_group(cells.rows)
+        else:
+            valued = cells.valued()
+            rows = valued.counted()
         totals = self._part(blank, "sum", valued, entropy, runs)
-        counts = self._part(blank, "count", valued.counted(), entropy, runs)
-        limits, finest = _limits(self.rule, measure), self._unit / (1 << _FINER_BITS)
+        counts = self._part(blank, "count", rows, entropy, runs)
         for pair in zip(totals, counts, strict=True):
             squares = () if self.rule == "mean" else self._squares(blank, pair, valued, entropy)
-            parts = (*pair, *squares)
-            value = combined(self.rule, [part.exact for part in parts], limits)
-            yield replace(
-                blank,
-                question=f"{self.query}{blank.question}",
-                steps=round(value / finest),
-                step=finest,
-                ends=limits,
-                parts=parts,
-                rule=self.rule,
-            )
+            yield self._from_parts(blank, (*pair, *squares))
+
+    def _from_parts(self, blank: Release, parts: tuple[Release, ...]) -> Release:
+        """Return the answer that follows from its parts."""
+        assert self.asked.measure is not None  # noqa: S101  (every rule is about a column)
+        limits, finest = _limits(self.rule, self.asked.measure), self._unit / (1 << _FINER_BITS)
+        value = combined(self.rule, [part.exact for part in parts], limits)
+        return replace(
+            blank,
+            question=f"{self.query}{blank.question}",
+            steps=round(value / finest),
+            step=finest,
+            ends=limits,
+            parts=parts,
+            rule=self.rule,
+        )
 
     def _squares(
         self, blank: Release, parts: tuple[Release, ...], valued: Summary, entropy: Entropy
@@ -187,9 +232,14 @@ class Recipe:
         self, blank: Release, name: str, summary: Summary, entropy: Entropy, runs: int
     ) -> list[Release]:
         """Return independent answers to one part."""
-        share = self.asked.share * dict(PARTS[self.rule])[name]
+        part, unit = self._part_blank(blank, name)
         mechanism = self.parts[name]
         assert not isinstance(mechanism, Rank | DistinctKeys)  # noqa: S101  (no rule is answered by them)
+        answers = mechanism.answers(summary, part.share, entropy, runs)
+        return [self._filled(part, answer, unit, valued=name == "sum") for answer in answers]
+
+    def _part_blank(self, blank: Release, name: str) -> tuple[Release, Fraction]:
+        """Return the form of a part's answers, and what their unit is."""
         column = getattr(self.query, "column", "")
         words, unit = {
             "sum": (f"sum of {column}", self._unit),
@@ -199,13 +249,33 @@ class Recipe:
         part = replace(
             blank,
             question=f"{words}{blank.question}",
-            share=share,
-            caveat=mechanism.caveat(signed=name == "sum" and self._signed),
+            share=self.asked.share * dict(PARTS[self.rule])[name],
+            caveat=self.mechanism.caveat(signed=name == "sum" and self._signed),
         )
+        return part, unit
+
+    def _joint_part(
+        self, blanks: Sequence[Release], name: str, units: Summary | UnitGroups, entropy: Entropy, runs: int
+    ) -> list[list[Release]]:
+        """Return, for each group, independent answers to one part."""
+        forms = [self._part_blank(blank, name) for blank in blanks]
+        drawn = self._joint_answers(units, forms[0][0].share, entropy, runs)
         return [
-            self._filled(part, answer, unit, valued=name == "sum")
-            for answer in mechanism.answers(summary, share, entropy, runs)
+            [self._filled(part, answer, unit, valued=name == "sum") for answer in answers]
+            for (part, unit), answers in zip(forms, drawn, strict=True)
         ]
+
+    def _joint_answers(
+        self, units: Summary | UnitGroups, share: Fraction, entropy: Entropy, runs: int
+    ) -> list[tuple[Answer, ...]]:
+        """Return, for each group, independent answers."""
+        assert isinstance(units, UnitGroups)  # noqa: S101
+        return list(zip(*Joint.tuned(share).answers(units, share, entropy, runs), strict=True))
+
+
+def _one_group(found: Summary | UnitGroups) -> Summary:
+    assert isinstance(found, Summary)  # noqa: S101  (groups of units are answered by joint_releases)
+    return found
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:

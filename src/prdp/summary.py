@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from prdp.geometry import PER_OCTAVE, largest_until, quarter_octaves, smallest_from
 from prdp.levels import Levels
@@ -20,8 +21,7 @@ _EDGE_BITS = 90
 _ROOT_BITS = 20
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CellKey:
+class CellKey(NamedTuple):
     """What the records of a cell have in common: public by construction.
 
     Attributes:
@@ -122,7 +122,7 @@ class Summary:
         """Return the same values on a lattice 2^bits times as fine."""
         cells = tuple(
             Cell(
-                replace(cell.key, low=cell.key.low << bits, high=cell.key.high << bits),
+                cell.key._replace(low=cell.key.low << bits, high=cell.key.high << bits),
                 cell.count,
                 cell.total << bits,
             )
@@ -131,6 +131,7 @@ class Summary:
         return Summary(self.levels, self.smallest << bits, self.largest << bits, cells)
 
 
+@lru_cache(maxsize=1 << 16)
 def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
     """Return the key of an engine's magnitude code.
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prdp.answering import Facts
-from prdp.declared import Number, default_name, read_bounds, read_units, refuse_unless_mappings
+from prdp.declared import (
+    Number,
+    default_name,
+    read_bounds,
+    read_protect,
+    read_units,
+    refuse_unless_mappings,
+)
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, RecordsLeftOut
@@ -25,13 +32,13 @@ from prdp.levels import Levels
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.order import Order, order_of
 from prdp.policy import Policy
-from prdp.query import DEFAULT, KeyReading, Options, Quantile, Query, Reading
+from prdp.query import DEFAULT, Options, Quantile, Query
 from prdp.questions import Questions, listed_quantiles
-from prdp.recipe import Cells, Keys, Need, Tops, serves
+from prdp.readings import Readings
+from prdp.recipe import Cells, Need
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.schema import Bounds, Kind, Units
-from prdp.summary import Summary, TopSummary
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -41,6 +48,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     units: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
+    protect: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
@@ -55,6 +63,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
             the nearest one, after the record's budget has been taken from the true value.
         units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
+        protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
+            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -80,7 +90,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     if not isinstance(called, str) or not is_writable(called):
         raise InvalidRequest(f"name={name!r} is no name: write a text.")
     grains = read_units(units or {}, engine.schema)
-    account = _account(ledger, Binding.of(called, engine.schema, checked, ends, grains), who)
+    protected = read_protect(protect, engine.schema)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    account = _account(ledger, facts, who)
     return Table(
         engine=engine,
         policy=checked,
@@ -89,6 +101,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         units=grains,
         name=called,
         ledger=account,
+        _readings=Readings(engine, checked, levels, ends, protected),
+        protect=protected,
     )
 
 
@@ -103,11 +117,13 @@ class Table(Questions[Release]):
     units: Units
     name: str
     ledger: Ledger
+    _readings: Readings
     condition: Node | None = None
-    _kept: dict[tuple[Need, Node | None, Grouping | None], tuple[Cells, ...]] = field(default_factory=dict)
+    protect: str | None = None
 
     def __repr__(self) -> str:
-        return f"<prdp table {self.name!r}{self._about}: {self.policy!r}>"
+        whose = f" protecting {self.protect}" if self.protect else ""
+        return f"<prdp table {self.name!r}{whose}{self._about}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -122,7 +138,8 @@ class Table(Questions[Release]):
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share. A key that no record has is
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
 
         Args:
@@ -192,6 +209,11 @@ class Table(Questions[Release]):
                 answer at no charge; without a name, every call is charged.
             fresh: Pay for a new answer although this name has been answered before.
         """
+        if self.protect is not None:
+            raise InvalidRequest(
+                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
+            )
         door = foreign_question(
             self.facts,
             mechanism,
@@ -208,7 +230,8 @@ class Table(Questions[Release]):
             assert isinstance(charge, ForeignRelease)  # noqa: S101  (the question says so)
             return charge
         try:
-            answer = door.answered(self.engine, self._counts(None)[0], self.condition, SystemEntropy())
+            (counted,) = self._readings.counts(self.condition, None)
+            answer = door.answered(self.engine, counted, self.condition, SystemEntropy())
             recorded = self.ledger.record(charge, answer)
         except KeyboardInterrupt as stop:
             stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
@@ -219,7 +242,7 @@ class Table(Questions[Release]):
     @property
     def facts(self) -> Facts:
         """What is public about the table."""
-        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units)
+        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units, self.protect)
 
     @property
     def _about(self) -> str:
@@ -274,23 +297,7 @@ class Table(Questions[Release]):
         return order.released(read, entropy, self._about, runs=runs, simulated=simulated)
 
     def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
-        """Return each group's cells, reading the records only if they were not read for this before."""
-        for (kept, condition, grouping), cells in tuple(self._kept.items()):
-            if (condition, grouping) == (self.condition, groups) and serves(kept, need):
-                return cells
-        if isinstance(need, Keys | Tops):
-            keys = KeyReading(self.policy, self.levels, need.column, self.condition, groups)
-        if isinstance(need, Keys):
-            found: tuple[Cells, ...] = self.engine.key_totals(keys)
-        elif isinstance(need, Tops):
-            found = tuple(map(TopSummary, self._counts(groups), self.engine.top_levels(keys)))
-        else:
-            reading = Reading(self.policy, self.levels, self.bounds, need, self.condition, groups)
-            found = self.engine.summarise(reading)
-        return self._kept.setdefault((need, self.condition, groups), found)
-
-    def _counts(self, groups: Grouping | None) -> tuple[Summary, ...]:
-        return tuple(cells for cells in self._cells(None, groups) if isinstance(cells, Summary))
+        return self._readings.cells(need, self.condition, groups)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

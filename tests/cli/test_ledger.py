@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import prdp
 from prdp.cli.ledger import _ledgers_here
 from prdp.ledger import DurableLedger
 from tests.cli.running import piped, quickly, widest, write_ledger
@@ -31,6 +34,13 @@ def test_the_only_ledger_of_the_folder_is_shown_in_a_pipe_within_80_columns(fold
     assert "count, by clip" in ran.stdout
     assert "sum of balance where kind = '[b]old', by partition" in ran.stdout
     assert "! unanswered" in ran.stdout
+
+
+def test_whose_rows_are_protected_together_is_among_the_facts(folder: Path) -> None:
+    prdp.open(
+        {"who": np.arange(3)}, policy=prdp.Policy.constant(1), protect="who", ledger=folder / "t.ledger"
+    )
+    assert re.search(r"protect +who\n", quickly("ledger").stdout)
 
 
 def test_sixty_columns_are_enough_for_a_ledger(folder: Path) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from prdp.mechanisms import Choice, Clip, Distinct, Framework, Naive, Partition, Rank, Smooth, Truncate
+from prdp.mechanisms import Choice, Clip, Distinct, Framework, Joint, Naive, Partition, Rank, Smooth, Truncate
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(
     path.stem for path in (ROOT / "src/prdp/mechanisms").glob("*.py") if not path.stem.startswith("_")
 )
 
-MECHANISMS = (Choice, Clip, Distinct, Framework, Naive, Partition, Rank, Smooth, Truncate)
+MECHANISMS = (Choice, Clip, Distinct, Framework, Joint, Naive, Partition, Rank, Smooth, Truncate)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,10 +26,7 @@ def test_a_mechanism_has_a_proof_and_an_exact_test(name: str) -> None:
 
 
 def test_every_mechanism_is_known_here() -> None:
-    assert {
-        mechanism.name
-        for mechanism in (Choice, Clip, Distinct, Framework, Naive, Partition, Rank, Smooth, Truncate)
-    } == set(NAMES)
+    assert {mechanism.name for mechanism in MECHANISMS} == set(NAMES)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -51,3 +51,15 @@ def test_the_framework_page_runs_as_printed_also_with_opendp() -> None:
     mean, total = ran("docs/framework.md").splitlines()
     assert re.match(r"mean log balance of balance: \d", mean)
     assert re.match(r"clamped sum of balance: -?\d", total)
+
+
+def test_the_units_page_runs_as_printed() -> None:
+    printed = ran("docs/units.md")
+    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", printed)
+    assert "joint: clipped records can only pull it toward zero" in printed
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), (page.name, target)

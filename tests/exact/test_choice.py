@@ -38,7 +38,7 @@ def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
     levels = summary.levels
     level_of = {levels.quanta(level): level for level in range(levels.top + 1)}
     cells = (
-        replace(cell, key=replace(cell.key, quanta=levels.quanta(level_of[cell.key.quanta] + 3)))
+        replace(cell, key=cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 3)))
         for cell in summary.cells
     )
     return LARGEST.law(Summary.of(levels, summary.smallest, summary.largest, cells), share)

@@ -49,7 +49,11 @@ def fine(records: Sequence[Record]) -> Summary:
 
 def too_little_noise(summary: Summary, share: Fraction) -> Gated:
     """Draw with noise 15 % too small."""
-    right = COARSE.law(summary, share)
+    return quieter(COARSE.law(summary, share))
+
+
+def quieter(right: Gated) -> Gated:
+    """Return a law with all its noise 15 % smaller."""
     return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet, right.laws)))
 
 
@@ -115,7 +119,7 @@ def _rounded_up(summary: Summary) -> Summary:
     level_of = {levels.quanta(level): level for level in range(levels.top + 2)}
     cells = (
         Cell(
-            replace(cell.key, quanta=levels.quanta(level_of[cell.key.quanta] + 2)),
+            cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 2)),
             cell.count,
             cell.total,
         )

@@ -53,7 +53,7 @@ def fit(law: Any, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
             continue
         totals = np.array([values[0] for at, values in drawn if at == place])
         noisy = law.then(place)
-        counts, masses = _binned(totals - noisy.values[0], noisy.noises[0])
+        counts, masses = binned(totals - noisy.values[0], noisy.noises[0])
         observed.extend(counts)
         expected.extend(masses * chance * RUNS)
     kept = sum(observed)
@@ -66,7 +66,8 @@ def fit(law: Any, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
     return float(chisquare(observed, scaled).pvalue)
 
 
-def _binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.ndarray]:
+def binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.ndarray]:
+    """Return how many errors lie in each of some 20 bins, and the noise's probability of each."""
     reach = int(6 * noise.scale)
     edges = np.unique(np.linspace(-reach, reach, 21).astype(int))
     support = np.arange(-40 * reach - 40, 40 * reach + 41)

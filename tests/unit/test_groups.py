@@ -300,7 +300,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
     assert table.ledger.left == 1
-    assert table._kept == {}
+    assert table._readings.kept == {}
 
 
 def test_values_that_no_expression_reads_are_not_told_apart() -> None:

@@ -95,7 +95,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
     assert table.ledger.left == 1
-    assert table._kept == {}
+    assert table._readings.kept == {}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from prdp.ledger import DurableLedger
 from prdp.ledger.export import Line, export_lines
 
 _BAR = 50
-_FACTS = ("name", "policy", "at_least", "at_most", "bounds", "units", "schema")
+_FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
 
 
 def _ledgers_here(incomplete: str) -> list[str]:

@@ -21,8 +21,11 @@ def key_columns(grouping: Grouping, schema: Schema) -> list[str]:
     return [f"{_key_sql(key, schema)} AS key{place}" for place, key in enumerate(grouping.by)]
 
 
-def joined(records: str, grouping: Grouping, schema: Schema) -> str:
-    """Return the join of a subquery that has the key columns with the list of public keys."""
+def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool = False) -> str:
+    """Return the join of a subquery that has the key columns with the list of public keys.
+
+    With ``every_row``, rows of no listed key stay, and their ``grp`` is NULL.
+    """
     names = [f"listed{place}" for place in range(len(grouping.by))]
     literals = [
         [_literal(by, value, schema) for by, value in zip(grouping.by, key, strict=True)]
@@ -30,7 +33,8 @@ def joined(records: str, grouping: Grouping, schema: Schema) -> str:
     ]
     rows = ", ".join(f"({', '.join(key)}, {place})" for place, key in enumerate(literals))
     match = " AND ".join(f"key{place} = {name}" for place, name in enumerate(names))
-    return f"{records} JOIN (VALUES {rows}) AS listed({', '.join(names)}, grp) ON {match}"
+    kind = "LEFT JOIN" if every_row else "JOIN"
+    return f"{records} {kind} (VALUES {rows}) AS listed({', '.join(names)}, grp) ON {match}"
 
 
 def _key_sql(key: GroupKey, schema: Schema) -> str:

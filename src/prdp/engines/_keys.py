@@ -67,7 +67,7 @@ def _leveled(reading: KeyReading, schema: Schema, records: str) -> str:
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     items = [
         f"{to_sql(reading.policy.expression, schema)} AS budget",
-        f"{_value_sql(reading.column, schema)} AS value",
+        f"{value_sql(reading.column, schema)} AS value",
     ]
     inner = grouped_records(items, records, condition, reading.groups, schema)
     levels = f"SELECT {group}value, {level_sql(reading.levels)} AS level FROM {inner}"
@@ -90,7 +90,7 @@ def key_statement(reading: KeyReading, schema: Schema, records: str) -> KeyState
     return KeyStatement(sql, reading)
 
 
-def _value_sql(column: str, schema: Schema) -> str:
+def value_sql(column: str, schema: Schema) -> str:
     """Return a value as it is told apart: NaN is none, and minus zero is zero."""
     name = quoted(column)
     if schema[column].kind is Kind.TEXT:

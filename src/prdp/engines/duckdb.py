@@ -23,11 +23,13 @@ from prdp.engines._sources import (
     local_files,
     refuse_unless_same_columns,
 )
+from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
 from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Kind, Schema
 from prdp.summary import KeySummary, Summary
+from prdp.units import Caps, UnitReading
 
 Rows = list[tuple[Any, ...]]
 Read = TypeVar("Read")
@@ -116,6 +118,18 @@ class DuckDBEngine:
         sql = rows_statement(reading, self.schema, self._records)
         found = _guarded(lambda: self._arrow(sql), self._lock)
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
+
+    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of units: what each contributes, and how many rows."""
+        units = unit_statement(reading, self.schema, self._records)
+        return units.summaries(self._read(units.sql))
+
+    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap."""
+        sql = scaled_statement(reading, self.schema, self._records, caps, count_rows=count_rows)
+        totals: dict[int, int] = dict(self._read(sql))
+        groups = len(reading.groups.keys) if reading.groups else 0
+        return tuple(totals.get(place, 0) for place in range(groups))
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""

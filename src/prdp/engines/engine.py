@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from prdp.query import KeyReading, Reading, RowReading
 from prdp.schema import Schema
 from prdp.summary import KeySummary, Summary
+from prdp.units import Caps, UnitReading
 
 
 class Engine(Protocol):
@@ -50,6 +51,28 @@ class Engine(Protocol):
 
     def rows(self, reading: RowReading) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of units: what each contributes, and how many rows.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap.
+
+        A unit whose absolute contributions to all groups add up to more than its cap counts in each group
+        for its contribution times cap / sum, rounded toward zero.
+
+        Args:
+            reading: Which units and what they contribute; it has groups.
+            caps: How far units may count.
+            count_rows: Whether rows are added up instead of values.
 
         Raises:
             EngineFailure: As in ``summarise``.

@@ -26,7 +26,15 @@ class Binding:
     facts: Mapping[str, Any]
 
     @classmethod
-    def of(cls, name: str, schema: Schema, policy: Policy, bounds: Bounds, units: Units) -> Binding:
+    def of(  # noqa: PLR0917  (each is a fact)
+        cls,
+        name: str,
+        schema: Schema,
+        policy: Policy,
+        bounds: Bounds,
+        units: Units,
+        protect: str | None = None,
+    ) -> Binding:
         """Collect the facts of an opened table."""
         return cls(
             {
@@ -37,7 +45,7 @@ class Binding:
                 "at_most": str(policy.at_most),
                 "bounds": {column: [str(low), str(high)] for column, (low, high) in sorted(bounds.items())},
                 "units": {column: str(unit) for column, unit in sorted(units.items())},
-                "protect": None,
+                "protect": protect,
             }
         )
 

@@ -6,6 +6,7 @@ from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import Distinct
 from prdp.mechanisms.framework import Framework
+from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
@@ -18,6 +19,7 @@ __all__ = [
     "Clip",
     "Distinct",
     "Framework",
+    "Joint",
     "Mechanism",
     "Naive",
     "Partition",

@@ -10,9 +10,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 from prdp.geometry import quarter_octaves
+from prdp.levels import Levels
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
@@ -184,14 +186,7 @@ class Points:
     @classmethod
     def spanning(cls, summary: Summary, stride: int) -> Points:
         """Return points from where every record may be clipped to where none can be."""
-        levels = summary.levels
-        first = Fraction(summary.smallest) / levels.at_most * levels.quantum
-        last = Fraction(summary.largest, levels.quanta(0))
-        numerators: list[int] = []
-        while True:
-            numerators.append(first.numerator * quarter_octaves(stride * len(numerators), _GRID_BITS))
-            if Fraction(numerators[-1], first.denominator << _GRID_BITS) >= last:
-                return cls(tuple(numerators), first.denominator << _GRID_BITS)
+        return _spanning(summary.levels, summary.smallest, summary.largest, stride)
 
     def cap(self, point: int, quanta: int) -> int:
         """Return how far a record with this budget may count at a point, in whole steps."""
@@ -204,6 +199,17 @@ class Points:
     def first_reaching(self, value: int, quanta: int) -> int:
         """Return the first point at which a record with this budget may count up to ``value``."""
         return bisect_left(self.numerators, -(-value * self.denominator // quanta))
+
+
+@lru_cache(maxsize=64)
+def _spanning(levels: Levels, smallest: int, largest: int, stride: int) -> Points:
+    first = Fraction(smallest) / levels.at_most * levels.quantum
+    last = Fraction(largest, levels.quanta(0))
+    numerators: list[int] = []
+    while True:
+        numerators.append(first.numerator * quarter_octaves(stride * len(numerators), _GRID_BITS))
+        if Fraction(numerators[-1], first.denominator << _GRID_BITS) >= last:
+            return Points(tuple(numerators), first.denominator << _GRID_BITS)
 
 
 @dataclass(frozen=True, slots=True)

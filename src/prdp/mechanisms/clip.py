@@ -19,6 +19,11 @@ _FINEST_BITS = 20
 _VALUE_BITS = 40
 
 
+def finer_bits(summary: Summary) -> int:
+    """Return how much finer than the values their sum's lattice is, so that small ones are not lost."""
+    return max(0, min(_FINEST_BITS, _VALUE_BITS - summary.largest.bit_length()))
+
+
 @dataclass(frozen=True, slots=True)
 class Clip:
     """Clip every record at b times its budget, with b chosen by how little budget it clips.
@@ -63,7 +68,7 @@ class Clip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        bits = max(0, min(_FINEST_BITS, _VALUE_BITS - summary.largest.bit_length()))
+        bits = finer_bits(summary)
         fine, step = summary.refined(bits), Fraction(1, 1 << bits)
         totals, clippings = self.totals(fine, share), cache(partial(self.clipping, fine, share))
         answers = []

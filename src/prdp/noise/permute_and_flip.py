@@ -16,6 +16,8 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds, expansion
 
 _PLACES = 8
+_SILENT = 45
+"""exp(-45) < 2^-64."""
 _CHUNK_WORDS = 1 << 17
 
 
@@ -38,7 +40,7 @@ class PermuteAndFlip:
         """Draw a candidate's index, once a run; every run flips every coin."""
         least = min(self.penalties)
         excess = [penalty - least for penalty in self.penalties]
-        first = np.array([int.from_bytes(_expansion(penalty, _PLACES)) for penalty in excess], np.uint64)
+        first = np.array([_first_word(penalty) for penalty in excess], np.uint64)
         rows = max(1, _CHUNK_WORDS // len(excess))
         drawn: list[int] = []
         for start in range(0, runs, rows):
@@ -67,6 +69,11 @@ def _further(penalty: Fraction, entropy: Entropy) -> bool:
         if word != threshold:
             return word < threshold
     raise AssertionError  # pragma: no cover  (counting does not end)
+
+
+def _first_word(penalty: Fraction) -> int:
+    """Return the first eight bytes of exp(-penalty): all zero beyond 64 · ln 2."""
+    return 0 if penalty > _SILENT else int.from_bytes(_expansion(penalty, _PLACES), "big")
 
 
 def _expansion(penalty: Fraction, places: int) -> bytes:

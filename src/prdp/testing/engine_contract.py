@@ -17,6 +17,8 @@ from prdp.query import KeyReading, Measure, Reading
 from prdp.schema import Kind
 from prdp.summary import Summary, magnitude_key
 from prdp.testing.reference import in_groups, magnitude_code, reference_keys, reference_summary
+from prdp.testing.unit_reference import reference_scaled, reference_units
+from prdp.units import Caps, Fold, UnitReading
 
 Record = Mapping[str, Any]
 
@@ -147,6 +149,49 @@ class EngineContract:
                 assert list(engine.key_totals(keys)) == expected
                 assert expected[0].cells
 
+    def test_units_are_folded_from_all_their_rows(self) -> None:
+        """Tell units apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
+        signed = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
+        engine = self.engine(UNITS)
+        cases: list[tuple[str, Measure | None, str | None, Fold]] = [
+            ("job", None, None, "sum"),
+            ("job", None, "v > 5", "sum"),
+            ("x", None, "eps < 1", "sum"),
+            ("day", None, None, "sum"),
+            ("job", signed, None, "sum"),
+            ("x", signed, "v IS NULL OR v < 10", "sum"),
+            ("day", VALUE, "eps < 1", "sum"),
+            ("job", Measure("v", Fraction(1), -9, -2), None, "sum"),
+            ("job", VALUE, "v > 5", "max"),
+            ("x", signed, None, "max"),
+            ("job", signed, "eps < 1", "min"),
+        ]
+        for protect, measure, where, fold in cases:
+            reading = _unit_reading(engine, protect, measure, where, None, fold)
+            found = engine.fold_units(reading)
+            assert found == reference_units(UNITS, reading), (protect, measure, where, fold)
+            assert found[0].cells
+
+    def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:
+        """Group the rows of units by columns that differ within a unit; look twice, as a mechanism does."""
+        signed = Measure("v", Fraction(1), -(2**42), 2**42)
+        engine = self.engine(UNITS)
+        for protect, by, keys, measure, where in (
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None),
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None),
+            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000"),
+            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5"),
+        ):
+            grouping = read_grouping(by, keys, engine.schema)
+            reading = _unit_reading(engine, protect, measure, where, grouping)
+            assert engine.fold_units(reading) == reference_units(UNITS, reading), (protect, by, where)
+            count_rows = measure is None
+            for caps in _caps(reading):
+                found = engine.scale_units(reading, caps, count_rows=count_rows)
+                expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
+                assert found == expected, (protect, by, where, caps)
+                assert any(found) or not any(caps.by_level)
+
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table and one whose values are all NULL."""
         measure = Measure("v", Fraction(1), 0, 100)
@@ -193,6 +238,32 @@ def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -
     return Reading(policy, policy.levels, {}, measure, None, groups)
 
 
+def _unit_reading(  # noqa: PLR0917
+    engine: Engine,
+    protect: str,
+    measure: Measure | None,
+    where: str | None,
+    groups: Grouping | None,
+    fold: Fold = "sum",
+) -> UnitReading:
+    policy = PERSONAL.within(engine.schema, {})
+    condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
+    return UnitReading(policy, policy.levels, protect, measure, fold, condition, groups)
+
+
+def _caps(reading: UnitReading) -> list[Caps]:
+    """Return caps that rise with the level, from nothing to all that there can be."""
+    levels, most = reading.levels, reading.folded.high
+    rising = [levels.quanta(level) for level in range(levels.top + 1)]
+    fine = 20 if most < 2**40 else 0
+    return [
+        Caps((0,) * len(rising)),
+        Caps(tuple(min(most, quanta >> 19) for quanta in rising)),
+        Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
+        Caps((most,) * len(rising)),
+    ]
+
+
 def _record(
     eps: float | None = None,
     v: int | None = None,
@@ -201,3 +272,27 @@ def _record(
     day: datetime | None = None,
 ) -> Record:
     return {"eps": eps, "v": v, "x": x, "job": job, "day": day}
+
+
+UNITS = [
+    _record(eps=budget, v=v, x=x, job=job, day=day)
+    for job, day, x, rows in (
+        ("clerk", DAYS[0], 0.0, [(0.2, 7), (9.9, 2**63 - 1), (1.0, 2**63 - 1), (0.2, None)]),
+        ("chef", DAYS[1], -0.0, [(0.1, 8), (1e300, -1), (INFINITY, 1025)]),
+        ("Chef", DAYS[1], 2.5, [(1.0, -(2**63)), (1.0, -(2**63) + 1), (0.4, 9)]),
+        ("null", DAYS[2], INFINITY, [(1.0, 50), (None, 3)]),
+        ("nan", None, NAN, [(1.0, 50), (NAN, None)]),
+        ("zero", DAYS[0], 7.0, [(0.0, 1), (1.0, 9)]),
+        ("below", None, 8.0, [(1.0, 10), (0.0999, 10)]),
+        ("lowest", None, 9.0, [(-INFINITY, 10), (1.0, 10)]),
+        ("", None, 10.0, [(1.0, None), (2.0, None)]),
+        (None, DAYS[2], None, [(1.0, 12), (9.9, 7)]),
+        ("cancels", None, 11.0, [(0.4, 6), (0.4, -6)]),
+        ("several", None, 0.0, [(0.4, 6)]),
+        ("several", None, 2.5, [(0.2, 600), (0.3, -5)]),
+        ("several", None, 7.0, [(0.9, 5000)]),
+        ("clerk", DAYS[0], 2.5, [(5.0, 11), (5.0, 2**40)]),
+    )
+    for budget, v in rows
+]
+"""Rows of privacy units, told apart by job, day or x; several of them have an odd row."""

@@ -20,6 +20,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import KeySummary, Summary, TopSummary
+from prdp.units import UnitGroups
 
 Record = Mapping[str, Any]
 
@@ -52,7 +53,7 @@ class Loss:
 def worst_loss(
     universe: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
@@ -87,11 +88,12 @@ def worst_loss(
 
 
 def _merged_summaries(
-    universe: Sequence[Record], summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary]
-) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary]:
+    universe: Sequence[Record],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
+) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | UnitGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
-    if not isinstance(empty, Summary):  # a key's records may be in both tables
+    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice
         return lambda table: summary_of([universe[index] for index in table])
     single: list[Any] = [summary_of([record]) for record in universe]
     return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from prdp.noise.laws import Law
 from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.testing.exact_loss import TOLERANCE, Loss, Record, worst_loss
+from prdp.units import UnitGroups
 
 MechanismLaw = Callable[[Any, Fraction], Any]
 """From a summary and a share to the law that an answer is drawn from."""
@@ -47,7 +48,7 @@ class MechanismContract:
         """Return the law of the mechanism."""
         raise NotImplementedError
 
-    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary:
+    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary | UnitGroups:
         """Return the cells of some records, as an engine finds them."""
         raise NotImplementedError
 

@@ -7,7 +7,8 @@ from math import isqrt
 
 from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.recipe import Cells, Recipe
-from prdp.summary import Cell, KeySummary, TopSummary
+from prdp.summary import Cell, KeySummary, Summary, TopSummary
+from prdp.units import UnitCells, UnitGroups
 
 _ROOT_BITS = 40
 
@@ -19,10 +20,11 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
     a quantile the middle of its own, as their mechanisms would answer without noise.
     """
     query = recipe.query
-    if isinstance(cells, TopSummary):
-        return [Fraction(sum(cell.count for cell in cells.values.cells))]
-    if isinstance(cells, KeySummary):
-        return [Fraction(sum(cell.count for cell in cells.cells))]
+    if isinstance(cells, TopSummary | KeySummary):
+        values = cells.values if isinstance(cells, TopSummary) else cells
+        return [Fraction(sum(cell.count for cell in values.cells))]
+    if isinstance(cells, UnitCells):
+        return _unit_truths(recipe, cells)
     unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
@@ -47,6 +49,23 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
             return [_quantile(valued, Fraction(part), count) * unit for part in parts]
         case _:
             raise TypeError(query)
+
+
+def _unit_truths(recipe: Recipe, cells: UnitCells) -> list[Fraction]:
+    """Return the true answers over the rows of privacy units: one, or one a group."""
+    unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
+    if isinstance(recipe.query, Max | Min) and isinstance(cells.totals, Summary):
+        ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
+        highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
+        return [(highest if isinstance(recipe.query, Max) else lowest) * unit]
+    totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
+    if isinstance(recipe.query, Mean):
+        return [total * unit / max(count, 1) for total, count in zip(totals, rows, strict=True)]
+    return [total * unit for total in totals]
+
+
+def _added_up(found: Summary | UnitGroups) -> tuple[int, ...]:
+    return found.unclipped() if isinstance(found, UnitGroups) else (sum(cell.total for cell in found.cells),)
 
 
 def _ends(cell: Cell) -> tuple[int, int]:

@@ -1,0 +1,80 @@
+"""Totals of several groups at once, for privacy units whose rows may lie in many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, partial
+
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms.clip import finer_bits
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Gated, Noisy
+from prdp.units import Caps, UnitGroups
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Scale every unit's contributions down together, to b times its budget over all groups.
+
+    Guarantee:
+        For every unit u, all groups' answers together are (share · E(u))-indistinguishable between the
+        table with u's rows and the table without them.
+
+    Why:
+        Finding b costs (1 - a₂) · share · E(u). At the b that is found, u moves all groups' totals together
+        by at most b · E(u), which a noise of scale b / (a₂ · share) in each hides up to a₂ · share · E(u).
+        In full: proofs/joint.md.
+    """
+
+    finder: PointFinder = field(default_factory=PointFinder)
+
+    name = "joint"
+
+    @classmethod
+    def tuned(cls, share: Fraction) -> Joint:
+        """Return the mechanism for a share."""
+        return cls(PointFinder.tuned(share))
+
+    def law(self, units: UnitGroups, share: Fraction) -> Gated:
+        """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""
+        return self.finder.law(RecordLadder(units.summary), share, self.totals(units, share))
+
+    def totals(self, units: UnitGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
+        """Return the noisy totals as a function of the tuning and the place that was found."""
+        return cache(partial(self.total, units, share))
+
+    def total(self, units: UnitGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        """Return the noisy totals of the groups, units scaled down to the point of a place."""
+        summary, levels = units.summary, units.summary.levels
+        points = Points.spanning(summary, tuning.stride)
+        caps = (points.cap(place, levels.quanta(level)) for level in range(levels.top + 1))
+        totals = units.clipped(Caps(tuple(min(cap, summary.largest) for cap in caps), units.bits))
+        noise = DiscreteLaplace(points.per_quantum(place) / levels.quantum / (share * tuning.answer))
+        return Noisy(totals, (noise,) * len(totals))
+
+    def answers(
+        self, units: UnitGroups, share: Fraction, entropy: Entropy, runs: int
+    ) -> list[tuple[Answer, ...]]:
+        """Draw independent answers, each one for all groups."""
+        bits = finer_bits(units.summary)
+        fine, step = units.refined(bits), Fraction(1, 1 << bits)
+        totals = self.totals(fine, share)
+        answers = []
+        for which, (place, values) in self.finder.law(RecordLadder(fine.summary), share, totals).draw(
+            entropy, runs
+        ):
+            tuning = self.finder.tunings[which][1]
+            noises = totals(tuning, place).noises
+            clipped_at = noises[0].scale * share * tuning.answer * step
+            words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
+            answers.append(
+                tuple(
+                    Answer(value, step, (noise,), (("clipped at", words),))
+                    for value, noise in zip(values, noises, strict=True)
+                )
+            )
+        return answers

@@ -1,0 +1,122 @@
+"""joint on every small table of units: all groups' answers together say no more than share · E(u)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from prdp.mechanisms import Joint
+from prdp.noise.laws import Gated, Law
+from prdp.query import Measure
+from prdp.testing.mechanism_contract import MechanismContract, Twin
+from prdp.units import Caps, UnitGroups
+from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter
+from tests.exact.units_universe import UNITS, Record, budget, in_groups, unit
+from tests.exact.universe import MEASURE
+
+COARSE = Joint(FINDER)
+MUCH = "totals, much clipped"
+
+Scaled = Callable[[Sequence[int], int], Sequence[int]]
+"""From what a unit adds to each group, and its cap, to what counts."""
+
+
+def separately(added: Sequence[int], cap: int) -> list[int]:
+    """Clip each group by itself: a unit in two groups counts up to twice its cap."""
+    return [max(-cap, min(cap, value)) for value in added]
+
+
+def rounded_up(added: Sequence[int], cap: int) -> list[int]:
+    """Round away from zero: the parts add up to more than the cap."""
+    size = sum(map(abs, added))
+    return list(added) if size <= cap else [-(-abs(v) * cap // size) * (1 if v > 0 else -1) for v in added]
+
+
+def by_the_net_sum(added: Sequence[int], cap: int) -> list[int]:
+    """Let contributions of both signs cancel before they are compared with the cap."""
+    size = abs(sum(added))
+    return list(added) if size <= cap else [int(Fraction(v * cap, size)) for v in added]
+
+
+def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
+    """Return the law with another way to scale one unit; it sees tables of at most one unit."""
+
+    def law(units: UnitGroups, share: Fraction) -> Gated:
+        def look(caps: Caps) -> tuple[int, ...]:
+            whole = [value << units.bits for value in replace(units, bits=0).unclipped()]
+            quanta = [cell.key.quanta for cell in units.summary.cells]
+            if not quanta:
+                return tuple(whole)
+            levels = units.summary.levels
+            level = next(k for k in range(levels.top + 1) if levels.quanta(k) == quanta[0])
+            return tuple(how(whole, caps.by_level[level]))
+
+        return COARSE.law(replace(units, clipped=look), share)
+
+    return law
+
+
+class TestSums(MechanismContract):
+    measure: Measure | None = MEASURE
+    records = UNITS
+    shares: Sequence[Fraction] = (Fraction(1),)
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        "gate": (lambda law: law.first, GATE_PART),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        MUCH: (lambda law: law.laws[0].then(5), TOTAL_PART),
+        "totals, little clipped": (lambda law: law.laws[0].then(12), TOTAL_PART),
+    }
+
+    def law(self, summary: UnitGroups, share: Fraction) -> Gated:
+        return COARSE.law(summary, share)
+
+    def summarise(self, records: Sequence[Record]) -> UnitGroups:
+        return in_groups(records, self.measure).refined(4)
+
+    def budget(self, record: Record) -> float:
+        return budget(record)
+
+    def twins(self) -> Mapping[str, Twin]:
+        def quiet(units: UnitGroups, share: Fraction) -> Gated:
+            return quieter(COARSE.law(units, share))
+
+        return {
+            "totals with noise 15 % too small": Twin(quiet, MUCH),
+            "gate with noise 15 % too small": Twin(quiet, "gate"),
+        }
+
+
+class TestCounts(TestSums):
+    measure = None
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        name: TestSums.parts[name] for name in ("gate", MUCH, "totals, little clipped")
+    }
+
+
+class TestOneUnit(TestSums):
+    """Tables of one unit, which the wrong ways to scale are written for."""
+
+    records = (
+        *UNITS,
+        unit((9, 0.5, True, "a"), (-9, 0.5, True, "b")),
+        unit((5, 0.15, True, "a"), (2, 1.0, True, "b")),
+    )
+    most_records = 1
+    shares = (Fraction(1), Fraction(1, 3))
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "groups clipped separately": Twin(scaled_as(separately), MUCH),
+            "rounded away from zero": Twin(scaled_as(rounded_up), MUCH),
+            "by the net sum": Twin(scaled_as(by_the_net_sum), MUCH),
+        }
+
+    def test_some_unit_comes_close_to_what_it_may_lose(self) -> None:
+        losses = []
+        for record in UNITS[1:4]:
+            self.records = (record,)
+            losses.append(self.worst(self.law, MUCH, Fraction(1)))
+        assert max(loss.measured / loss.promised for loss in losses) > 0.85
