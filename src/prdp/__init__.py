@@ -5,6 +5,8 @@ For saying what each record may lose:
 For asking:
     open, Table, Groups, bins, date_trunc, adapters
     Count, Sum, Mean, Variance, Std, Max, Min, Quantile, Distinct
+For asking of several tables and of graphs:
+    open_join, Join, open_links, Links, Records, open_graph, Graph, Edges, Paths, Stars, Triangles
 For reading the answers and the account:
     Release, ReleaseTable, ForeignRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from prdp import testing as testing
     from prdp.foreign import ForeignRelease
     from prdp.grouping import bins, date_trunc
+    from prdp.joins.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
+    from prdp.joins.join import Join, open_join
+    from prdp.joins.links import Links, Records, open_links
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.policy import Policy
     from prdp.query import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
@@ -48,24 +53,35 @@ else:
         "Count": "prdp.query",
         "Distinct": "prdp.query",
         "DurableLedger": "prdp.ledger",
+        "Edges": "prdp.joins.graph",
         "ForeignRelease": "prdp.foreign",
+        "Graph": "prdp.joins.graph",
         "Groups": "prdp.table",
+        "Join": "prdp.joins.join",
         "Ledger": "prdp.ledger",
+        "Links": "prdp.joins.links",
         "Max": "prdp.query",
         "Mean": "prdp.query",
         "MemoryLedger": "prdp.ledger",
         "Min": "prdp.query",
+        "Paths": "prdp.joins.graph",
         "Policy": "prdp.policy",
         "Quantile": "prdp.query",
+        "Records": "prdp.joins.links",
         "Release": "prdp.release",
         "ReleaseTable": "prdp.release_table",
+        "Stars": "prdp.joins.graph",
         "Std": "prdp.query",
         "Sum": "prdp.query",
         "Table": "prdp.table",
+        "Triangles": "prdp.joins.graph",
         "Variance": "prdp.query",
         "bins": "prdp.grouping",
         "date_trunc": "prdp.grouping",
         "open": "prdp.table",
+        "open_graph": "prdp.joins.graph",
+        "open_join": "prdp.joins.join",
+        "open_links": "prdp.joins.links",
         "plan": "prdp.testing",
     }
 
@@ -88,25 +104,33 @@ __all__ = [
     "Count",
     "Distinct",
     "DurableLedger",
+    "Edges",
     "EngineFailure",
     "ForeignRelease",
+    "Graph",
     "Groups",
     "InvalidRequest",
+    "Join",
     "Ledger",
     "LedgerError",
+    "Links",
     "Max",
     "Mean",
     "MemoryLedger",
     "Min",
+    "Paths",
     "Policy",
     "PrdpError",
     "Quantile",
+    "Records",
     "RecordsLeftOut",
     "Release",
     "ReleaseTable",
+    "Stars",
     "Std",
     "Sum",
     "Table",
+    "Triangles",
     "Variance",
     "__version__",
     "adapters",
@@ -115,6 +139,9 @@ __all__ = [
     "errors",
     "local",
     "open",
+    "open_graph",
+    "open_join",
+    "open_links",
     "plan",
     "testing",
 ]

@@ -11,6 +11,7 @@ from prdp.clipping import Clipping
 from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
 
 ENDLESS = Fraction(10) ** 400
@@ -36,6 +37,7 @@ class Release:
         parts: The releases that the answer was computed from; their shares add up to its own.
         rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
         clipping: Where records were clipped, and how that was chosen; None where it says nothing of the pull.
+        noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
     """
 
     question: str
@@ -51,6 +53,7 @@ class Release:
     parts: tuple[Release, ...] = ()
     rule: str = ""
     clipping: Clipping | None = None
+    noise: str = "laplace"
 
     @property
     def exact(self) -> Fraction:
@@ -97,6 +100,9 @@ class Release:
         Noise alone fails on either side half of the time. Where clipping pulls one way, noise and pull
         each have half of that side's failures; where it pulls both ways, half of all.
         """
+        if self.noise == "quartic":
+            reach = sum(quartic_spread(scale, 1 - failure) for scale in self.noise_scales) * self.step
+            return reach, reach
         noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
         noise = spread(noises, 1 - failure) * self.step
         clipping = self.clipping

@@ -23,6 +23,7 @@ ONLY_IN = {
     "pyarrow": {"release_table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
+    "scipy": {"mechanisms/_packing.py"},
     "secrets": set(),
 }
 

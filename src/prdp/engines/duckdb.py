@@ -7,9 +7,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import duckdb
+from numpy.typing import NDArray
 
 from prdp.declared import known_column
 from prdp.engines._cells import statement
@@ -33,6 +34,15 @@ from prdp.units import Caps, UnitReading
 
 Rows = list[tuple[Any, ...]]
 Read = TypeVar("Read")
+Arrays = dict[str, NDArray[Any]]
+
+
+class Run(Protocol):
+    """Runs a statement and fetches what it gives."""
+
+    def __call__(self, sql: str, *, as_arrays: bool = False) -> Any:
+        """Return rows, or columns as NumPy arrays."""
+
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
@@ -51,7 +61,7 @@ class DuckDBEngine:
 
     def __init__(
         self,
-        run: Callable[[str], Rows],
+        run: Run,
         arrow: Callable[[str], Any],
         records: str,
         *,
@@ -62,7 +72,7 @@ class DuckDBEngine:
         """Take a table over.
 
         Args:
-            run: Runs a statement and fetches its rows.
+            run: Runs a statement and fetches its rows, or its columns as arrays.
             arrow: Runs a statement and fetches an Arrow table.
             records: The name under which statements find the table.
             lock: Held while a statement runs; a connection serves one at a time.
@@ -106,7 +116,8 @@ class DuckDBEngine:
 
     def rows(self, reading: RowReading) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
-        found = self._guarded(self._arrow, rows_statement(reading, self.schema, self._records))
+        sql = rows_statement(reading, self.schema, self._records)
+        found = _guarded(lambda: self._arrow(sql), self._lock)
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
@@ -121,31 +132,27 @@ class DuckDBEngine:
         groups = len(reading.groups.keys) if reading.groups else 0
         return tuple(totals.get(place, 0) for place in range(groups))
 
-    def _read(self, sql: str) -> Rows:
-        return self._guarded(self._run, sql)
+    def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
+        """Read what a statement of the table's name and columns gives, column by column."""
+        sql = write(self._records, self.schema)
+        found: Arrays = _guarded(lambda: self._run(sql, as_arrays=True), self._lock)
+        return found
 
-    def _guarded(self, run: Callable[[str], Read], sql: str) -> Read:
-        """Run a statement over the records; whatever goes wrong, it fails with one fixed text."""
-        rows: Read | None = None
-        interrupted = False
-        try:
-            with self._lock:
-                rows = run(sql)
-        except Exception as error:  # whatever it is, it may speak of a record
-            interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
-        if interrupted:
-            raise KeyboardInterrupt
-        if rows is None:  # raised out here, the failure does not carry the engine's own words along
-            raise EngineFailure
+    def _read(self, sql: str) -> Rows:
+        rows: Rows = _guarded(lambda: self._run(sql), self._lock)
         return rows
 
     def _described(self) -> Schema:
         with self._lock:
             rows = self._run(f"DESCRIBE SELECT * FROM {self._records}")
-        schema = {str(row[0]): column_type(str(row[1])) for row in rows}
-        for name in self._unreadable:
-            schema[name] = replace(schema[name], kind=Kind.OTHER, native="Python objects")
-        return schema
+        return _schema(rows, self._unreadable)
+
+
+def _schema(described: Rows, unreadable: frozenset[str]) -> Schema:
+    schema = {str(row[0]): column_type(str(row[1])) for row in described}
+    for name in unreadable:
+        schema[name] = replace(schema[name], kind=Kind.OTHER, native="Python objects")
+    return schema
 
 
 def open_source(source: object, types: Mapping[str, str] | None, *, own_column: bool = True) -> DuckDBEngine:
@@ -179,9 +186,11 @@ def _relation_engine(
         raise InvalidRequest("types= is for CSV and for frames: a relation states its own.")
     records = f"prdp_{uuid.uuid4().hex}"  # the caller's connection may hold other tables of ours
 
-    def run(sql: str) -> Rows:
+    def run(sql: str, *, as_arrays: bool = False) -> Any:
         result = relation.query(records, sql)
-        return result.fetchall() if result is not None else []
+        if result is None:
+            return []
+        return result.fetchnumpy() if as_arrays else result.fetchall()
 
     def arrow(sql: str) -> Any:
         result = relation.query(records, sql)
@@ -192,6 +201,11 @@ def _relation_engine(
 
 def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
     connection = _connected()
+    connection.execute(f"CREATE VIEW prdp_records AS {_file_query(connection, path, types)}")
+    return _owned(connection, own_column=own_column)
+
+
+def _file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[str, str] | None) -> str:
     files = local_files(path)
     listed = ", ".join(map(text_literal, files))
     if all(file.endswith((".parquet", ".pq")) for file in files):
@@ -199,24 +213,28 @@ def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool
             raise InvalidRequest("types= is for CSV and for frames: a Parquet file states its own.")
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
         refuse_unless_same_columns(facts)
-        query = f"SELECT * FROM read_parquet([{listed}])"
-    elif all(file.endswith(ENDINGS) for file in files):
-        query = csv_sql(files, types)
-    else:
-        raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
-    connection.execute(f"CREATE VIEW prdp_records AS {query}")
-    return _owned(connection, own_column=own_column)
+        return f"SELECT * FROM read_parquet([{listed}])"
+    if all(file.endswith(ENDINGS) for file in files):
+        return csv_sql(files, types)
+    raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
 
 
 def _frame_engine(source: object, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
-    columns = frame_columns(source)
     connection = _connected()
-    connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
-    connection.register("prdp_frame", source)
-    casts = declared_casts(columns, types or {})
-    connection.execute(f"CREATE VIEW prdp_records AS SELECT {casts} FROM prdp_frame")
-    objects = frozenset(name for name, anything in columns.items() if anything)
+    query, objects = _frame_query(connection, "prdp_frame", source, types)
+    connection.execute(f"CREATE VIEW prdp_records AS {query}")
     return _owned(connection, unreadable=objects, own_column=own_column)
+
+
+def _frame_query(
+    connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
+) -> tuple[str, frozenset[str]]:
+    columns = frame_columns(source)
+    connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
+    connection.register(frame, source)
+    casts = declared_casts(columns, types or {})
+    objects = frozenset(name for name, anything in columns.items() if anything)
+    return f"SELECT {casts} FROM {frame}", objects
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
@@ -230,10 +248,134 @@ def _owned(
     unreadable: frozenset[str] = frozenset(),
     own_column: bool,
 ) -> DuckDBEngine:
-    def run(sql: str) -> Rows:
-        return connection.execute(sql).fetchall()
-
     def arrow(sql: str) -> Any:
         return connection.sql(sql).to_arrow_table()
 
-    return DuckDBEngine(run, arrow, "prdp_records", unreadable=unreadable, own_column=own_column)
+    return DuckDBEngine(
+        _runner(connection), arrow, "prdp_records", unreadable=unreadable, own_column=own_column
+    )
+
+
+def _runner(connection: duckdb.DuckDBPyConnection) -> Run:
+    def run(sql: str, *, as_arrays: bool = False) -> Any:
+        result = connection.execute(sql)
+        return result.fetchnumpy() if as_arrays else result.fetchall()
+
+    return run
+
+
+def _guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
+    """Return what was read; whatever goes wrong, it fails with one fixed text."""
+    rows: Read | None = None
+    interrupted = False
+    try:
+        with lock:
+            rows = run()
+    except Exception as error:  # whatever it is, it may speak of a record
+        interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+    if interrupted:
+        raise KeyboardInterrupt
+    if rows is None:  # raised out here, the failure does not carry the engine's own words along
+        raise EngineFailure
+    return rows
+
+
+class DuckDBTables:
+    """Several tables in one database, for statements that join them.
+
+    Attributes:
+        schemas: Each table's columns.
+    """
+
+    def __init__(self, sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> None:
+        """Open files and frames side by side; reads no record."""
+        connection = _connected()
+        self._run = _runner(connection)
+        self._lock = threading.Lock()
+        self._views = {name: f"prdp_table_{place}" for place, name in enumerate(sources)}
+        self._unreadable: dict[str, frozenset[str]] = {}
+        for place, (name, source) in enumerate(sources.items()):
+            query, objects = _query(connection, f"prdp_frame_{place}", source, types.get(name))
+            connection.execute(f"CREATE VIEW {self._views[name]} AS {query}")
+            self._unreadable[name] = objects
+        self.schemas = self._described()
+
+    def view(self, table: str) -> str:
+        """Return the name under which statements find a table."""
+        return self._views[table]
+
+    def ensure_there(self) -> None:
+        """Refuse sources that are gone or have other columns by now; reads no record."""
+        try:
+            found: Mapping[str, Schema] | None = self._described()
+        except duckdb.Error:
+            found = None
+        if found != self.schemas:
+            raise InvalidRequest(
+                "a source cannot be read any more, or its columns have changed since it was opened. "
+                "Nothing was charged; open it again."
+            )
+
+    def rows(self, sql: str) -> Rows:
+        """Read what a statement gives."""
+        found: Rows = _guarded(lambda: self._run(sql), self._lock)
+        return found
+
+    def _described(self) -> dict[str, Schema]:
+        with self._lock:
+            return {
+                name: _schema(self._run(f"DESCRIBE SELECT * FROM {view}"), self._unreadable[name])
+                for name, view in self._views.items()
+            }
+
+
+def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> DuckDBTables:
+    """Open several files or frames together; reads no record."""
+    try:
+        return DuckDBTables(sources, types)
+    except (duckdb.Error, OSError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise InvalidRequest(f"a source cannot be opened: {first_line}") from None
+
+
+def _query(
+    connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
+) -> tuple[str, frozenset[str]]:
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        raise InvalidRequest(
+            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table()."
+        )
+    if isinstance(source, str | Path):
+        return _file_query(connection, str(source), types), frozenset()
+    return _frame_query(connection, frame, source, types)
+
+
+class Scratch:
+    """A database of our own, for what must be joined again and again after the records were read."""
+
+    def __init__(self, **tables: Mapping[str, NDArray[Any]]) -> None:
+        self._connection = _connected()
+        self._lock = threading.Lock()
+        for name, columns in tables.items():
+            self._connection.register("prdp_given", dict(columns))
+            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM prdp_given")
+            self._connection.unregister("prdp_given")
+
+    def arrays(self, sql: str, **given: NDArray[Any]) -> Arrays:
+        """Read what a statement gives, column by column; ``given`` arrays are tables of one column."""
+
+        def run() -> Arrays:
+            for name, column in given.items():
+                self._connection.register(name, {name: column})
+            try:
+                return self._connection.execute(sql).fetchnumpy()
+            finally:
+                for name in given:
+                    self._connection.unregister(name)
+
+        found: Arrays = _guarded(run, self._lock)
+        return found
+
+    def execute(self, sql: str) -> None:
+        """Run a statement that gives nothing."""
+        _guarded(lambda: self._connection.execute(sql).fetchall(), self._lock)

@@ -62,6 +62,7 @@ def _release(form: dict[str, Any]) -> Release:
         parts=tuple(_release(part) for part in form["parts"]),
         rule=form["rule"],
         clipping=_clipping(form["clipping"]) if form["clipping"] else None,
+        noise=form["noise"],
     )
 
 

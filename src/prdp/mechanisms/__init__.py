@@ -10,6 +10,8 @@ from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
+from prdp.mechanisms.smooth import Smooth
+from prdp.mechanisms.truncate import Truncate
 
 __all__ = [
     "Answer",
@@ -22,6 +24,8 @@ __all__ = [
     "Naive",
     "Partition",
     "Rank",
+    "Smooth",
+    "Truncate",
     "count_influences",
     "sum_influences",
 ]

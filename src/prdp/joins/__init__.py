@@ -1,0 +1,1 @@
+"""Private answers over several tables that refer to each other, and over graphs."""

@@ -1,0 +1,102 @@
+"""Stars of k edges at a node (for k = 2, paths), cut node by node: no linear program, exact integers.
+
+Half of an edge's allowance belongs to each of its ends. At a node with d edges, the cut count is the least,
+over the number m of edges that are given up, of the allowances of the m cheapest edges plus the stars among
+the other d - m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+
+from prdp.levels import Levels
+from prdp.pairs import Pairs
+
+_FINEST_BITS = 20
+_VALUE_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Stars:
+    """The stars of a graph, cut at the nodes. In full: proofs/truncate.md.
+
+    Attributes:
+        pairs: The graph.
+        size: How many edges a star has.
+        steps: How many lattice steps a star is.
+    """
+
+    pairs: Pairs
+    size: int
+    steps: int
+    _kept: dict[Fraction, int] = field(default_factory=dict, repr=False, compare=False)
+    _incidences: list[tuple[int, np.ndarray, np.ndarray]] = field(
+        default_factory=list, repr=False, compare=False
+    )
+
+    how = "at the nodes: half of an edge's allowance at each end"
+
+    @classmethod
+    def of(cls, pairs: Pairs, size: int) -> Stars:
+        """Return the stars on a lattice that is as fine as the public number of nodes makes worth while."""
+        most = comb(max(1, pairs.nodes - 2), size - 1)
+        return cls(pairs, size, 1 << max(0, min(_FINEST_BITS, _VALUE_BITS - most.bit_length())))
+
+    @property
+    def levels(self) -> Levels:
+        """The grid of budgets."""
+        return self.pairs.levels
+
+    @property
+    def reach(self) -> int:
+        """Twice the most stars that an edge can be part of at one end."""
+        return 2 * self.steps * max(1, comb(max(0, self.pairs.nodes - 2), self.size - 1))
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all edges."""
+        return self.pairs.mass(lattice)
+
+    def slack(self, per_quantum: Fraction) -> int:  # noqa: ARG002  (exact at every point)
+        """Return 0: nothing is rounded but allowances, which belong to one edge each."""
+        return 0
+
+    def value(self, per_quantum: Fraction) -> int:
+        """Return the cut count, in steps."""
+        if per_quantum not in self._kept:
+            self._kept[per_quantum] = self._value(per_quantum)
+        return self._kept[per_quantum]
+
+    def _value(self, per_quantum: Fraction) -> int:
+        if not self._incidences:
+            self._incidences.extend(self.pairs.incidences())
+        left = self.pairs.degrees()
+        given_up = 0
+        for level, nodes, counts in self._incidences:
+            allowance = int(self.levels.quanta(level) * per_quantum / 2)
+            floor = self._worth_keeping(allowance) - 1
+            gone = np.clip(left[nodes] - floor, 0, counts)
+            left[nodes] -= gone
+            given_up += int(gone.sum()) * allowance
+        sizes, nodes_of = np.unique(left, return_counts=True)
+        kept = sum(
+            comb(int(size), self.size) * int(count) for size, count in zip(sizes, nodes_of, strict=True)
+        )
+        return given_up + kept * self.steps
+
+    def _worth_keeping(self, allowance: int) -> int:
+        """Return how many edges a node must have for one of this allowance to be worth giving up.
+
+        Among n edges, each is part of C(n - 1, k - 1) stars.
+        """
+        low, high = self.size, max(self.size, self.pairs.nodes + 1)
+        while low < high:
+            middle = (low + high) // 2
+            if comb(middle - 1, self.size - 1) * self.steps > allowance:
+                high = middle
+            else:
+                low = middle + 1
+        return low

@@ -1,0 +1,177 @@
+"""Counts in which a result uses several records: each record adds up to a multiple of its own budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import Protocol
+
+from prdp.geometry import quarter_octaves
+from prdp.levels import Levels
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Gated, Noisy
+
+_GRID_BITS = 20
+_CAP, _CAP_PER_OCTAVE = 300, 20
+"""Masses are computed up to this, over the share: far more than the choice's fall over the whole ladder."""
+
+
+class Truncation(Protocol):
+    """A count, cut so that adding or removing a record changes it by a multiple of the record's budget.
+
+    For every b, adding a record of e quanta raises ``value(b)`` by at least -slack(b) and at most e · b +
+    slack(b).
+    """
+
+    @property
+    def levels(self) -> Levels:
+        """The grid of budgets."""
+
+    @property
+    def steps(self) -> int:
+        """How many lattice steps a result is; public."""
+
+    @property
+    def reach(self) -> int:
+        """The b · quanta(least budget) at which nothing can be cut any more, in steps; public."""
+
+    @property
+    def how(self) -> str:
+        """How results are cut, in words; public."""
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records, on a lattice of so many quanta."""
+
+    def slack(self, per_quantum: Fraction) -> int:
+        """Return what rounding may add to a change, in steps; public."""
+
+    def value(self, per_quantum: Fraction) -> int:
+        """Return the cut count, in steps, when a quantum of budget may stand for ``per_quantum`` steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Cut the count at b times each record's budget, with b found by a private search.
+
+    Guarantee:
+        For every record r, the answer is (share · E(r))-indistinguishable between the data with r and the
+        data without it.
+
+    Why:
+        What is cut between b/2 and b, over b, moves between -E(r)/2 and E(r) when r is added, so the search
+        costs (1 - a₂) · share · E(r). At the b that is found r moves the cut count by at most b · E(r), which
+        noise of scale b / (a₂ · share) hides up to a₂ · share · E(r). In full: proofs/truncate.md.
+    """
+
+    finder: PointFinder = field(default_factory=PointFinder)
+
+    name = "truncate"
+    caveat = "what was cut can only pull it toward zero"
+
+    @classmethod
+    def tuned(cls, share: Fraction) -> Truncate:
+        """Return the mechanism for a share."""
+        return cls(PointFinder.tuned(share))
+
+    def law(self, truncation: Truncation, share: Fraction) -> Gated:
+        """Return the distribution of (tuning, (point, noisy cut count))."""
+        return self.finder.law(CutLadder(truncation, share), share, self.totals(truncation, share))
+
+    def totals(self, truncation: Truncation, share: Fraction) -> Callable[[Tuning, int], Noisy]:
+        """Return the noisy count as a function of the tuning and the place that was found."""
+
+        @cache
+        def total(tuning: Tuning, place: int) -> Noisy:
+            points = ladder_points(truncation, tuning.stride)
+            point = points[place]
+            levels = truncation.levels
+            influence = point + Fraction(truncation.slack(point), levels.quanta(0))
+            scale = influence / levels.quantum / (share * tuning.answer)
+            return Noisy((truncation.value(point),), (DiscreteLaplace(scale),))
+
+        return total
+
+    def answers(self, truncation: Truncation, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        totals = self.totals(truncation, share)
+        law = self.finder.law(CutLadder(truncation, share), share, totals)
+        answers = []
+        for which, (place, (total,)) in law.draw(entropy, runs):
+            tuning = self.finder.tunings[which][1]
+            noises = totals(tuning, place).noises
+            cut_at = noises[0].scale * share * tuning.answer / truncation.steps
+            choices = (
+                ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
+                ("cut how", truncation.how),
+                ("share", self.finder.parts(tuning)),
+            )
+            answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices))
+        return answers
+
+
+def ladder_points(truncation: Truncation, stride: int) -> tuple[Fraction, ...]:
+    """Return public points, in steps per quantum, from where all may be cut to where nothing can be.
+
+    Four quarters of an octave are a factor of exactly 2.
+    """
+    levels = truncation.levels
+    first = truncation.steps / levels.at_most * levels.quantum
+    last = Fraction(truncation.reach, levels.quanta(0))
+    points: list[Fraction] = []
+    while not points or points[-1] < last:
+        octaves, quarters = divmod(stride * len(points), 4)
+        points.append(first * quarter_octaves(quarters, _GRID_BITS) * 2**octaves / 2**_GRID_BITS)
+    return tuple(points)
+
+
+@dataclass(frozen=True, slots=True)
+class CutLadder:
+    """The ladder of a truncation: what is cut between half a point and the point, in units of budget.
+
+    It is the greatest such mass from the point on, and at most a public cap: neither makes a change larger,
+    and what lies below a point at the cap need not be computed.
+    """
+
+    truncation: Truncation
+    share: Fraction
+
+    sway = 1
+
+    @property
+    def quantum(self) -> Fraction:
+        """The grain of masses: that of the levels."""
+        return self.truncation.levels.quantum
+
+    def mass(self, lattice: int) -> int:
+        """Return a quarter of the budget mass of all records: about the most that can be cut at once."""
+        return self.truncation.mass(lattice) // 4
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return each point's mass; adding a record moves it by between -1/2 and 1 of the record's own."""
+        points = ladder_points(self.truncation, stride)
+        octaves = stride * len(points) // 4
+        cap = int((_CAP + _CAP_PER_OCTAVE * octaves) / (self.share * self.quantum * lattice))
+        masses = [cap] * len(points)
+        if self.truncation.levels.quanta(0) <= 8 * lattice:
+            return tuple(masses)  # so coarse a lattice cannot tell what a record may do
+        most = 0
+        for place in reversed(range(len(points))):
+            most = max(most, self._cut(points[place], lattice))
+            if most >= cap:
+                break
+            masses[place] = most
+        return tuple(masses)
+
+    def _cut(self, point: Fraction, lattice: int) -> int:
+        """Return what is cut between half a point and the point, deflated by what rounding can add."""
+        truncation = self.truncation
+        cut = (truncation.value(point) - truncation.value(point / 2)) / point
+        slack = (truncation.slack(point) + truncation.slack(point / 2)) / point
+        least = truncation.levels.quanta(0)
+        spare = 1 + (2 * slack + 4 * lattice) / (least - 4 * lattice)
+        return int(cut / spare // lattice)

@@ -1,0 +1,38 @@
+"""What the page on joins shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/joins.md").read_text(encoding="utf-8")
+
+
+def test_the_page_s_examples_run_as_printed() -> None:
+    examples = "".join(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", examples], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    asked = [line.partition(": ")[0] for line in ran.stdout.splitlines()]
+    assert asked == [
+        "count over customers, orders",
+        "sum of price * 1.19 over customers, orders, items, shops where town = 'Bonn'",
+        "rows by patient and doctor",
+        "rows by patient and doctor where cost >= 100",
+        "edges",
+        "paths of 2 edges",
+        "paths of 2 edges",
+        "stars of 3 edges",
+        "triangles",
+    ]
+
+
+def test_the_page_s_links_and_commands_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([\w./]+)\)", PAGE):
+        assert (ROOT / "docs" / target).exists(), target
+    for module in re.findall(r"python -m ([\w.]+)", PAGE):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
