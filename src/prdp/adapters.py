@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.foreign import Mechanism
 
+_LARGEST = {"f32": 3.4e38, "f64": 1.7e308}
 _SPARE = 1 - Fraction(1, 1 << 20)
 """What a measurement is made with, so that the library's own rounding up stays below epsilon."""
 
@@ -19,7 +21,8 @@ def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechan
 
     The measurement must take a list of the column's values, be differentially private under
     *symmetric distance* (adding or removing a row), and have pure privacy loss ``map(1) <= epsilon``: that is
-    checked each time, before the measurement sees a value. Values that are missing are left out first.
+    checked for epsilon 1 before anything is charged, and each time before it sees a value. Values that are
+    missing, or that its domain does not have, are left out first; numbers beyond its type are moved into it.
 
     Args:
         make: From epsilon to the measurement, for example
@@ -31,12 +34,68 @@ def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechan
 
     def mechanism(rows: Any, epsilon: Fraction, beta: Fraction) -> object:  # noqa: ARG001
         measurement = make(rounded_down(epsilon * _SPARE))
-        if not measurement.map(1) <= rounded_down(epsilon):
-            raise ValueError("the measurement costs more than epsilon for one row")
-        values = rows[column if column is not None else rows.column_names[0]]
-        return measurement(values.drop_null().to_pylist())
+        _refuse_unless_pure(measurement, rounded_down(epsilon))
+        values = rows[column if column is not None else rows.column_names[0]].to_pylist()
+        return measurement(_members(values, measurement.input_domain))
 
+    mechanism.ready = lambda: _refuse_unless_pure(make(float(_SPARE)), 1.0)  # type: ignore[attr-defined]
     return mechanism
+
+
+def _refuse_unless_pure(measurement: Any, epsilon: float) -> None:
+    """Refuse a measurement that is not epsilon-DP for adding or removing a row.
+
+    Under zero-concentrated or approximate privacy ``map`` returns another number, and comparing that with
+    epsilon would mean nothing.
+    """
+    if not hasattr(measurement, "output_measure") or not hasattr(measurement, "map"):
+        raise InvalidRequest(f"adapters.opendp's function returned {measurement!r}, which is no measurement.")
+    measure, metric = str(measurement.output_measure), str(measurement.input_metric)
+    if not measure.startswith("MaxDivergence"):
+        raise InvalidRequest(
+            f"the measurement's privacy measure is {measure}, and not pure epsilon (MaxDivergence)."
+        )
+    if "size=" in str(measurement.input_domain):
+        raise InvalidRequest(
+            "the measurement's domain has a fixed size, but how many rows there are is private."
+        )
+    if not metric.startswith("SymmetricDistance"):
+        raise InvalidRequest(f"the measurement's neighbours are by {metric}, and not by SymmetricDistance.")
+    if not measurement.map(1) <= epsilon:
+        raise InvalidRequest(
+            f"for epsilon={epsilon:g} the measurement costs {measurement.map(1):g} for one row."
+        )
+
+
+def _members(values: list[Any], domain: Any) -> list[Any]:
+    """Return the values that a measurement's domain has, each fitted to its type; the others are left out.
+
+    Each value by itself, so that a row still moves one element; a value that made the measurement fail
+    would be given away by that.
+    """
+    carrier = str(domain.carrier_type).removeprefix("Vec<").removesuffix(">")
+    fitted = [fit for value in values if (fit := _fitted(value, carrier)) is not None]
+    if domain.member(fitted):
+        return fitted
+    return [value for value in fitted if domain.member([value])]
+
+
+def _fitted(value: Any, carrier: str) -> Any:
+    """Return a value as a type of OpenDP's, numbers moved into its range; None if it is of another kind."""
+    if carrier == "bool":
+        return value if isinstance(value, bool) else None
+    if carrier == "String":
+        return value if isinstance(value, str) and "\0" not in value else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    if carrier in {"f32", "f64"}:
+        double = float(value)
+        return None if math.isnan(double) else max(-_LARGEST[carrier], min(_LARGEST[carrier], double))
+    if carrier[:1] not in {"i", "u"} or not carrier[1:].isdigit() or value != value:  # noqa: PLR0124
+        return None
+    bits = int(carrier[1:])
+    low, high = (0, 2**bits - 1) if carrier[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return low if value <= low else high if value >= high else int(value)
 
 
 def rounded_down(number: Fraction) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +14,7 @@ from prdp.errors import InvalidRequest
 Mechanism = Callable[[Any, Fraction, Fraction], object]
 """From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
 
+_LONGEST = 10_000_000
 PROMISE = "that the mechanism is differentially private is its caller's promise"
 
 
@@ -21,11 +24,11 @@ class ForeignRelease:
 
     Attributes:
         question: What was asked, in words.
-        value: What it returned: numbers, texts, truth values, lists and dicts of them; of others, the repr.
+        value: What it returned: numbers, texts, truth values, None, lists and dicts of them.
         share: The part of every record's budget that was used.
         epsilon: What the mechanism was given to spend.
         choices: What was chosen on the way, in words.
-        failed: Whether the mechanism raised an exception, which is then all that it says.
+        failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
         simulated: Whether the noise of the first stage was seeded.
     """
 
@@ -49,35 +52,85 @@ class ForeignRelease:
         return f"ForeignRelease({self})"
 
 
-def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> tuple[Any, bool]:
-    """Run a mechanism; return what it returned in plain values, or None, and whether it raised."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of running a mechanism: plain values, or that it failed, or that somebody interrupted it."""
+
+    value: Any
+    failed: bool = False
+    interrupted: bool = False
+
+
+def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> Outcome:
+    """Run a mechanism; whatever it raises is an output, of which nothing but that it failed is passed on.
+
+    ``SystemExit`` and ``KeyboardInterrupt`` are no exception: with the charge unanswered their words could be
+    read, and the mechanism be run again for nothing.
+    """
     try:
-        return plain(mechanism(rows, epsilon, beta)), False
-    except Exception:
-        return None, True
+        return Outcome(plain(mechanism(rows, epsilon, beta)))
+    except KeyboardInterrupt:
+        return Outcome(None, failed=True, interrupted=True)
+    except BaseException:
+        return Outcome(None, failed=True)
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON can keep it."""
+    """Return a value as every ledger keeps it: what comes back from JSON, and nothing else.
+
+    Raises:
+        Exception: The value cannot be kept so.
+    """
+    text = json.dumps(_plain(value), allow_nan=False)
+    if len(text) > _LONGEST:
+        raise ValueError("the value is too long to be kept")
+    return json.loads(text)
+
+
+def _plain(value: object) -> object:  # noqa: PLR0911  (one return a kind)
     if hasattr(value, "tolist"):
         value = value.tolist()
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool():
             return value
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case str():
+            return _text(value)
         case Fraction():
             return int(value) if value.denominator == 1 else float(value)
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [_plain(item) for item in value]
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {_text(str(key)): _plain(item) for key, item in value.items()}
         case _:
-            return repr(value)
+            raise TypeError("no plain value")
+
+
+def _text(value: str) -> str:
+    """Return a text without the ways of a subclass; fails where it cannot be written."""
+    return str.encode(value).decode()
 
 
 def refuse_unless_mechanism(mechanism: object) -> None:
-    """Refuse what cannot be called."""
-    if not callable(mechanism) or isinstance(mechanism, type):
+    """Refuse what cannot be called with rows, epsilon and beta, or is not ready by its own account."""
+    if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
         raise InvalidRequest(
             f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
             "prdp.adapters.opendp(make) turns an OpenDP measurement into one."
         )
+    ready = getattr(mechanism, "ready", None)
+    if callable(ready):
+        ready()
+
+
+def _takes_three(mechanism: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(mechanism).bind(None, None, None)
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions do not say what they take
+        return True
+    return True

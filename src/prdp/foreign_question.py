@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prdp.answering import Facts, failure_rate, read_split
 from prdp.declared import known_column
@@ -19,6 +20,7 @@ from prdp.exact import Exact
 from prdp.expressions.nodes import Node, canonical
 from prdp.foreign import ForeignRelease, Mechanism, outcome, refuse_unless_mechanism
 from prdp.geometry import PER_OCTAVE
+from prdp.ledger import Entry
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.sampling import flips, keep_bounds
@@ -39,25 +41,35 @@ class ForeignQuestion:
     beta: Fraction
     sample: bool
     name: str
-    once: str
+    named: bool
 
     def question(self, where: Node | None) -> str:
-        """Return the question as a ledger keeps it."""
+        """Return the question as a ledger keeps it, with a word of its own: no other run takes its charge up.
+
+        A charge without an answer may be one whose mechanism ran, and showed something on the way.
+        """
+        return json.dumps(self._facts(where) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
+
+    def standing(self, entries: Sequence[Entry], where: Node | None) -> ForeignRelease | None:
+        """Return the newest answer to a question of the same name, if it has one."""
+        for entry in reversed(entries) if self.named else ():
+            if isinstance(entry.release, ForeignRelease):
+                facts = json.loads(entry.purpose)
+                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(where):
+                    return entry.release
+        return None
+
+    def _facts(self, where: Node | None) -> dict[str, str]:
         facts = {"ask": self.name, "columns": ", ".join(self.columns)}
         if where is not None:
             facts["where"] = canonical(where)
         facts |= {"method": "framework", "share": str(self.share), "split": str(self.split)}
-        facts["beta"] = str(self.beta)
-        if self.sample:
-            facts["sample"] = "true"
-        if self.once:
-            facts["once"] = self.once
-        return json.dumps(facts, ensure_ascii=False)
+        return facts | {"beta": str(self.beta)} | ({"sample": "true"} if self.sample else {})
 
     def answered(
         self, engine: Engine, counted: Summary, where: Node | None, entropy: Entropy
-    ) -> ForeignRelease:
-        """Find the domain, hand the rows from it on to the mechanism, and keep what it returns."""
+    ) -> tuple[ForeignRelease, bool]:
+        """Find the domain and run the mechanism from it on; return its release, and if it was stopped."""
         levels = self.facts.levels
         (domain,) = DomainFinder.over(levels, self.beta).draw(counted, self.split * self.share, entropy, 1)
         least = levels.domain_quanta(domain) * levels.quantum
@@ -65,18 +77,21 @@ class ForeignQuestion:
         first = PER_OCTAVE * (domain - 1)
         reading = RowReading(self.facts.policy, levels, self.columns, 0 if self.sample else first, where)
         rows, found = engine.rows(reading)
+        kept = np.arange(rows.num_rows)
         if self.sample:
-            rows = rows.filter(self._sampled(np.asarray(found), first, epsilon, entropy))
-        value, failed = outcome(self.mechanism, rows, epsilon, self.beta)
+            kept = np.flatnonzero(self._sampled(np.asarray(found), first, epsilon, entropy))
+        rows = rows.take(_shuffled(kept, entropy)).combine_chunks()
+        came = outcome(self.mechanism, rows, epsilon, self.beta)
         words = f"{self.name} of {', '.join(self.columns)}"
-        return ForeignRelease(
+        release = ForeignRelease(
             question=words if where is None else f"{words} where {canonical(where)}",
-            value=value,
+            value=came.value,
             share=self.share,
             epsilon=epsilon,
             choices=(("kept budgets from", f"{float(least):.6g} on"),),
-            failed=failed,
+            failed=came.failed,
         )
+        return release, came.interrupted
 
     def _sampled(self, found: Any, first: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return which rows take part: all from the first level on, of the others some by exact coins."""
@@ -87,6 +102,12 @@ class ForeignQuestion:
             budget = (1 - self.split) * self.share * levels.quanta(level) * levels.quantum
             kept[at] = flips(keep_bounds(budget, epsilon), len(at), entropy)
         return kept
+
+
+def _shuffled(places: NDArray[np.intp], entropy: Entropy) -> NDArray[np.intp]:
+    """Return rows in random order: where a row lay, and in which chunk, depends on rows that were dropped."""
+    keys = np.frombuffer(entropy.bytes(16 * len(places)), np.uint64).reshape(-1, 2)
+    return places[np.lexsort((keys[:, 1], keys[:, 0]))]
 
 
 def foreign_question(
@@ -123,5 +144,5 @@ def foreign_question(
         beta=failure_rate(beta),
         sample=sample,
         name=name or str(getattr(mechanism, "__name__", "mechanism")),
-        once="" if name else uuid.uuid4().hex,  # no other mechanism may take its charge up
+        named=name is not None,
     )

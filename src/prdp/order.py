@@ -66,12 +66,11 @@ class Order:
         if self.groups is not None and any(recipe.protect for recipe in self.recipes):
             groups = self._jointly_drawn(read, entropy, runs, names, simulated)
         else:
-            groups = [
-                self._drawn(
-                    [read[recipe.need][place] for recipe in self.recipes], entropy, runs, words, simulated
-                )
-                for place, words in enumerate(names)
+            columns = [
+                recipe.group_releases(read[recipe.need], entropy, runs, names, simulated=simulated)
+                for recipe in self.recipes
             ]
+            groups = [_side_by_side(group) for group in zip(*columns, strict=True)]
         if self.single:
             return [releases[0] for releases in groups[0]]
         question = ", ".join(str(recipe.query) for recipe in self.recipes) + about
@@ -97,16 +96,6 @@ class Order:
         if not self.single and isinstance(released, Release):
             return self._table([(released,)], released.question)
         return released
-
-    def _drawn(
-        self, cells: Sequence[Cells], entropy: Entropy, runs: int, about: str, simulated: bool
-    ) -> list[tuple[Release, ...]]:
-        """Return one group's answers to all recipes, once a run."""
-        columns = [
-            recipe.releases(seen, entropy, runs, about, simulated=simulated)
-            for recipe, seen in zip(self.recipes, cells, strict=True)
-        ]
-        return _side_by_side(columns)
 
     def _jointly_drawn(
         self,

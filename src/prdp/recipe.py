@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from prdp.combined import PARTS, combined
-from prdp.mechanisms import Answer, Framework, Joint, Mechanism, Rank
+from prdp.mechanisms import Answer, Clip, Framework, Joint, Mechanism, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query, shown_part
@@ -110,6 +110,63 @@ class Recipe:
                 for name, answer in zip(self.names, answers, strict=True)
             )
             for answers in self._answers(cells, entropy, runs)
+        ]
+
+    def group_releases(
+        self, cells: Sequence[Cells], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+    ) -> list[list[tuple[Release, ...]]]:
+        """Draw independent answers for disjoint groups; for each one, what ``releases`` returns."""
+        summaries = [group for group in cells if isinstance(group, Summary)]
+        if not isinstance(self.mechanism, Clip) or len(summaries) < 2:
+            return [
+                self.releases(group, entropy, runs, about, simulated=simulated)
+                for group, about in zip(cells, abouts, strict=True)
+            ]
+        blanks = [self._blank(about, simulated=simulated) for about in abouts]
+        if self.rule:
+            return self._computed_groups(blanks, summaries, entropy, runs)
+        seen = [summary.counted() for summary in summaries] if self.need is None else summaries
+        drawn = self.mechanism.grouped(seen, self.asked.share, entropy, runs)
+        return [
+            [
+                (self._filled(replace(blank, question=f"{self.query}{blank.question}"), answer, self._unit),)
+                for answer in answers
+            ]
+            for blank, answers in zip(blanks, drawn, strict=True)
+        ]
+
+    def _computed_groups(
+        self, blanks: Sequence[Release], summaries: Sequence[Summary], entropy: Entropy, runs: int
+    ) -> list[list[tuple[Release, ...]]]:
+        """Return computed answers for each group, from parts that are answered for all groups at once."""
+        valued = [summary.valued() for summary in summaries]
+        totals = self._group_part(blanks, "sum", valued, entropy, runs)
+        counts = self._group_part(blanks, "count", [group.counted() for group in valued], entropy, runs)
+        releases: list[list[tuple[Release, ...]]] = []
+        for blank, group, *parts in zip(blanks, valued, totals, counts, strict=True):
+            rows: list[tuple[Release, ...]] = []
+            for pair in zip(*parts, strict=True):
+                squares = () if self.rule == "mean" else self._squares(blank, pair, group, entropy)
+                rows.append((self._from_parts(blank, (*pair, *squares)),))
+            releases.append(rows)
+        return releases
+
+    def _group_part(
+        self,
+        blanks: Sequence[Release],
+        name: str,
+        summaries: Sequence[Summary],
+        entropy: Entropy,
+        runs: int,
+    ) -> list[list[Release]]:
+        """Return, for each group, independent answers to one part."""
+        mechanism = self.parts[name]
+        assert isinstance(mechanism, Clip)  # noqa: S101  (see group_releases)
+        forms = [self._part_blank(blank, name) for blank in blanks]
+        drawn = mechanism.grouped(summaries, forms[0][0].share, entropy, runs)
+        return [
+            [self._filled(part, answer, unit, valued=name == "sum") for answer in answers]
+            for (part, unit), answers in zip(forms, drawn, strict=True)
         ]
 
     def joint_releases(

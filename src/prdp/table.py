@@ -224,18 +224,17 @@ class Table(Questions[Release]):
             sample=sample,
             name=name,
         )
+        standing = None if fresh else door.standing(self.ledger.entries, self.condition)
+        if standing is not None:
+            return standing
         self.engine.ensure_there()
-        charge = self.ledger.charge(door.question(self.condition), door.share, fresh=fresh)
-        if not isinstance(charge, Charge):
-            assert isinstance(charge, ForeignRelease)  # noqa: S101  (the question says so)
-            return charge
-        try:
-            (counted,) = self._readings.counts(self.condition, None)
-            answer = door.answered(self.engine, counted, self.condition, SystemEntropy())
-            recorded = self.ledger.record(charge, answer)
-        except KeyboardInterrupt as stop:
-            stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
-            raise
+        charge = self.ledger.charge(door.question(self.condition), door.share)
+        assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
+        (counted,) = self._readings.counts(self.condition, None)
+        answer, interrupted = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        recorded = self.ledger.record(charge, answer)
+        if interrupted:
+            raise KeyboardInterrupt
         assert isinstance(recorded, ForeignRelease)  # noqa: S101
         return recorded
 

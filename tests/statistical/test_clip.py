@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, ks_2samp
 
 import prdp
 from prdp.levels import Levels
@@ -144,3 +145,32 @@ def test_intervals_cover_the_truth_where_those_of_the_noise_do_not(policy: str, 
 
     assert covered(8) >= float(level)
     assert covered(1) < 0.7
+
+
+def test_groups_that_are_too_poor_to_choose_alone_choose_together() -> None:
+    """Sixty groups with a budget mass of 8 each: alone they find nothing, together they are rich."""
+    levels = Levels(Fraction(1, 100), Fraction(4))
+    quanta = levels.quanta(levels.index(0.4) or 0)
+    small = Summary.of(levels, 1, 1, [Cell(CellKey(quanta, 1, 1, 1), 20, 20)])
+    clip = Clip.tuned(Fraction(1))
+
+    def error(answers: list[float]) -> float:
+        return float(np.median(np.abs(np.array(answers) - 20)))
+
+    alone = [float(a.steps * a.step) for a in clip.answers(small, Fraction(1), Seeded(1), 300)]
+    grouped = clip.grouped([small] * 60, Fraction(1), Seeded(1), 5)
+    together = [float(a.steps * a.step) for group in grouped for a in group]
+    assert error(together) < 0.5 * error(alone)
+    for run in range(5):  # but for the few whose noisy mass looks rich, they share a point
+        points = Counter(dict(group[run].choices)["clipped at"] for group in grouped)
+        assert points.most_common(1)[0][1] >= 45
+
+
+def test_a_rich_group_chooses_for_itself_whatever_the_others_are() -> None:
+    levels = Levels(Fraction(1, 100), Fraction(4))
+    rich = Summary.of(levels, 1, 1, [Cell(CellKey(levels.quanta(levels.top), 1, 1, 1), 10**5, 10**5)])
+    empty = Summary.of(levels, 1, 1, [])
+    clip = Clip.tuned(Fraction(1))
+    alone = np.array([a.steps for a in clip.answers(rich, Fraction(1), Seeded(1), 400)])
+    beside = np.array([a.steps for a in clip.grouped([rich, empty, empty], Fraction(1), Seeded(2), 400)[0]])
+    assert ks_2samp(alone, beside).pvalue > P_THRESHOLD

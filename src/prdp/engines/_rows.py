@@ -6,7 +6,7 @@ from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.expressions.spelling import quoted
 from prdp.query import RowReading
-from prdp.schema import Schema
+from prdp.schema import Kind, Schema
 
 LEVEL = "prdp_level"
 
@@ -14,12 +14,19 @@ LEVEL = "prdp_level"
 def rows_statement(reading: RowReading, schema: Schema, records: str) -> str:
     """Write the statement: the columns, and last the level of each row."""
     names = [f"column{place}" for place in range(len(reading.columns))]
-    items = [f"{quoted(column)} AS {name}" for column, name in zip(reading.columns, names, strict=True)]
+    named = list(zip(reading.columns, names, strict=True))
+    items = [f"{_item(column, schema)} AS {name}" for column, name in named]
     condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     budget = to_sql(reading.policy.expression, schema)
     inner = f"SELECT {', '.join([*items, f'{budget} AS budget'])} FROM {records}{condition}"
     leveled = f"SELECT {', '.join([*names, f'{level_sql(reading.levels)} AS level'])} FROM ({inner})"
-    shown = [f"{name} AS {quoted(column)}" for column, name in zip(reading.columns, names, strict=True)]
+    shown = [f"{name} AS {quoted(column)}" for column, name in named]
     return (
         f"SELECT {', '.join([*shown, f'level AS {LEVEL}'])} FROM ({leveled}) WHERE level >= {reading.least}"
     )
+
+
+def _item(column: str, schema: Schema) -> str:
+    """Return a column as it is handed out: an ENUM as text, since its list may name values of other rows."""
+    plain = schema[column].kind is not Kind.TEXT or schema[column].native == "VARCHAR"
+    return quoted(column) if plain else f"CAST({quoted(column)} AS VARCHAR)"

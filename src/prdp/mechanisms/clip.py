@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, partial, reduce
 
 from prdp.clipping import Clipping
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Noisy
+from prdp.noise.laws import Gated, Noisy, Then, followed
 from prdp.summary import Summary
 
 _FINEST_BITS = 20
@@ -68,20 +68,61 @@ class Clip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        bits = finer_bits(summary)
-        fine, step = summary.refined(bits), Fraction(1, 1 << bits)
-        totals, clippings = self.totals(fine, share), cache(partial(self.clipping, fine, share))
-        answers = []
-        for which, (place, (total,)) in self.finder.law(RecordLadder(fine), share, totals).draw(
-            entropy, runs
-        ):
-            tuning, clipping = self.finder.tunings[which][1], clippings(which, place)
-            choices = (
-                ("clipped at", f"{float(clipping.at * step):.6g} for each unit of budget"),
-                ("share", self.finder.parts(tuning)),
-            )
-            answers.append(Answer(total, step, totals(tuning, place).noises, choices, clipping=clipping))
+        group = _Group.of(self, summary, share)
+        return [
+            group.answer(which, place, total) for which, (place, (total,)) in group.law.draw(entropy, runs)
+        ]
+
+    def grouped(
+        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
+    ) -> list[list[Answer]]:
+        """Draw independent answers for disjoint groups; those too poor to choose a point choose one together.
+
+        Which groups those are is read off their noisy masses. In full: proofs/point.md.
+        """
+        groups = [_Group.of(self, summary, share) for summary in summaries]
+        masses = [[mass for (mass,) in group.law.first.draw(entropy, runs)] for group in groups]
+        picked = [
+            [group.law.rule((mass,)) for mass in drawn] for group, drawn in zip(groups, masses, strict=True)
+        ]
+        answers = self._together(groups, masses, picked, entropy)
+        for place, group in enumerate(groups):
+            alone = [run for run in range(runs) if (place, run) not in answers]
+            drawn = followed([picked[place][run] for run in alone], group.law.laws.__getitem__, entropy)
+            for run, (which, (point, (total,))) in zip(alone, drawn, strict=True):
+                answers[place, run] = group.answer(which, point, total)
+        return [[answers[place, run] for run in range(runs)] for place in range(len(groups))]
+
+    def _together(
+        self,
+        groups: Sequence[_Group],
+        masses: Sequence[Sequence[int]],
+        picked: Sequence[Sequence[int]],
+        entropy: Entropy,
+    ) -> dict[tuple[int, int], Answer]:
+        """Draw the answers, by group and run, of groups that choose together; it takes two to do so."""
+        last = len(self.finder.tunings) - 1
+        answers: dict[tuple[int, int], Answer] = {}
+        pooled = cache(partial(self._pooled, groups))
+        for run, which_of in enumerate(zip(*picked, strict=True)):
+            poor = tuple(place for place, which in enumerate(which_of) if which == last)
+            if len(poor) < 2:
+                continue
+            law = pooled(poor)
+            which = law.rule((sum(masses[place][run] for place in poor),))
+            choice = law.laws[which]
+            assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
+            point = int(choice.first.draw(entropy, 1)[0])
+            for place in poor:
+                noisy = groups[place].totals(self.finder.tunings[which][1], point)
+                ((total,),) = noisy.draw(entropy, 1)
+                answers[place, run] = groups[place].answer(which, point, total)
         return answers
+
+    def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> Gated:
+        """Return the law of a point for several groups together; nothing else is drawn from it."""
+        merged = reduce(Summary.merged, (groups[place].summary for place in poor))
+        return self.finder.law(RecordLadder(merged), groups[0].share, lambda _tuning, _place: Noisy((), ()))
 
     def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
         """Return what is known of what was clipped at a place, which tuning chose it included."""
@@ -90,3 +131,34 @@ class Clip:
         at, most = (points.per_quantum(point) / summary.levels.quantum for point in (place, -1))
         weight = evidence(RecordLadder(summary), share, tuning)
         return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A summary on a lattice that is fine enough, with its laws; each is worked out once."""
+
+    clip: Clip
+    summary: Summary
+    step: Fraction
+    share: Fraction
+    totals: Callable[[Tuning, int], Noisy]
+    law: Gated
+
+    @classmethod
+    def of(cls, clip: Clip, summary: Summary, share: Fraction) -> _Group:
+        """Return the group of a summary; one that is fine already stays as it is."""
+        bits = finer_bits(summary)
+        fine = summary.refined(bits)
+        totals = clip.totals(fine, share)
+        law = clip.finder.law(RecordLadder(fine), share, totals)
+        return cls(clip, fine, Fraction(1, 1 << bits), share, totals, law)
+
+    def answer(self, which: int, place: int, total: int) -> Answer:
+        """Return what is said of a noisy total; all of it released or public."""
+        tuning = self.clip.finder.tunings[which][1]
+        clipping = self.clip.clipping(self.summary, self.share, which, place)
+        choices = (
+            ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
+            ("share", self.clip.finder.parts(tuning)),
+        )
+        return Answer(total, self.step, self.totals(tuning, place).noises, choices, clipping=clipping)

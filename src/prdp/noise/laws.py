@@ -77,7 +77,7 @@ class Then:
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
         """Draw the place and what its law gives, once a run."""
         places = [int(place) for place in self.first.draw(entropy, runs)]
-        return _followed(places, self.then, entropy)
+        return followed(places, self.then, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Gated:
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
         """Draw which law is picked and what it gives, once a run."""
         picked = [self.rule(values) for values in self.first.draw(entropy, runs)]
-        return _followed(picked, self.laws.__getitem__, entropy)
+        return followed(picked, self.laws.__getitem__, entropy)
 
 
 class Lazily(Sequence["Law"]):
@@ -125,7 +125,7 @@ Law = Noisy | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated | Togethe
 """Whatever an answer is drawn from; exact tests enumerate the same objects."""
 
 
-def _followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) -> list[tuple[int, Any]]:
+def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) -> list[tuple[int, Any]]:
     """Draw from each place's law as often as the place came up; keep the order of the runs."""
     drawn = {
         place: iter(then(place).draw(entropy, count)) for place, count in sorted(Counter(places).items())
