@@ -16,6 +16,7 @@ from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Framework, Record
 from prdp.local.randomisers import Bit, Law
 from prdp.local.summing import RatioMass
+from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import MEASURE, POLICY, POSITIVE, RECORDS, OnThisUniverse, campaigns
@@ -185,3 +186,23 @@ def test_a_bit_refuses_what_is_no_part_or_no_loss() -> None:
     for part, lift, loss in ((2, 0, 1), (-1, 0, 1), (1, 2, 1), (1, -1, 1), (0, 0, 0)):
         with pytest.raises(ValueError, match="a bit needs"):
             Bit(Fraction(part), Fraction(lift), Fraction(loss))
+
+
+@pytest.mark.parametrize("part", [0, Fraction(3, 4), 1])
+@pytest.mark.parametrize("lift", [1, 10**6])
+def test_a_toss_reads_a_few_bytes_whatever_the_record_and_however_large_the_budget(
+    part: int | Fraction, lift: int
+) -> None:
+    """A toss whose length told the record's budget would be an answer that nobody accounted for."""
+
+    class Counting:
+        read = 0
+
+        def bytes(self, count: int) -> bytes:
+            self.read += count
+            return Seeded(self.read).bytes(count)
+
+    entropy = Counting()
+    for _ in range(20):
+        Bit.of(Fraction(10**6), part=part, lift=Fraction(lift)).draw(entropy)
+    assert entropy.read < 60

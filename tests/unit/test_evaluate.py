@@ -151,3 +151,11 @@ def test_no_record_raises_and_none_gives_nan(node: Node) -> None:
     for record in records(extra=30):
         found = evaluate(node, record)
         assert found is None or isinstance(found, bool) or not math.isnan(found)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ["(TRUE + TRUE) * 2", "2 * job", "-job", "least(job, 1)", "job < 1", "job = 1", "abs(TRUE)"]
+)
+def test_an_expression_that_was_never_checked_is_unknown_where_it_mixes_kinds(text: str) -> None:
+    """A text times a number is a longer text in Python: the record would decide how long."""
+    assert evaluate(parse(text), {"job": "x" * 10}) is None

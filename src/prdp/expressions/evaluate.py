@@ -100,12 +100,9 @@ def _without_zone(given: datetime) -> datetime:
 
 def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[str, object]) -> Value:
     """Evaluate what is unknown as soon as one operand is."""
-    operands: list[Any] = []
-    for part in _operands(node):
-        value = evaluate(part, record)
-        if value is None:
-            return None
-        operands.append(value)
+    operands: list[Any] = [evaluate(part, record) for part in _operands(node)]
+    if any(value is None for value in operands) or not _fits(node, operands):
+        return None
     match node:
         case Negate():
             return -operands[0]  # type: ignore[no-any-return]
@@ -119,6 +116,17 @@ def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[
             return any(operands[0] == item.value for item in node.items)
         case _:
             assert_never(node)
+
+
+def _fits(node: Negate | Arithmetic | Call | Compare | Among, operands: list[Any]) -> bool:
+    """Say whether operands are of the kind that a checked expression gives: numbers, or two of one kind.
+
+    An expression from elsewhere may not have been checked against the record's columns. Python would multiply
+    texts and add truth values, and take as long and as much memory as the record decides.
+    """
+    if isinstance(node, Negate | Arithmetic | Call):
+        return all(type(value) is float for value in operands)
+    return isinstance(node, Among) or type(operands[0]) is type(operands[1])
 
 
 def _operands(node: Negate | Arithmetic | Call | Compare | Among) -> tuple[Node, ...]:

@@ -19,7 +19,7 @@ from prdp.noise.laplace_coins import draw_one
 PRIME = 2**31 - 1
 """The field that the hashes of ``Hashed`` live in; a product of two of its numbers fits in 64 bits."""
 
-_HALF = Fraction(1, 2)
+_PROBE = 64
 _SPARE = 8
 
 
@@ -86,12 +86,13 @@ class Bit:
         return _down(ends[0], _SPARE), _up(ends[1], _SPARE)
 
     def coin(self) -> tuple[Bounds, int]:
-        """Return a coin to toss and the outcome that its heads stand for.
+        """Return a coin to toss and the outcome that its heads stand for: the rarer one.
 
         A probability within e^-loss of 1 takes loss / ln 2 bits to tell from 1; that of the other outcome
-        does not.
+        does not. How long a toss takes must not tell what the record is.
         """
-        return (complement(self.heads), 0) if self.part > _HALF else (self.heads, 1)
+        _, most = self.heads(_PROBE)
+        return (self.heads, 1) if most < 1 << (_PROBE - 1) else (complement(self.heads), 0)
 
     def draw(self, entropy: Entropy) -> int:
         """Toss the coin."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prdp.query import Measure
 
 Category = str | int
+_MOST_DIGITS = 400
 
 
 def steps_of(record: Record, measure: Measure) -> int:
@@ -32,6 +33,8 @@ def number_of(given: object) -> Fraction | float | None:
     if isinstance(given, bool) or not isinstance(given, Real | Decimal):
         return None
     try:
+        if isinstance(given, Decimal) and given.is_finite() and abs(given.adjusted()) > _MOST_DIGITS:
+            return Fraction(float(given))  # exactly it would take as long as its exponent is large
         if math.isfinite(given):
             return Fraction(given) if isinstance(given, int | Decimal | Fraction) else _fraction(given)
         return None if math.isnan(given) else float(given)
