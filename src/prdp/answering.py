@@ -93,7 +93,7 @@ class Facts:
         else:
             parts, mechanism = {}, self._mechanism(query, measure, share, method, options)
         asked = Asked(query, measure, share, method, _options(mechanism))
-        return Recipe(asked, mechanism, rule, parts, self.protect)
+        return Recipe(asked, mechanism, rule, parts, self.protect, frozenset(self.policy.columns))
 
     def _known(self, query: Query) -> Query:
         """Return the query with its column as the table spells it and its numbers exact."""

@@ -66,8 +66,9 @@ class Order:
         if self.groups is not None and any(recipe.protect for recipe in self.recipes):
             groups = self._jointly_drawn(read, entropy, runs, names, simulated)
         else:
+            by = [key.column for key in self.groups.by] if self.groups else []
             columns = [
-                recipe.group_releases(read[recipe.need], entropy, runs, names, simulated=simulated)
+                recipe.group_releases(read[recipe.need], entropy, runs, names, by, simulated=simulated)
                 for recipe in self.recipes
             ]
             groups = [_side_by_side(group) for group in zip(*columns, strict=True)]

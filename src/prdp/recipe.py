@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -54,6 +54,7 @@ class Recipe:
         rule: For a computed answer, how it follows from its parts; else empty.
         parts: For a computed answer, what answers each part.
         protect: The column that says which privacy unit a row belongs to; None where a row is a record.
+        policy_columns: The columns that the policy reads.
     """
 
     asked: Asked
@@ -61,6 +62,7 @@ class Recipe:
     rule: str = ""
     parts: Mapping[str, AnyMechanism] = field(default_factory=dict)
     protect: str | None = None
+    policy_columns: frozenset[str] = frozenset()
 
     @property
     def query(self) -> Query:
@@ -113,11 +115,23 @@ class Recipe:
         ]
 
     def group_releases(
-        self, cells: Sequence[Cells], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+        self,
+        cells: Sequence[Cells],
+        entropy: Entropy,
+        runs: int,
+        abouts: Sequence[str],
+        by: Iterable[str],
+        *,
+        simulated: bool,
     ) -> list[list[tuple[Release, ...]]]:
-        """Draw independent answers for disjoint groups; for each one, what ``releases`` returns."""
+        """Draw independent answers for disjoint groups; for each one, what ``releases`` returns.
+
+        Groups may choose a clipping point together, unless they are told apart ``by`` a column that the
+        policy reads: their budgets then differ by design, and what suits one does not suit another.
+        """
         summaries = [group for group in cells if isinstance(group, Summary)]
-        if not isinstance(self.mechanism, Clip) or len(summaries) < 2:
+        apart = len(summaries) < 2 or not self.policy_columns.isdisjoint(by)
+        if apart or not isinstance(self.mechanism, Clip):
             return [
                 self.releases(group, entropy, runs, about, simulated=simulated)
                 for group, about in zip(cells, abouts, strict=True)

@@ -12,7 +12,7 @@ import pytest
 
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -171,6 +171,24 @@ class TestSum(OnThisUniverse):
 class TestCount(TestSum):
     def summarise(self, records: Sequence[Record]) -> Summary:
         return count_of(records)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"gate with noise 15 % too small": Twin(too_little_noise, "gate")}
+
+    test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
+
+
+class TestTogether(TestSum):
+    """A ladder that spares a public mass, as groups that choose together do; its masses move no further."""
+
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        name: TestSum.parts[name] for name in ("whole", "gate", "choice", "other choice")
+    }
+
+    def law(self, summary: Summary, share: Fraction) -> Gated:
+        spared = int(Fraction(1, 3) / summary.levels.quantum)
+        ladder = SparingLadder(RecordLadder(summary), spared)
+        return FINDER.law(ladder, share, COARSE.totals(summary, share))
 
     def twins(self) -> Mapping[str, Twin]:
         return {"gate with noise 15 % too small": Twin(too_little_noise, "gate")}

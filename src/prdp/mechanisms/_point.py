@@ -236,3 +236,33 @@ class RecordLadder:
             weight = cell.key.quanta // lattice * cell.count
             masses[points.first_reaching(cell.key.high, cell.key.quanta)] += weight
         return tuple(beyond(masses)[:-1])  # a cell that point j reaches is clipped at points before j
+
+
+@dataclass(frozen=True, slots=True)
+class SparingLadder:
+    """A ladder that does not mind a public mass: a point's mass is what it clips beyond that.
+
+    Adding a record moves max(0, g - spared) no further than g, and the same way.
+    """
+
+    ladder: RecordLadder
+    spared: int
+
+    @property
+    def quantum(self) -> Fraction:
+        """The grain of masses."""
+        return self.ladder.quantum
+
+    @property
+    def sway(self) -> int:
+        """As that of the ladder."""
+        return self.ladder.sway
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records."""
+        return self.ladder.mass(lattice)
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return the mass that each point clips beyond what is spared."""
+        spared = self.spared // lattice
+        return tuple(max(0, mass - spared) for mass in self.ladder.masses(stride, lattice))

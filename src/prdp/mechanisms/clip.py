@@ -9,7 +9,7 @@ from functools import cache, partial, reduce
 
 from prdp.clipping import Clipping
 from prdp.mechanisms._mechanism import Answer
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning, evidence
+from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Then, followed
@@ -17,6 +17,10 @@ from prdp.summary import Summary
 
 _FINEST_BITS = 20
 _VALUE_BITS = 40
+
+
+PER_GROUP = 2
+"""The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
 
 
 def finer_bits(summary: Summary) -> int:
@@ -122,7 +126,9 @@ class Clip:
     def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> Gated:
         """Return the law of a point for several groups together; nothing else is drawn from it."""
         merged = reduce(Summary.merged, (groups[place].summary for place in poor))
-        return self.finder.law(RecordLadder(merged), groups[0].share, lambda _tuning, _place: Noisy((), ()))
+        spared = int(PER_GROUP * len(poor) / (groups[0].share * merged.levels.quantum))
+        ladder = SparingLadder(RecordLadder(merged), spared)
+        return self.finder.law(ladder, groups[0].share, lambda _tuning, _place: Noisy((), ()))
 
     def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
         """Return what is known of what was clipped at a place, which tuning chose it included."""
