@@ -42,7 +42,7 @@ from prdp.query import (
 )
 from prdp.recipe import AnyMechanism, Recipe
 from prdp.schema import Bounds, Kind, Schema, Units
-from prdp.units import refuse_unless_proved
+from prdp.units import counts_units, refuse_unless_proved
 
 METHODS: Mapping[type, tuple[str, ...]] = {
     Count: ("clip", "partition", "framework", "naive"),
@@ -118,9 +118,9 @@ class Facts:
             return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
         if isinstance(query, Quantile) and measure is not None:
             return Rank.tuned(share, _parts(query.at), measure.low, measure.high, measure.per_octave)
-        if method == "distinct":
+        if method == "distinct" and not counts_units(query, self.protect):
             return DistinctKeys.tuned(share)
-        return Clip.tuned(share) if method == "clip" else Naive()
+        return Naive() if method == "naive" else Clip.tuned(share)
 
     def _partition(self, measure: Measure | None, options: Options) -> Partition:
         if measure is None:

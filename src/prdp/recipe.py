@@ -13,7 +13,7 @@ from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query, shown_part
 from prdp.release import Release
 from prdp.summary import KeySummary, Summary, TopSummary
-from prdp.units import Fold, PerUnit, UnitCells, UnitGroups
+from prdp.units import Fold, PerUnit, UnitCells, UnitGroups, counts_units
 
 _FINER_BITS = 20
 """A computed answer is given on a lattice this many bits finer than its column's unit."""
@@ -225,9 +225,14 @@ class Recipe:
             assert isinstance(self.mechanism, Framework)  # noqa: S101
             yield from ((answer,) for answer in self.mechanism.answers(cells, share, entropy, runs))
         else:
-            yield from self._cell_answers(
-                _one_group(cells.totals) if isinstance(cells, UnitCells) else cells, entropy, runs
-            )
+            seen = self._units_seen(cells) if isinstance(cells, UnitCells) else cells
+            yield from self._cell_answers(seen, entropy, runs)
+
+    def _units_seen(self, cells: UnitCells) -> Summary:
+        """Return the units' contributions; each counts 1 where they themselves are counted."""
+        if counts_units(self.query, self.protect):
+            return _one_group(cells.rows).counted()
+        return _one_group(cells.totals)
 
     def _cell_answers(self, seen: Summary, entropy: Entropy, runs: int) -> Iterator[tuple[Answer, ...]]:
         share = self.asked.share

@@ -154,8 +154,15 @@ _WHY_NOT: dict[type, str] = {
 }
 
 
+def counts_units(query: Query, protect: str | None) -> bool:
+    """Say whether a query asks how many units there are: how many values the protected column has."""
+    return protect is not None and isinstance(query, Distinct) and query.column == protect
+
+
 def refuse_unless_proved(query: Query, method: str, protect: str, *, grouped: bool = False) -> None:
     """Refuse, by public facts, a question for which there is no proof for units yet."""
+    if counts_units(query, protect) and method == "distinct" and not grouped:
+        return
     if method in _METHODS.get(type(query), ()) and (method == "clip" or not grouped):
         return
     by_group = " by group" if grouped else ""
@@ -164,8 +171,8 @@ def refuse_unless_proved(query: Query, method: str, protect: str, *, grouped: bo
     )
     raise InvalidRequest(
         f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
-        "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max and min "
-        "without groups."
+        "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
+        f"distinct({protect!r}) without groups."
     )
 
 

@@ -79,6 +79,16 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
         assert values(table, asked, "1/3") == values(folded, other, "1/3")
 
 
+@pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
+def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
+    table = orders() if where is None else orders().where(where)
+    folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
+    asked = values(table, prdp.Distinct("o_custkey"), "1/3")
+    assert asked == values(folded, prdp.Count(), "1/3")
+    with pytest.raises(InvalidRequest, match="by group is not answered"):
+        table.group_by("o_orderstatus", keys=["F"]).distinct("o_custkey", share="1/2")
+
+
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
     means = simulate(orders(), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
     sums = [release.parts[0].exact for release in means]
