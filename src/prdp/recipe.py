@@ -176,12 +176,21 @@ class Recipe:
         """Return, for each group, independent answers to one part."""
         mechanism = self.parts[name]
         assert isinstance(mechanism, Clip)  # noqa: S101  (see group_releases)
+        drawn = mechanism.grouped(summaries, self._share_of(name), entropy, runs)
+        return self._filled_part(blanks, name, drawn)
+
+    def _filled_part(
+        self, blanks: Sequence[Release], name: str, drawn: Sequence[Sequence[Answer]]
+    ) -> list[list[Release]]:
+        """Return, for each group, the releases of its answers to one part."""
         forms = [self._part_blank(blank, name) for blank in blanks]
-        drawn = mechanism.grouped(summaries, forms[0][0].share, entropy, runs)
         return [
             [self._filled(part, answer, unit, valued=name == "sum") for answer in answers]
             for (part, unit), answers in zip(forms, drawn, strict=True)
         ]
+
+    def _share_of(self, name: str) -> Fraction:
+        return self.asked.share * dict(PARTS[self.rule])[name]
 
     def joint_releases(
         self, cells: Cells, entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
@@ -325,7 +334,7 @@ class Recipe:
         part = replace(
             blank,
             question=f"{words}{blank.question}",
-            share=self.asked.share * dict(PARTS[self.rule])[name],
+            share=self._share_of(name),
             caveat=self.mechanism.caveat(signed=name == "sum" and self._signed),
         )
         return part, unit
@@ -334,12 +343,8 @@ class Recipe:
         self, blanks: Sequence[Release], name: str, units: Summary | UnitGroups, entropy: Entropy, runs: int
     ) -> list[list[Release]]:
         """Return, for each group, independent answers to one part."""
-        forms = [self._part_blank(blank, name) for blank in blanks]
-        drawn = self._joint_answers(units, forms[0][0].share, entropy, runs)
-        return [
-            [self._filled(part, answer, unit, valued=name == "sum") for answer in answers]
-            for (part, unit), answers in zip(forms, drawn, strict=True)
-        ]
+        drawn = self._joint_answers(units, self._share_of(name), entropy, runs)
+        return self._filled_part(blanks, name, drawn)
 
     def _joint_answers(
         self, units: Summary | UnitGroups, share: Fraction, entropy: Entropy, runs: int
