@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
@@ -31,7 +31,7 @@ from prdp.local.protocol import Framework, Own, Tally
 from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol, complement
 from prdp.local.study import Study
 from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
-from prdp.local.values import steps_of
+from prdp.local.values import number_of, steps_of
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
 from prdp.policy import Policy
@@ -50,6 +50,7 @@ class Crowd:
     grid: Levels
     _steps: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
     _octaves: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
+    _numbers: dict[str, NDArray[np.bool_]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
@@ -62,9 +63,8 @@ class Crowd:
             raise InvalidRequest(
                 "records are a dict of columns of one length, such as {'balance': [100, 250]}."
             )
-        kinds, which = _distinct(
-            [read[name] for name in sorted(policy.columns) if name in read], *sizes.pop()
-        )
+        _refuse_missing(policy.columns, read)
+        kinds, which = _distinct([read[name] for name in sorted(policy.columns)], *sizes.pop())
         grid = policy.levels
         found = [own_of(policy, grid, _record(read, int(place))) for place in kinds]
         by_quanta = {grid.quanta(level): level for level in range(grid.top + 1)}
@@ -84,8 +84,7 @@ class Crowd:
             if measure.largest > 2**62:
                 raise InvalidRequest("a simulation adds up to 2^62 units a client: choose a larger unit.")
             name = measure.column
-            column = self.columns.get(name, np.zeros(len(self), np.int64))
-            distinct, which = _distinct_values(column)
+            distinct, which = _distinct_values(self.column(name))
             read = [steps_of({name: value}, measure) for value in distinct]
             self._steps[measure] = np.array(read, np.int64)[which]
         return self._steps[measure]
@@ -107,25 +106,48 @@ class Crowd:
 
     def places(self, by: Categories | Bins) -> Integers:
         """Return which public value every client has, -1 where it has none of them."""
-        column = self.columns.get(by.column)
-        if column is None:
-            return np.full(len(self), -1, np.int64)
-        distinct, which = _distinct_values(column)
+        distinct, which = _distinct_values(self.column(by.column))
         found = [by.place({by.column: value}) for value in distinct]
         return np.array([-1 if place is None else place for place in found], np.int64)[which]
 
     @cached_property
-    def domain_sizes(self) -> tuple[int, ...]:
-        """How many clients each of the paper's domains has."""
+    def domains(self) -> Integers:
+        """Which of the paper's domains every client is in; 0 for a dummy."""
         domains = [self.grid.domain(self.quanta(level)) for level in range(self.grid.top + 1)]
-        each = np.array([*domains, 0], np.int64)[self.levels]
+        return np.array([*domains, 0], np.int64)[self.levels]
+
+    def domain_sizes(self, column: str | None = None) -> tuple[int, ...]:
+        """Return how many clients each of the paper's domains has; of those with a number in a column."""
+        each = self.domains if column is None else np.where(self.has_number(column), self.domains, 0)
         return tuple(map(int, np.bincount(each, minlength=self.grid.domains + 1)[1:]))
+
+    def has_number(self, column: str) -> NDArray[np.bool_]:
+        """Return which clients have a number in a column."""
+        if column not in self._numbers:
+            distinct, which = _distinct_values(self.column(column))
+            self._numbers[column] = np.array([number_of(value) is not None for value in distinct])[which]
+        return self._numbers[column]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of the records."""
+        _refuse_missing({name}, self.columns)
+        return self.columns[name]
 
     def from_domain(self, domain: int) -> NDArray[np.bool_]:
         """Return which clients have the budget of a domain or more."""
         least = self.grid.domain_quanta(domain)
         enough = np.array([*(self.quanta(level) >= least for level in range(self.grid.top + 1)), False])
         return np.asarray(enough[self.levels])
+
+
+def _refuse_missing(wanted: Iterable[str], columns: Mapping[str, Any]) -> None:
+    """Refuse a simulation in which every client would be a dummy for want of a column."""
+    missing = sorted(set(wanted) - set(columns))
+    if missing:
+        raise InvalidRequest(
+            f"the records have no column {missing[0]!r}, which the study reads. They have "
+            f"{', '.join(map(repr, columns)) or 'none'}."
+        )
 
 
 def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Integers]:
@@ -205,6 +227,7 @@ def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
 def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
     protocol = campaign.protocol
+    _refuse_missing(campaign.columns, crowd.columns)
     own = type(protocol.inner) if isinstance(protocol, Framework) else type(protocol)
     known = {*drawn_together.registry, *inner_drawn_together.registry} - {object}
     if own in known:  # itself: a class that is derived from it may differ
@@ -229,7 +252,7 @@ def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[in
 def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms, clients = campaign.terms, len(crowd)
     totals = []
-    for domain, inside in enumerate(crowd.domain_sizes, start=1):
+    for domain, inside in enumerate(crowd.domain_sizes(protocol.column), start=1):
         told, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
         totals.append(_total({told: inside, nothing: clients - inside}, entropy))
     return Tally(clients, tuple(totals))
