@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from numbers import Real
 from pathlib import Path
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,11 +87,18 @@ _EXPRESSION = typer.Option(
 )
 _COLUMN = _option("What to add up, sort or count by.", "COLUMN", column_names)
 _METHOD = _option("How to ask; a good way by default.", "METHOD", _methods)
-_BOUND = _option(f"A number column and its public bounds, such as {_BOUNDS}.", "COLUMN=LOW:HIGH")
+_BOUND = _option(
+    f"A number column and its public bounds, such as {_BOUNDS}. A column with bounds is counted by bins.",
+    "COLUMN=LOW:HIGH",
+)
 _AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
 _AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDGET")
 _UNIT = _option("The grain of what is added up; 1 by default.", "NUMBER")
-_VALUES = _option("Categories, or the edges of bins, parted by commas.", "VALUE,...")
+_VALUES = _option(
+    "The public categories, parted by commas; for quantiles, and for a column with --bounds, the edges of "
+    "bins instead.",
+    "VALUE,...",
+)
 _TYPES = _option("A CSV column's type, such as balance=BIGINT.", "COLUMN=TYPE")
 _SHARE = _option("The part of every budget to use; 1 by default.", "SHARE")
 _BETA = _option("The chance of taking noise for clients; 1/10 by default.", "CHANCE")
@@ -106,21 +116,33 @@ class _Line:
     deviation: float | None = None
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Where 90 % of the runs lie."""
-        if len(self.values) < 2:
-            return self.values[0], self.values[0]
-        cuts = quantiles(self.values, n=20, method="inclusive")
-        return cuts[0], cuts[-1]
+    def cells(self) -> list[str]:
+        """The truth, the median answer, where 90 % of the runs lie, and the error; what is unknown is -."""
+        heard = [value for value in self.values if math.isfinite(value)]
+        if not heard:
+            return [number(self.truth, 5), "-", "-", "-", "-"]
+        cuts = quantiles(heard, n=20, method="inclusive") if len(heard) > 1 else heard
+        cells = (self.truth, median(heard), cuts[0], cuts[-1])
+        return [*(number(cell, 5) if math.isfinite(cell) else "-" for cell in cells), self._error(heard)]
 
-    @property
-    def error(self) -> float:
-        """The median error, in percent of the truth."""
-        return 100 * median(abs(value - self.truth) for value in self.values) / max(1e-9, abs(self.truth))
+    def _error(self, heard: list[float]) -> str:
+        """Return the median error in percent of the truth; there is none of a truth of 0."""
+        if not self.truth or not math.isfinite(self.truth):
+            return "-"
+        return f"{number(100 * median(abs(value - self.truth) for value in heard) / abs(self.truth), 3)} %"
 
     def as_dict(self) -> dict[str, object]:
-        """Return the line for JSON."""
-        return {"label": self.label, "truth": self.truth, "answers": self.values, "deviation": self.deviation}
+        """Return the line for JSON; null for what is no number."""
+        return {
+            "label": self.label,
+            "truth": _finite(self.truth),
+            "answers": [_finite(value) for value in self.values],
+            "deviation": _finite(self.deviation),
+        }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 @local.command()
@@ -153,18 +175,22 @@ def simulate(
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
     question = _Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
-    study = question.study(policy)
+    question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
     records = _records(file, clients, names, types or [])
+    if column:
+        question = replace(question, kind=_kind(records[column]))
+    study = question.study(policy)
     with waiting("giving every client its record"):
         crowd = Crowd.of(records, policy)
     with counting("asking", runs) as done:
         found = simulated(study, crowd, runs=runs, seed=seed, progress=done)
     lines = question.lines(found, crowd)
+    dummies = int((crowd.levels < 0).sum())
     if as_json:
-        show_json(_as_dict(study, found, lines, seed))
+        show_json(_as_dict(study, found, lines, seed, dummies))
     else:
-        _show(study, found, lines, seed)
+        _show(study, found, lines, seed, dummies)
 
 
 def _policy(
@@ -213,6 +239,17 @@ def _typed(text: str) -> tuple[str, str]:
     return name, kind
 
 
+def _kind(values: Iterable[Any]) -> str | None:
+    """Return what a column holds, by its first value: numbers, texts, or the name of another type."""
+    first = next((value for value in values if value is not None), None)
+    if first is None:
+        return None
+    if isinstance(first, str):
+        return "texts"
+    is_number = isinstance(first, Real | Decimal) and not isinstance(first, bool)
+    return "numbers" if is_number else type(first).__name__
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """What the options ask."""
@@ -224,6 +261,7 @@ class _Question:
     unit: str
     bounds: Mapping[str, tuple[Fraction, Fraction]]
     basics: Mapping[str, str]
+    kind: str | None = None
 
     @property
     def named(self) -> str:
@@ -247,20 +285,20 @@ class _Question:
             if method == "printed":
                 return CountStudy(**basics, noise="laplace", threshold="paper")
             return CountStudy(**basics, noise=method)
+        if self.ask is not Ask.FREQUENCIES and self.kind not in (None, "numbers"):
+            raise InvalidRequest(
+                f"--ask {self.ask} needs a column of numbers, and {self.named} holds {self.kind}."
+            )
         if self.ask in (Ask.SUM, Ask.MEAN):
             return SumStudy(**basics, measure=self._measure(), method=method, mean=self.ask is Ask.MEAN)
         return frequencies(self._by(), **basics, method=method)
 
     def _measure(self) -> Measure:
-        from prdp.query import Measure  # noqa: PLC0415
+        from prdp.local.summing import measured  # noqa: PLC0415
 
         if self.named not in self.bounds:
             raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
-        unit = exact(self.unit, "--unit")
-        if unit <= 0:
-            raise InvalidRequest(f"--unit {self.unit} is not more than 0.")
-        low, high = (round(end / unit) for end in self.bounds[self.named])
-        return Measure(self.named, unit, low, high)
+        return measured(self.named, *self.bounds[self.named], unit=self.unit)
 
     def _by(self) -> Categories | Bins:
         from prdp.local.categories import Bins, Categories  # noqa: PLC0415
@@ -271,27 +309,41 @@ class _Question:
         parts = [part.strip() for part in self.values.split(",")]
         if self.ask is Ask.QUANTILES or self.named in self.bounds:
             return Bins(self.named, tuple(exact(part, "--values") for part in parts))
-        return Categories(self.named, tuple(parts))
+        if self.kind in (None, "texts"):
+            return Categories(self.named, parts)
+        if self.kind != "numbers":
+            raise InvalidRequest(
+                f"categories are texts or whole numbers, and {self.named} holds values of type {self.kind}."
+            )
+        numbers = [exact(part, "--values") for part in parts]
+        if any(each.denominator != 1 for each in numbers):
+            raise InvalidRequest(
+                f"--values {self.values}: {self.named} holds numbers, whose categories are whole. For bins "
+                f"add --bounds {self.named}=LOW:HIGH"
+            )
+        return Categories(self.named, [int(each) for each in numbers])
 
     def lines(self, found: list[Estimate], crowd: Crowd) -> list[_Line]:
-        """Return the truth beside the answers."""
+        """Return the truth, that of all records and of their values as they are, beside the answers."""
         if self.ask is Ask.COUNT:
-            return [_line("clients", float((crowd.levels >= 0).sum()), found)]
+            return [_line("clients", float(len(crowd)), found)]
         if self.ask in (Ask.SUM, Ask.MEAN):
-            unit = exact(self.unit, "--unit")
-            measure = self._measure()
-            values = crowd.steps(measure)[crowd.levels >= 0]
-            total = float(unit * sum(map(int, values)))
-            truth = total if self.ask is Ask.SUM else total / max(1, values.size)
+            values = self._numbers(crowd)
+            truth = math.fsum(values) / (1 if self.ask is Ask.SUM else max(1, len(values)))
             return [_line(f"{self.ask} of {self.named}", truth, found)]
         return self._table(found, crowd)
 
+    def _numbers(self, crowd: Crowd) -> list[float]:
+        """Return the column's values, without NULL and NaN."""
+        held = crowd.columns[self.named][crowd.has_number(self.named)]
+        return [float(value) for value in held if math.isfinite(value)]
+
     def _table(self, found: list[Estimate], crowd: Crowd) -> list[_Line]:
         from prdp.local.categories import Bins  # noqa: PLC0415
-        from prdp.local.study import quantiles as read_off  # noqa: PLC0415
+        from prdp.local.reading_off import quantiles as read_off  # noqa: PLC0415
 
         by = self._by()
-        where = crowd.places(by)[crowd.levels >= 0].tolist()
+        where = crowd.places(by).tolist()
         if self.ask is Ask.FREQUENCIES:
             rows = [[run.parts[place] for run in found] for place in range(len(by.labels))]
             return [
@@ -300,10 +352,10 @@ class _Question:
             ]
         assert isinstance(by, Bins)  # noqa: S101  (quantiles have edges)
         levels = (0.1, 0.25, 0.5, 0.75, 0.9)
-        truth = sorted(float(value) for value in crowd.columns[self.named][crowd.levels >= 0])
+        truth = sorted(self._numbers(crowd)) or [math.nan]
         answers = [read_off(run, by, levels) for run in found]
         return [
-            _Line(
+            _line(
                 f"{level:.0%} lie below",
                 truth[int(level * (len(truth) - 1))],
                 [row[place] for row in answers],
@@ -316,35 +368,47 @@ def _line(label: str, truth: float, found: list[Estimate]) -> _Line:
     return _Line(label, truth, [run.value for run in found], median(run.deviation for run in found))
 
 
-def _show(study: Study, found: list[Estimate], lines: list[_Line], seed: int) -> None:
+def _show(study: Study, found: list[Estimate], lines: list[_Line], seed: int, dummies: int) -> None:
     heads = ["simulated", "truth", "median answer", "5 % of runs", "95 % of runs", "error"]
     made = grid(heads, left=(0,), wraps=(0,))
     for line in lines:
-        low, high = line.ends
-        cells = (line.truth, median(line.values), low, high)
-        made.add_row(plain(line.label), *(number(cell, 5) for cell in cells), f"{number(line.error, 3)} %")
+        made.add_row(plain(line.label), *line.cells)
     last = found[-1]
+    unheard = [run.unheard for run in found if run.unheard]
+    notes = ["error: the median over all runs of |answer - truth|, in percent of the truth."]
+    if dummies:
+        notes.append(
+            f"{dummies:,} of {last.clients:,} clients have no valid budget: they answer as dummies and are "
+            "in no answer. The truth is that of all records."
+        )
+    if unheard:
+        notes.append(f"{len(unheard):,} of {len(found):,} runs say nothing: {unheard[-1]}.")
     show(
         f"{last.clients:,} virtual clients, E = {plain(study.policy.text)}, share {last.share}, "
         f"{last.method}; {len(found):,} runs, seed {seed}.",
         "",
         made,
         "",
+        *notes,
         *(f"{what}: {chosen} (in the last run)" for what, chosen in last.choices),
         "",
         f"{last.caveat} These answers are simulated: somebody saw the records.",
     )
 
 
-def _as_dict(study: Study, found: list[Estimate], lines: list[_Line], seed: int) -> dict[str, object]:
+def _as_dict(
+    study: Study, found: list[Estimate], lines: list[_Line], seed: int, dummies: int
+) -> dict[str, object]:
     last = found[-1]
     return {
         "simulated": True,
         "policy": study.policy.text,
         "clients": last.clients,
+        "without_budget": dummies,
         "share": str(last.share),
         "method": last.method,
         "runs": len(found),
+        "unheard": sum(bool(run.unheard) for run in found),
         "seed": seed,
         "question": last.question,
         "answers": [line.as_dict() for line in lines],
