@@ -21,12 +21,14 @@ from prdp.local.report import Report
 if TYPE_CHECKING:
     from prdp.local.categories import Bins, Categories
     from prdp.local.collector import Collector
+    from prdp.local.crowd import Crowd
     from prdp.local.estimate import Estimate
+    from prdp.local.framework_study import FrameworkStudy, frequencies
     from prdp.local.protocol import Field, Framework, LdpProtocol, Own, Protocol, Tally, Terms, column_totals
     from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
     from prdp.local.reading_off import quantiles
-    from prdp.local.simulation import Crowd, simulate
-    from prdp.local.study import CountStudy, FrameworkStudy, Study, SumStudy, frequencies
+    from prdp.local.simulation import simulate
+    from prdp.local.study import CountStudy, Study, SumStudy
     from prdp.local.summing import measured
     from prdp.query import Measure
 else:
@@ -39,10 +41,10 @@ else:
             "prdp.local.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.randomisers"),
-        **dict.fromkeys(("Crowd", "simulate"), "prdp.local.simulation"),
-        **dict.fromkeys(
-            ("CountStudy", "FrameworkStudy", "Study", "SumStudy", "frequencies"), "prdp.local.study"
-        ),
+        "Crowd": "prdp.local.crowd",
+        "simulate": "prdp.local.simulation",
+        **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.study"),
+        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.framework_study"),
         "quantiles": "prdp.local.reading_off",
         "measured": "prdp.local.summing",
         "Measure": "prdp.query",

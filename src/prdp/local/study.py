@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.local.campaign import Campaign
-from prdp.local.categories import Bins, Categories, Frequencies
 from prdp.local.collector import Collector
 from prdp.local.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
 from prdp.local.cutting import clipping_slope, full_count_budget
-from prdp.local.estimate import Estimate, Part
-from prdp.local.facts import listed
+from prdp.local.estimate import Estimate
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocol import Framework, LdpProtocol, Protocol, Tally, Terms
+from prdp.local.protocol import Framework, Protocol, Tally
 from prdp.local.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
 from prdp.local.universe import reaches
 from prdp.policy import Policy
@@ -35,7 +31,7 @@ from prdp.query import Measure
 Rounds = Generator[Campaign, Tally, Estimate]
 SumMethod = Literal["ratio", "proportional", "framework"]
 
-_LEFT_OUT = (
+LEFT_OUT = (
     "Clients whose budgets are too small to be heard among all the noise are left out, which pulls counts "
     "toward zero. With a chance of at most {beta:g}, a domain in which nobody is counts as heard: its noise "
     "is then part of the answer, and of the interval."
@@ -49,7 +45,7 @@ _CUT_MEAN = (
     "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
     "budgets are left out of the count: the mean may be off either way, often by more than the interval."
 )
-_NO_DOMAIN = "no domain was heard: too few clients"
+NO_DOMAIN = "no domain was heard: too few clients"
 _NO_OCTAVE = "no octave of values was heard: too few clients, or no value other than zero"
 
 
@@ -171,11 +167,11 @@ class CountStudy(Study):
         counted, clients = yield from self._found_domain(
             part, DomainCount(self.noise), self.threshold, self.failure
         )
-        said: dict[str, Any] = {"bias": _LEFT_OUT, "unheard": "" if counted.heard else _NO_DOMAIN}
+        said: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
         if not self.proportional:
             found = (counted.total, counted.deviation)
             how = f"domains, {self.noise}"
-            return self._estimate("count", found, (clients,), how, choices=(_domain_choice(counted),), **said)
+            return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **said)
         rest = 1 - self.first_part
         budget = full_count_budget(
             counted, clients, float(self.whole_share * rest), self.policy.levels.at_most
@@ -184,8 +180,8 @@ class CountStudy(Study):
         campaign = self._campaign(rest, protocol, 2)
         tally = yield campaign
         found = protocol.estimate(campaign.terms, tally)
-        choices = (_domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
-        said["bias"] = f"{_LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
+        choices = (domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
+        said["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
         rounds = (clients, tally.clients)
         return self._estimate("count", found, rounds, "proportional", choices=choices, **said)
 
@@ -247,7 +243,7 @@ class SumStudy(Study):
             # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
             stayed = rounds[-1] / max(1, rounds[0])
             value = _quotient(value, (stayed * counted.total, stayed * counted.deviation))
-        unheard = _NO_DOMAIN if counted is not None and not counted.heard else said.unheard
+        unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
         return self._estimate(
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
             choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard,
@@ -293,95 +289,9 @@ class SumStudy(Study):
         protocol = Framework(ClippedSum(self.measure, limit, form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
-        choices = (_domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
+        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
         found = protocol.estimate(campaign.terms, last)
         return _Said(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameworkStudy(Study):
-    """Any question that a protocol of ordinary LDP answers: the paper's general framework.
-
-    Attributes:
-        question: What is asked, in words.
-        protocol: The protocol, or a function to it from the budget that the second round has.
-        labels: What the numbers of the answer are called, if there are several.
-    """
-
-    question: str
-    protocol: Callable[[Fraction], LdpProtocol] | LdpProtocol
-    labels: tuple[str, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        Study.__post_init__(self)
-        object.__setattr__(self, "labels", listed(self.labels, "labels", "('yes', 'no')"))
-        if not callable(self.protocol) and not hasattr(self.protocol, "law"):
-            raise InvalidRequest(
-                f"protocol={self.protocol!r} is neither an LDP protocol nor a function from a budget to one."
-            )
-
-    def rounds(self) -> Rounds:
-        """Find the threshold, then run the protocol at its budget."""
-        rest = 1 - self.first_part
-        terms = Terms(self.policy.levels, self.whole_share * rest)
-        self._refuse_wrong_labels(terms)
-        counted, first = yield from self._found_domain(self.first_part, DomainCount())
-        framed = Framework(self._at(terms.domain_loss(counted.first)), counted.first)
-        campaign = self._campaign(rest, framed, 2)
-        tally = yield campaign
-        pairs = self._pairs(framed.estimate(campaign.terms, tally))
-        parts = tuple(Part(label, *pair) for label, pair in zip(self.labels, pairs, strict=False))
-        value = math.fsum(pair[0] for pair in pairs), math.hypot(*(pair[1] for pair in pairs))
-        return self._estimate(
-            self.question, value, (first, tally.clients), "framework", choices=(_domain_choice(counted),),
-            parts=parts, bias=_LEFT_OUT, unheard="" if counted.heard else _NO_DOMAIN,
-        )  # fmt: skip
-
-    def _at(self, budget: Fraction) -> LdpProtocol:
-        if callable(self.protocol):
-            return self.protocol(budget)
-        return self.protocol
-
-    def _pairs(self, found: Any) -> tuple[tuple[float, float], ...]:
-        """Return a protocol's answer as one pair for each label, or as the only pair."""
-        if not self.labels:
-            found = (found,)
-        pairs = tuple(pair for pair in found if isinstance(pair, Sequence) and len(pair) == 2)
-        single = all(isinstance(number, Real) for pair in pairs for number in pair)
-        if len(pairs) != len(found) or len(pairs) != max(1, len(self.labels)) or not single:
-            raise InvalidRequest(
-                f"the protocol does not answer with a value and its deviation for each of the "
-                f"{len(self.labels)} labels, or with one such pair where there are none."
-            )
-        return cast("tuple[tuple[float, float], ...]", pairs)
-
-    def _refuse_wrong_labels(self, terms: Terms) -> None:
-        """Try the protocol on one report of the dummy, so that no client tells anything in vain."""
-        budget = terms.domain_loss(terms.levels.domains)
-        protocol = self._at(budget)
-        silent = [law.low for law in protocol.fields(budget)]
-        found = None
-        with suppress(Exception):  # an estimate may need more than one report
-            found = protocol.estimate(budget, protocol.tally(budget, [silent]))
-        if found is not None:
-            self._pairs(found)
-
-
-def frequencies(
-    by: Categories | Bins,
-    *,
-    name: str,
-    policy: Policy,
-    share: Exact,
-    method: Any = None,
-    **options: Any,
-) -> FrameworkStudy:
-    """Return the study of how many clients have each category, or a value in each bin: a histogram."""
-    Frequencies.chosen(by, Fraction(1), method)  # refuses an unknown method now, not after the first round
-    return FrameworkStudy(
-        name=name, policy=policy, share=share, question=f"clients by {by.column}", labels=by.labels,
-        protocol=lambda budget: Frequencies.chosen(by, budget, method), **options,
-    )  # fmt: skip
 
 
 def _tally_of(campaign: Campaign, given: object) -> Tally:
@@ -415,7 +325,8 @@ def _part(value: Exact, name: str) -> Fraction:
     return part
 
 
-def _domain_choice(counted: DomainCounts) -> tuple[str, str]:
+def domain_choice(counted: DomainCounts) -> tuple[str, str]:
+    """Return which domain was chosen, in words."""
     place = f"{counted.first} of {len(counted.counts)}"
     chosen = f"{place}, budgets from {float(counted.threshold_budget):.3g}"
     return "first domain kept", chosen if counted.heard else f"{place}, as none was heard"
