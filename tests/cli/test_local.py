@@ -86,6 +86,27 @@ def test_the_truth_is_the_records_own_where_bounds_leave_all_clients_without_a_b
     assert wrong["without_budget"] > 2900
     assert wrong["unheard"] == 3
     assert wrong["answers"][0]["deviation"] is None
+    assert wrong["answers"][0]["answers"] == [None] * 3
+
+
+def test_quantiles_between_edges_that_hold_nobody_are_not_made_of_noise() -> None:
+    asked = (
+        "local",
+        "simulate",
+        "--clients",
+        "20000",
+        "--runs",
+        "9",
+        "--ask",
+        "quantiles",
+        "--column",
+        "age",
+    )
+    nobody = parsed(quickly(*asked, "--values", "100,150,200", "--json"))
+    assert nobody["unheard"] >= 7  # the clients' noise comes to two deviations in 2 % of all runs
+    everybody = quickly(*asked, "--values", "18,40,60,95")
+    assert "within the edges" in " ".join(everybody.stdout.split())
+    assert "runs say nothing" not in everybody.stdout
 
 
 def test_values_are_read_as_the_column_s_type() -> None:

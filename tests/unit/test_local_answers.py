@@ -193,9 +193,15 @@ JOBS = Frequencies(Categories("v", (50, 60)), "bits")
 
 @pytest.mark.parametrize("labels", [(), ("one",), ("one", "two", "three")], ids=len)
 def test_labels_of_the_wrong_number_are_refused_before_any_client_is_asked(labels: tuple[str, ...]) -> None:
-    study = FrameworkStudy(**BASICS, question="jobs", protocol=JOBS, labels=labels)
     with pytest.raises(InvalidRequest, match=f"{len(labels)} labels"):
-        study.after()
+        FrameworkStudy(**BASICS, question="jobs", protocol=JOBS, labels=labels)
+
+
+def test_a_form_that_cannot_be_is_refused_before_the_first_round() -> None:
+    with pytest.raises(InvalidRequest, match="write form='laplace'"):
+        SumStudy(**BASICS, measure=measured("v", -5, 5), method="framework", form="bit")
+    with pytest.raises(InvalidRequest, match="the form 'bit' or 'laplace'"):
+        SumStudy(**BASICS, measure=MEASURE, method="framework", form="?")  # type: ignore[arg-type]
 
 
 def test_a_framework_takes_a_protocol_as_it_is() -> None:
@@ -241,7 +247,7 @@ def test_caveats_name_what_the_interval_leaves_out() -> None:
     assert "pulls counts toward zero" in carried(CountStudy(**BASICS), ALL).caveat
     total = carried(SumStudy(**BASICS, measure=MEASURE, beta="1/5"), ALL).caveat
     assert "pulls the sum toward zero, often by more than the interval" in total
-    assert "at most 0.2, an octave in which nobody is counts as heard" in total
+    assert "at most 0.2 a round, an octave in which nobody is counts as heard" in total
     mean = carried(SumStudy(**BASICS, measure=MEASURE, mean=True), ALL).caveat
     assert "either way" in mean
     assert "toward zero" not in mean

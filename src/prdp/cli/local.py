@@ -122,7 +122,7 @@ def simulate(
         crowd = Crowd.of(records, policy)
     with counting("asking", runs) as done:
         found = simulated(study, crowd, runs=runs, seed=seed, progress=done)
-    lines = question.lines(found, crowd)
+    lines, found = question.lines(found, crowd), question.labelled(found)
     dummies = int((crowd.levels < 0).sum())
     if as_json:
         show_json(_as_dict(study, found, lines, seed, dummies))
@@ -183,14 +183,14 @@ def _show(study: Study, found: list[Estimate], lines: list[Line], seed: int, dum
         made.add_row(plain(line.label), *line.cells)
     last = found[-1]
     unheard = [run.unheard for run in found if run.unheard]
-    notes = ["error: the median over all runs of |answer - truth|, in percent of the truth."]
+    notes = ["error: the median over runs of |answer - truth|, in percent of the truth."]
     if dummies:
         notes.append(
             f"{dummies:,} of {last.clients:,} clients have no valid budget: they answer as dummies and are "
             "in no answer. The truth is that of all records."
         )
     if unheard:
-        notes.append(f"{len(unheard):,} of {len(found):,} runs say nothing: {unheard[-1]}.")
+        notes.append(f"{len(unheard):,} of {len(found):,} runs say nothing and are not shown: {unheard[-1]}.")
     show(
         f"{last.clients:,} virtual clients, E = {plain(study.policy.text)}, share {last.share}, "
         f"{last.method}; {len(found):,} runs, seed {seed}.",

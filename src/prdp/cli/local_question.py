@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -180,30 +180,42 @@ class Question:
         return [float(value) for value in held if math.isfinite(value)]
 
     def _table(self, found: list[Estimate], crowd: Crowd) -> list[Line]:
-        from prdp.local.categories import Bins  # noqa: PLC0415
-        from prdp.local.reading_off import quantiles as read_off  # noqa: PLC0415
-
         by = self._by()
         where = crowd.places(by).tolist()
         if self.ask is Ask.FREQUENCIES:
-            rows = [[run.parts[place] for run in found] for place in range(len(by.labels))]
             return [
-                Line(row[0].label, float(where.count(place)), [part.value for part in row], row[0].deviation)
-                for place, row in enumerate(rows)
+                _line(label, float(where.count(place)), [_of_part(run, place) for run in found])
+                for place, label in enumerate(by.labels)
             ]
-        assert isinstance(by, Bins)  # noqa: S101  (quantiles have edges)
-        levels = (0.1, 0.25, 0.5, 0.75, 0.9)
         truth = sorted(self._numbers(crowd)) or [math.nan]
-        answers = [read_off(run, by, levels) for run in found]
         return [
             _line(
                 f"{level:.0%} lie below",
                 truth[int(level * (len(truth) - 1))],
-                [row[place] for row in answers],
+                self._quantile(found, level),
             )
-            for place, level in enumerate(levels)
+            for level in (0.1, 0.25, 0.5, 0.75, 0.9)
         ]
+
+    def labelled(self, found: list[Estimate]) -> list[Estimate]:
+        """Return the estimates whose caveats belong to the lines: quantiles have their own."""
+        return self._quantile(found, 0.5) if self.ask is Ask.QUANTILES else found
+
+    def _quantile(self, found: list[Estimate], level: float) -> list[Estimate]:
+        from prdp.local.categories import Bins  # noqa: PLC0415
+        from prdp.local.reading_off import quantiles as read_off  # noqa: PLC0415
+
+        by = self._by()
+        assert isinstance(by, Bins)  # noqa: S101  (quantiles have edges)
+        return [read_off(run, by, (level,))[0] for run in found]
+
+
+def _of_part(run: Estimate, place: int) -> Estimate:
+    part = run.parts[place]
+    return replace(run, value=part.value, deviation=part.deviation, parts=())
 
 
 def _line(label: str, truth: float, found: list[Estimate]) -> Line:
-    return Line(label, truth, [run.value for run in found], median(run.deviation for run in found))
+    """Return a line of what the runs said; one in which nothing was heard said nothing."""
+    values = [math.nan if run.unheard else run.value for run in found]
+    return Line(label, truth, values, median(run.deviation for run in found))

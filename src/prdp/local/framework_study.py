@@ -42,12 +42,12 @@ class FrameworkStudy(Study):
             raise InvalidRequest(
                 f"protocol={self.protocol!r} is neither an LDP protocol nor a function from a budget to one."
             )
+        self._refuse_wrong_labels()
 
     def rounds(self) -> Rounds:
         """Find the threshold, then run the protocol at its budget."""
         rest = 1 - self.first_part
         terms = Terms(self.policy.levels, self.whole_share * rest)
-        self._refuse_wrong_labels(terms)
         counted, first = yield from self._found_domain(self.first_part, DomainCount())
         framed = Framework(self._at(terms.domain_loss(counted.first)), counted.first)
         campaign = self._campaign(rest, framed, 2)
@@ -78,9 +78,10 @@ class FrameworkStudy(Study):
             )
         return cast("tuple[tuple[float, float], ...]", pairs)
 
-    def _refuse_wrong_labels(self, terms: Terms) -> None:
-        """Try the protocol on one report of the dummy, so that no client tells anything in vain."""
-        budget = terms.domain_loss(terms.levels.domains)
+    def _refuse_wrong_labels(self) -> None:
+        """Try the protocol on one report, so that no client tells anything in vain."""
+        levels = self.policy.levels
+        budget = Terms(levels, self.whole_share * (1 - self.first_part)).domain_loss(levels.domains)
         protocol = self._at(budget)
         silent = [law.low for law in protocol.fields(budget)]
         found = None

@@ -19,6 +19,9 @@ _BIAS = (
     "to lie evenly."
 )
 
+_LOUDER = 2.0
+"""How many deviations the clients within the edges must come to, so that a quantile is not mere noise."""
+
 
 def quantiles(histogram: Estimate, bins: Bins, parts: Sequence[float | Exact]) -> tuple[Estimate, ...]:
     """Return quantiles from a histogram's estimate, each with the deviation that the counts' noise makes.
@@ -40,10 +43,14 @@ def quantiles(histogram: Estimate, bins: Bins, parts: Sequence[float | Exact]) -
 
 
 def _quantile(histogram: Estimate, bins: Bins, part: float) -> Estimate:
-    value, deviation = _read_off(histogram.parts, [float(edge) for edge in bins.edges], part)
+    total = math.fsum(part.value for part in histogram.parts)
+    noise = math.hypot(*(part.deviation for part in histogram.parts))
     unheard = histogram.unheard
-    if math.isnan(value) and not unheard:
+    if not unheard and total <= _LOUDER * noise:
         unheard = "no value within the edges was heard: too few clients"
+    value, deviation = math.nan, math.inf
+    if not unheard:
+        value, deviation = _read_off(histogram.parts, [float(edge) for edge in bins.edges], part)
     return replace(
         histogram, question=f"{part:g} quantile of {bins.column}", value=value, deviation=deviation,
         parts=(), bias=_BIAS, unheard=unheard,

@@ -38,12 +38,14 @@ LEFT_OUT = (
 )
 _CUT = (
     "Values that are large for their clients' budgets are cut or left out, which pulls the sum toward zero, "
-    "often by more than the interval. With a chance of at most {beta:g}, an octave in which nobody is counts "
-    "as heard: the noise, and the interval, are then far larger than usual."
+    "often by more than the interval. With a chance of at most {beta:g} a round, an octave in which nobody "
+    "is counts as heard: the noise, and the interval, are then far larger than usual."
 )
 _CUT_MEAN = (
     "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
-    "budgets are left out of the count: the mean may be off either way, often by more than the interval."
+    "budgets are left out of the count: the mean may be off either way, often by more than the interval. "
+    "With a chance of at most {beta:g} a round, a domain or octave in which nobody is counts as heard, which "
+    "widens the noise and the interval."
 )
 NO_DOMAIN = "no domain was heard: too few clients"
 _NO_OCTAVE = "no octave of values was heard: too few clients, or no value other than zero"
@@ -220,6 +222,7 @@ class SumStudy(Study):
         if self.method not in get_args(SumMethod):
             raise InvalidRequest(f"method={self.method!r} is not known: {', '.join(get_args(SumMethod))}.")
         object.__setattr__(self, "measure", checked_measure(self.measure))
+        ClippedSum(self.measure, 1, self._form)  # refuses a form now, not in the third round
 
     def rounds(self) -> Rounds:
         """Run the rounds of the method; a mean has one more for the count, unless there is one anyway."""
@@ -248,6 +251,10 @@ class SumStudy(Study):
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
             choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard,
         )  # fmt: skip
+
+    @property
+    def _form(self) -> Literal["bit", "laplace"]:
+        return self.form or ("laplace" if self.measure.low < 0 else "bit")
 
     def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
         protocol = RatioSum(self.measure)
@@ -280,13 +287,13 @@ class SumStudy(Study):
         return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard))
 
     def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
-        radius = Framework(ValueOctaves(self.measure), counted.first)
+        inner = ValueOctaves(self.measure)
+        radius = Framework(inner, counted.first)
         campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
         tally = yield campaign
-        octaves = radius.estimate(campaign.terms, tally)
+        octaves = inner.estimate(radius.budget(campaign.terms), tally, beta=self.failure)
         limit = 1 << octaves.top
-        form = self.form or ("laplace" if self.measure.low < 0 else "bit")
-        protocol = Framework(ClippedSum(self.measure, limit, form), counted.first)
+        protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
         choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
