@@ -74,14 +74,15 @@ class PolicyError(InvalidRequest):
 
 
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
-    """The ledger has less left than a question asks for."""
+    """The ledger, or a client's own account, has less left than a question asks for."""
 
-    def __init__(self, asked: Fraction, left: Fraction) -> None:
+    def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
         self.asked = asked
         self.left = left
         remedy = f"Ask for share={str(left)!r} or less." if left else "Nothing is left to spend."
         super().__init__(
-            f"this question asks for {asked} of every record's budget, but {left} is left. {remedy}"
+            message
+            or f"this question asks for {asked} of every record's budget, but {left} is left. {remedy}"
         )
 
 

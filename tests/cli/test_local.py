@@ -60,10 +60,71 @@ def a_file(folder: Path) -> Path:
 def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dummies(tmp_path: Path) -> None:
     options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--json", "--runs", "3")
     counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options))
-    assert counted["answers"][0]["truth"] == 1200
+    assert counted["answers"][0]["truth"] == 1500
+    assert counted["without_budget"] == 300
     by_job = ("--ask", "frequencies", "--column", "job", "--values", "a,b,c")
     jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options, *by_job))
-    assert [(line["label"], line["truth"]) for line in jobs["answers"]] == [("a", 600), ("b", 300), ("c", 0)]
+    assert [(line["label"], line["truth"]) for line in jobs["answers"]] == [("a", 900), ("b", 300), ("c", 0)]
+    shown = quickly("local", "simulate", str(a_file(tmp_path)), *options[:4], *by_job, "--runs", "3")
+    assert "300 of 1,500 clients have no valid budget" in " ".join(shown.stdout.split())
+    (of_c,) = (line.split() for line in shown.stdout.splitlines() if line.startswith("c "))
+    assert of_c[1] == "0"
+    assert of_c[-1] == "-"  # no error in percent of nothing
+
+
+def test_a_mean_s_truth_is_that_of_the_clients_with_a_value(tmp_path: Path) -> None:
+    options = ("--policy", "20", "--bounds", "visits=1:100", "--ask", "mean", "--column", "visits")
+    told = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options, "--json", "--runs", "3"))
+    assert told["answers"][0]["truth"] == 4  # of 1, 2, 4 and 9
+
+
+def test_the_truth_is_the_records_own_where_bounds_leave_all_clients_without_a_budget() -> None:
+    asked = ("--ask", "sum", "--column", "balance", "--json")
+    right = parsed(quickly(*SMALL, *asked))
+    wrong = parsed(quickly(*SMALL, *asked, "--bounds", "balance=0:10"))
+    assert wrong["answers"][0]["truth"] == right["answers"][0]["truth"] > 10**6
+    assert wrong["without_budget"] > 2900
+    assert wrong["unheard"] == 3
+    assert wrong["answers"][0]["deviation"] is None
+    assert wrong["answers"][0]["answers"] == [None] * 3
+
+
+def test_quantiles_between_edges_that_hold_nobody_are_not_made_of_noise() -> None:
+    asked = (
+        "local",
+        "simulate",
+        "--clients",
+        "20000",
+        "--runs",
+        "9",
+        "--ask",
+        "quantiles",
+        "--column",
+        "age",
+    )
+    nobody = parsed(quickly(*asked, "--values", "100,150,200", "--json"))
+    assert nobody["unheard"] >= 7  # the clients' noise comes to two deviations in 2 % of all runs
+    everybody = quickly(*asked, "--values", "18,40,60,95")
+    assert "within the edges" in " ".join(everybody.stdout.split())
+    assert "runs say nothing" not in everybody.stdout
+
+
+def test_values_are_read_as_the_column_s_type() -> None:
+    told = parsed(quickly(*SMALL, "--ask", "frequencies", "--column", "age", "--values", "20,30.0", "--json"))
+    assert [line["label"] for line in told["answers"]] == ["20", "30"]
+    assert all(line["truth"] > 10 for line in told["answers"])
+
+
+def test_texts_are_not_added_up(tmp_path: Path) -> None:
+    options = ("--policy", "20", "--bounds", "job=1:100", "--ask", "sum", "--column", "job")
+    ran = piped("local", "simulate", str(a_file(tmp_path)), *options)
+    assert ran.returncode == 2
+    assert "needs a column of numbers, and job holds texts" in " ".join(ran.stderr.split())
+
+
+def test_help_says_when_values_are_edges() -> None:
+    told = " ".join(quickly("local", "simulate", "--help", columns=80).stdout.split())
+    assert "a column with --bounds, the edges" in told
 
 
 def test_a_file_with_a_ledger_beside_it_is_refused(tmp_path: Path) -> None:
@@ -80,6 +141,8 @@ WRONG = {
     ("--ask", "sum", "--column", "balance", "--unit", "0"): "not more than 0",
     ("--ask", "frequencies", "--column", "age"): "add --values",
     ("--ask", "frequencies", "--column", "job", "--values", "a"): "but no job",
+    ("--ask", "frequencies", "--column", "age", "--values", "a,b"): "is not a number",
+    ("--ask", "frequencies", "--column", "age", "--values", "1.5"): "For bins add --bounds age=LOW:HIGH",
     ("--method", "olh"): "write one of bits, laplace, printed, proportional",
     ("--share", "0.5x"): "is not a number",
     ("--beta", "0"): "not between 0 and 1",

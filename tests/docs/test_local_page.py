@@ -30,7 +30,8 @@ def test_the_page_s_examples_run_one_after_the_other_as_printed() -> None:
         [sys.executable, "-W", "error", "-c", "\n".join(BLOCKS)], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    size, estimate, caveat, parts = ran.stdout.splitlines()
+    checked, size, estimate, caveat, parts = ran.stdout.splitlines()
+    assert checked.startswith("the record takes part and loses at most 2")  # half of 20 / 4, rounded down
     assert size == "55 bytes; 1/2 of my budget is left"  # a head of 53, and ten domains' bits
     assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; 281 clients, share 1/2, ", estimate)
     assert "toward zero" in caveat

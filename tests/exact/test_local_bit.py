@@ -67,7 +67,7 @@ def nobody_is_a_dummy(campaign: Campaign, record: Record | None) -> Sequence[Law
 
 
 class TestDomainCount(OnThisUniverse):
-    campaigns = campaigns(DomainCount())
+    campaigns = campaigns(DomainCount(), DomainCount(column="v"))
 
     def twins(self) -> Mapping[str, Laws]:
         return {

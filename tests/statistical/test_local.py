@@ -141,10 +141,12 @@ JOBS = Categories("job", ("a", "b", "c"))
 ROWS = {
     "v": np.array([0, 3, 5, 9, 14, 30, 77, 200, 640, 1500, 9000, 12, 12, 12, 31] * 4),
     "job": np.array(["a", "b", "c", "a", "x"] * 12),
+    "w": np.array([1.0, math.nan, 0.0] * 20),
 }
 PROTOCOLS: list[Protocol] = [
     DomainCount(),
     DomainCount("laplace"),
+    DomainCount(column="w"),
     ProportionalCount(Fraction(1)),
     RatioSum(MEASURE),
     RatioMass(MEASURE),
@@ -165,7 +167,7 @@ def moments(campaign: Campaign) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
     means: list[Any] = []
     spreads: list[Any] = []
     for place in range(60):
-        laws = laws_for(campaign, {"v": int(ROWS["v"][place]), "job": str(ROWS["job"][place])})
+        laws = laws_for(campaign, {name: values[place].item() for name, values in ROWS.items()})
         if isinstance(laws[0], Symbol):
             told = np.array(chances(laws[0], range(laws[0].size))[:-1])
             means.append(told)

@@ -98,7 +98,7 @@ def test_a_client_refuses_when_its_account_has_too_little_left() -> None:
     me = Client()
     me.report(CAMPAIGN, RECORD)
     me.report(Campaign("second", POLICY, "1/2", DomainCount("laplace")), RECORD)
-    with pytest.raises(BudgetExhausted):
+    with pytest.raises(BudgetExhausted, match="its account has 0 left"):
         me.report(Campaign("third", POLICY, "1/1000", DomainCount()), RECORD)
     assert me.left == 0
 
@@ -109,8 +109,10 @@ def test_a_client_answers_under_one_policy_only(tmp_path: Path) -> None:
         Client(policy=POLICY).report(other, RECORD)
     me = Client(tmp_path / "me.account")
     me.report(CAMPAIGN, RECORD)
-    with pytest.raises(LedgerError, match="another policy"):
+    with pytest.raises(InvalidRequest, match="another policy") as caught:
         Client(tmp_path / "me.account").report(other, RECORD)
+    assert "The campaign's is 1, from 1 to 1;" in str(caught.value)
+    assert "this client's is 10000 / balance, from 1/100000000 to 100." in str(caught.value)
     assert me.left == Fraction(1, 2)
 
 
@@ -217,6 +219,59 @@ def test_a_report_survives_its_bytes_and_counts_once() -> None:
     assert collector.receive(bytes(report))
     assert not collector.receive(report)
     assert len(collector) == 1
+
+
+def test_a_report_that_was_changed_on_its_way_is_told_from_one_that_came_twice() -> None:
+    collector = Collector(CAMPAIGN.to_json())
+    report = Client().report(CAMPAIGN, RECORD)
+    collector.receive(report)
+    before = collector.tally
+    changed = Report(report.campaign, report.token, bytes([report.payload[0] ^ 1]) + report.payload[1:])
+    with pytest.raises(InvalidRequest, match="was changed on its way"):
+        collector.receive(changed)
+    assert collector.tally == before
+
+
+def test_tallies_of_two_collectors_add_up_and_survive_json() -> None:
+    reports = [Client().report(CAMPAIGN, RECORD) for _ in range(6)]
+    one, two, all_of_them = Collector(CAMPAIGN), Collector(CAMPAIGN), Collector(CAMPAIGN)
+    for place, report in enumerate(reports):
+        (one if place % 2 else two).receive(report)
+        all_of_them.receive(report)
+    merged = Tally.from_json(one.tally.to_json()) + two.tally
+    assert merged == all_of_them.tally
+    other = Collector(Campaign("other", POLICY, "1/2", DomainCount()))
+    with pytest.raises(InvalidRequest, match="two campaigns"):
+        _ = merged + other.tally
+    text = merged.to_json()
+    for wrong in ("", "[]", "{}", text.replace('"clients": 6', '"clients": 6.5'), text.replace("tally", "x")):
+        with pytest.raises(InvalidRequest, match="no tally"):
+            Tally.from_json(wrong)
+
+
+def test_an_owner_can_look_before_answering_and_nothing_is_charged_or_kept(tmp_path: Path) -> None:
+    path = tmp_path / "me.account"
+    me = Client(path)
+    empty = path.read_bytes()
+    fine = me.check(CAMPAIGN.to_json(), RECORD)
+    assert (fine.missing, fine.says_something) == ((), True)
+    assert fine.loss is not None
+    assert 0.9 * 0.125 < fine.loss <= Fraction(1, 8)  # half of 10000 / 40000, rounded down to a level
+    assert me.check(CAMPAIGN, {"balanc": 3}).missing == ("balance",)
+    assert "lacks balance" in str(me.check(CAMPAIGN, {"balanc": 3}))
+    for odd in ({"balance": None}, {"balance": -5}, {"balance": "much"}):
+        assert me.check(CAMPAIGN, odd).loss is None
+        assert "no valid budget" in str(me.check(CAMPAIGN, odd))
+    assert me.check(CAMPAIGN, None).missing == ("balance",)
+    assert me.left == 1
+    assert path.read_bytes() == empty
+
+
+def test_a_client_that_is_made_wrongly_says_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"is no policy: write policy=prdp.Policy"):
+        Client(policy="10000 / balance")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match=r"is a folder.*me.account"):
+        Client(tmp_path)
 
 
 def test_a_collector_refuses_what_has_not_the_campaign_s_form() -> None:

@@ -114,8 +114,8 @@ def test_an_empty_domain_is_taken_for_a_heavy_one_in_beta_of_the_runs_at_most() 
     """Nobody takes part, so every heavy domain is a mistake."""
     nobody = {"v": [None] * 3000}
     study = CountStudy(name="n", policy=POLICY, share="1", beta="1/5")
-    mistakes = [e.choices[0][1].startswith("34 of") for e in simulate(study, nobody, runs=400, seed=3)]
-    assert np.mean(mistakes) > 0.8 - 4 * math.sqrt(0.16 / 400)
+    mistakes = [not e.unheard for e in simulate(study, nobody, runs=400, seed=3)]
+    assert np.mean(mistakes) < 0.2 + 4 * math.sqrt(0.16 / 400)
 
 
 def test_estimates_have_no_bias_where_tallies_are_as_expected() -> None:
@@ -135,7 +135,7 @@ def test_the_shares_of_a_study_s_rounds_add_up_to_its_share(study: Study) -> Non
         shares.append(step.share)
         assert step.round == len(shares)
         zeros = step.protocol.tally(step.terms, [tuple(field.low for field in step.fields)])
-        tallies.append(zeros)
+        tallies.append(replace(zeros, campaign=step.digest))
         step = study.after(*tallies)
     assert sum(shares) == Fraction(1, 2)
     assert step.share == Fraction(1, 2)
@@ -217,9 +217,38 @@ def test_quantiles_are_read_from_a_histogram() -> None:
     bins = Bins("v", (Fraction(0), Fraction(10), Fraction(20), Fraction(40)))
     parts = tuple(Part(label, value, 1.0) for label, value in zip(bins.labels, (10, -3, 10), strict=True))
     histogram = Estimate("h", 17, 1, 20, Fraction(1), "framework", parts=parts)
-    assert quantiles(histogram, bins, (0.0, 0.25, 0.5, 0.75, 1.0)) == (0.0, 5.0, 10.0, 30.0, 40.0)
-    with pytest.raises(InvalidRequest):
+    found = quantiles(histogram, bins, (0.0, 0.25, "1/2", 0.75, 1))
+    assert [each.value for each in found] == [0.0, 5.0, 10.0, 30.0, 40.0]
+    with pytest.raises(InvalidRequest, match=r"parts: 1.5 is not between 0 and 1"):
         quantiles(histogram, bins, (1.5,))
+    with pytest.raises(InvalidRequest, match="not the histogram of these bins"):
+        quantiles(histogram, Bins("v", (0, 10, 20, 50)), (0.5,))
+
+
+def test_a_quantile_has_the_deviation_that_the_counts_noise_makes() -> None:
+    """Counts 100 and 300, drawn again and again with deviation 3: against the spread of what is read off."""
+    bins, random = Bins("v", (0, 10, 40)), np.random.default_rng(1)
+
+    def read(counts: Any) -> Estimate:
+        parts = tuple(
+            Part(label, float(count), 3.0) for label, count in zip(bins.labels, counts, strict=True)
+        )
+        (found,) = quantiles(Estimate("h", 400, 1, 400, Fraction(1), "f", parts=parts), bins, (0.5,))
+        return found
+
+    drawn = [read(random.normal([100, 300], 3)).value for _ in range(4000)]
+    assert np.std(drawn) == pytest.approx(read([100, 300]).deviation, rel=0.08)
+
+
+def test_a_quantile_of_a_histogram_in_which_nothing_was_heard_is_no_number() -> None:
+    bins = Bins("v", (0, 10, 40))
+    parts = tuple(Part(label, -1.0, 3.0) for label in bins.labels)
+    histogram = Estimate("h", -2, 1, 20, Fraction(1), "f", parts=parts, simulated=True)
+    (found,) = quantiles(histogram, bins, (0.5,))
+    assert math.isnan(found.value)
+    assert "no value within the edges was heard" in str(found)
+    assert "±" not in str(found)
+    assert found.simulated
 
 
 def test_quantiles_of_a_simulated_histogram_come_near_the_truth() -> None:
@@ -227,7 +256,9 @@ def test_quantiles_of_a_simulated_histogram_come_near_the_truth() -> None:
     study = frequencies(bins, name="h", policy=POLICY, share="1")
     (histogram,) = simulate(study, RICH, seed=2)
     (median,) = quantiles(histogram, bins, (0.6,))
-    assert 800 <= median <= 1000
+    assert 800 <= median.value <= 1000
+    assert median.simulated
+    assert "within the edges" in median.caveat
 
 
 def test_a_policy_tells_how_much_a_client_could_say_in_an_octave() -> None:
@@ -287,9 +318,12 @@ def test_a_study_without_any_client_says_nothing_and_does_not_fail() -> None:
         tallies: list[Tally] = []
         step = study.after()
         while isinstance(step, Campaign):
-            tallies.append(step.protocol.tally(step.terms, []))
+            tallies.append(Collector(step).tally)
             step = study.after(*tallies)
         assert step.clients == 0
+        assert step.interval() == (-math.inf, math.inf)
+        assert "a round had no reports" in str(step)
+        assert "±" not in str(step)
 
 
 def test_a_domain_that_all_clients_could_not_make_heard_is_never_heavy() -> None:

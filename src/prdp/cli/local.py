@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from statistics import median, quantiles
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prdp.cli.declarations import column_names, declared_columns, with_options
-from prdp.cli.printing import counting, grid, number, plain, show, show_json, waiting
+from prdp.cli.local_question import METHODS, Ask, Line, Question, kind_of
+from prdp.cli.printing import counting, grid, plain, show, show_json, waiting
 from prdp.errors import InvalidRequest
-from prdp.exact import exact
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
-    from prdp.local import Bins, Categories, Crowd, Estimate, Measure, Study
+    from prdp.local import Estimate, Study
 
 local = typer.Typer(
     name="local",
@@ -33,29 +31,10 @@ _POLICY = "10000 / balance"
 _BOUNDS = "balance=0:1e12"
 
 
-class Ask(StrEnum):
-    """What can be asked of virtual clients."""
-
-    COUNT = "count"
-    SUM = "sum"
-    MEAN = "mean"
-    FREQUENCIES = "frequencies"
-    QUANTILES = "quantiles"
-
-
-_METHODS = {
-    Ask.COUNT: ("bits", "laplace", "printed", "proportional"),
-    Ask.SUM: ("proportional", "ratio", "framework"),
-    Ask.MEAN: ("proportional", "ratio", "framework"),
-    Ask.FREQUENCIES: ("bits", "ldp", "grr", "oue", "olh"),
-    Ask.QUANTILES: ("bits", "ldp", "grr", "oue", "olh"),
-}
-
-
 def _methods(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the methods of what is asked that a half-typed one may mean."""
     asked = ctx.params.get("ask") or Ask.COUNT
-    return [method for method in _METHODS.get(Ask(str(asked)), ()) if method.startswith(incomplete)]
+    return [method for method in METHODS.get(Ask(str(asked)), ()) if method.startswith(incomplete)]
 
 
 def _tables_here(incomplete: str) -> list[str]:
@@ -84,43 +63,23 @@ _EXPRESSION = typer.Option(
 )
 _COLUMN = _option("What to add up, sort or count by.", "COLUMN", column_names)
 _METHOD = _option("How to ask; a good way by default.", "METHOD", _methods)
-_BOUND = _option(f"A number column and its public bounds, such as {_BOUNDS}.", "COLUMN=LOW:HIGH")
+_BOUND = _option(
+    f"A number column and its public bounds, such as {_BOUNDS}. A column with bounds is counted by bins.",
+    "COLUMN=LOW:HIGH",
+)
 _AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
 _AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDGET")
 _UNIT = _option("The grain of what is added up; 1 by default.", "NUMBER")
-_VALUES = _option("Categories, or the edges of bins, parted by commas.", "VALUE,...")
+_VALUES = _option(
+    "The public categories, parted by commas; for quantiles, and for a column with --bounds, the edges of "
+    "bins instead.",
+    "VALUE,...",
+)
 _TYPES = _option("A CSV column's type, such as balance=BIGINT.", "COLUMN=TYPE")
 _SHARE = _option("The part of every budget to use; 1 by default.", "SHARE")
 _BETA = _option("The chance of taking noise for clients; 1/10 by default.", "CHANCE")
 _CLIENTS = typer.Option(min=1, max=20_000_000, help="How many accounts to make up, without FILE.")
 _RUNS = typer.Option(min=1, max=100_000, help="How often to ask.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One number of the answer: what it is, the truth, and what the runs said."""
-
-    label: str
-    truth: float
-    values: list[float]
-    deviation: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Where 90 % of the runs lie."""
-        if len(self.values) < 2:
-            return self.values[0], self.values[0]
-        cuts = quantiles(self.values, n=20, method="inclusive")
-        return cuts[0], cuts[-1]
-
-    @property
-    def error(self) -> float:
-        """The median error, in percent of the truth."""
-        return 100 * median(abs(value - self.truth) for value in self.values) / max(1e-9, abs(self.truth))
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the line for JSON."""
-        return {"label": self.label, "truth": self.truth, "answers": self.values, "deviation": self.deviation}
 
 
 @local.command()
@@ -148,23 +107,27 @@ def simulate(
 
     For experiments on public or made-up records: it prints the truth.
     """
-    from prdp.local.simulation import Crowd  # noqa: PLC0415  (the other commands start without it)
+    from prdp.local.crowd import Crowd  # noqa: PLC0415  (the other commands start without it)
     from prdp.local.simulation import simulate as simulated  # noqa: PLC0415
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
-    question = _Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
-    study = question.study(policy)
+    question = Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
+    question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
     records = _records(file, clients, names, types or [])
+    if column:
+        question = replace(question, kind=kind_of(records[column]))
+    study = question.study(policy)
     with waiting("giving every client its record"):
         crowd = Crowd.of(records, policy)
     with counting("asking", runs) as done:
         found = simulated(study, crowd, runs=runs, seed=seed, progress=done)
-    lines = question.lines(found, crowd)
+    lines, found = question.lines(found, crowd), question.labelled(found)
+    dummies = int((crowd.levels < 0).sum())
     if as_json:
-        show_json(_as_dict(study, found, lines, seed))
+        show_json(_as_dict(study, found, lines, seed, dummies))
     else:
-        _show(study, found, lines, seed)
+        _show(study, found, lines, seed, dummies)
 
 
 def _policy(
@@ -213,138 +176,47 @@ def _typed(text: str) -> tuple[str, str]:
     return name, kind
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What the options ask."""
-
-    ask: Ask
-    column: str | None
-    method: str | None
-    values: str | None
-    unit: str
-    bounds: Mapping[str, tuple[Fraction, Fraction]]
-    basics: Mapping[str, str]
-
-    @property
-    def named(self) -> str:
-        """The column that the question needs."""
-        if self.column is None:
-            raise InvalidRequest(f"--ask {self.ask} needs --column COLUMN.")
-        return self.column
-
-    def study(self, policy: Policy) -> Study:
-        """Return the study of the question."""
-        from prdp.local.study import CountStudy, SumStudy, frequencies  # noqa: PLC0415
-
-        known = _METHODS[self.ask]
-        method: Any = self.method or known[0]
-        if method not in known:
-            raise InvalidRequest(f"--method {method} is not for {self.ask}: write one of {', '.join(known)}.")
-        basics: dict[str, Any] = {"name": "simulation", "policy": policy, **self.basics}
-        if self.ask is Ask.COUNT:
-            if method == "proportional":
-                return CountStudy(**basics, proportional=True)
-            if method == "printed":
-                return CountStudy(**basics, noise="laplace", threshold="paper")
-            return CountStudy(**basics, noise=method)
-        if self.ask in (Ask.SUM, Ask.MEAN):
-            return SumStudy(**basics, measure=self._measure(), method=method, mean=self.ask is Ask.MEAN)
-        return frequencies(self._by(), **basics, method=method)
-
-    def _measure(self) -> Measure:
-        from prdp.query import Measure  # noqa: PLC0415
-
-        if self.named not in self.bounds:
-            raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
-        unit = exact(self.unit, "--unit")
-        if unit <= 0:
-            raise InvalidRequest(f"--unit {self.unit} is not more than 0.")
-        low, high = (round(end / unit) for end in self.bounds[self.named])
-        return Measure(self.named, unit, low, high)
-
-    def _by(self) -> Categories | Bins:
-        from prdp.local.categories import Bins, Categories  # noqa: PLC0415
-
-        if self.values is None:
-            example = "--values 0,1000,10000" if self.ask is Ask.QUANTILES else "--values student,retired"
-            raise InvalidRequest(f"--ask {self.ask} needs public categories or edges: add {example}")
-        parts = [part.strip() for part in self.values.split(",")]
-        if self.ask is Ask.QUANTILES or self.named in self.bounds:
-            return Bins(self.named, tuple(exact(part, "--values") for part in parts))
-        return Categories(self.named, tuple(parts))
-
-    def lines(self, found: list[Estimate], crowd: Crowd) -> list[_Line]:
-        """Return the truth beside the answers."""
-        if self.ask is Ask.COUNT:
-            return [_line("clients", float((crowd.levels >= 0).sum()), found)]
-        if self.ask in (Ask.SUM, Ask.MEAN):
-            unit = exact(self.unit, "--unit")
-            measure = self._measure()
-            values = crowd.steps(measure)[crowd.levels >= 0]
-            total = float(unit * sum(map(int, values)))
-            truth = total if self.ask is Ask.SUM else total / max(1, values.size)
-            return [_line(f"{self.ask} of {self.named}", truth, found)]
-        return self._table(found, crowd)
-
-    def _table(self, found: list[Estimate], crowd: Crowd) -> list[_Line]:
-        from prdp.local.categories import Bins  # noqa: PLC0415
-        from prdp.local.study import quantiles as read_off  # noqa: PLC0415
-
-        by = self._by()
-        where = crowd.places(by)[crowd.levels >= 0].tolist()
-        if self.ask is Ask.FREQUENCIES:
-            rows = [[run.parts[place] for run in found] for place in range(len(by.labels))]
-            return [
-                _Line(row[0].label, float(where.count(place)), [part.value for part in row], row[0].deviation)
-                for place, row in enumerate(rows)
-            ]
-        assert isinstance(by, Bins)  # noqa: S101  (quantiles have edges)
-        levels = (0.1, 0.25, 0.5, 0.75, 0.9)
-        truth = sorted(float(value) for value in crowd.columns[self.named][crowd.levels >= 0])
-        answers = [read_off(run, by, levels) for run in found]
-        return [
-            _Line(
-                f"{level:.0%} lie below",
-                truth[int(level * (len(truth) - 1))],
-                [row[place] for row in answers],
-            )
-            for place, level in enumerate(levels)
-        ]
-
-
-def _line(label: str, truth: float, found: list[Estimate]) -> _Line:
-    return _Line(label, truth, [run.value for run in found], median(run.deviation for run in found))
-
-
-def _show(study: Study, found: list[Estimate], lines: list[_Line], seed: int) -> None:
+def _show(study: Study, found: list[Estimate], lines: list[Line], seed: int, dummies: int) -> None:
     heads = ["simulated", "truth", "median answer", "5 % of runs", "95 % of runs", "error"]
     made = grid(heads, left=(0,), wraps=(0,))
     for line in lines:
-        low, high = line.ends
-        cells = (line.truth, median(line.values), low, high)
-        made.add_row(plain(line.label), *(number(cell, 5) for cell in cells), f"{number(line.error, 3)} %")
+        made.add_row(plain(line.label), *line.cells)
     last = found[-1]
+    unheard = [run.unheard for run in found if run.unheard]
+    notes = ["error: the median over runs of |answer - truth|, in percent of the truth."]
+    if dummies:
+        notes.append(
+            f"{dummies:,} of {last.clients:,} clients have no valid budget: they answer as dummies and are "
+            "in no answer. The truth is that of all records."
+        )
+    if unheard:
+        notes.append(f"{len(unheard):,} of {len(found):,} runs say nothing and are not shown: {unheard[-1]}.")
     show(
         f"{last.clients:,} virtual clients, E = {plain(study.policy.text)}, share {last.share}, "
         f"{last.method}; {len(found):,} runs, seed {seed}.",
         "",
         made,
         "",
+        *notes,
         *(f"{what}: {chosen} (in the last run)" for what, chosen in last.choices),
         "",
         f"{last.caveat} These answers are simulated: somebody saw the records.",
     )
 
 
-def _as_dict(study: Study, found: list[Estimate], lines: list[_Line], seed: int) -> dict[str, object]:
+def _as_dict(
+    study: Study, found: list[Estimate], lines: list[Line], seed: int, dummies: int
+) -> dict[str, object]:
     last = found[-1]
     return {
         "simulated": True,
         "policy": study.policy.text,
         "clients": last.clients,
+        "without_budget": dummies,
         "share": str(last.share),
         "method": last.method,
         "runs": len(found),
+        "unheard": sum(bool(run.unheard) for run in found),
         "seed": seed,
         "question": last.question,
         "answers": [line.as_dict() for line in lines],

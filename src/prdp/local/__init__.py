@@ -1,10 +1,10 @@
 """The same promise with no trusted collector: every client randomises its own record.
 
 For who holds a record (neither NumPy nor SQL is loaded for it):
-    Client, Campaign, Report
+    Client, Checked, Campaign, Report
 For who asks:
-    CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, Measure, Collector,
-    Estimate
+    CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
+    Collector, Estimate
 For who writes a protocol:
     Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, Noisy
 For experiments, never for publication:
@@ -15,17 +15,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from prdp.local.campaign import Campaign
-from prdp.local.client import Client
+from prdp.local.client import Checked, Client
 from prdp.local.report import Report
 
 if TYPE_CHECKING:
     from prdp.local.categories import Bins, Categories
     from prdp.local.collector import Collector
+    from prdp.local.crowd import Crowd
     from prdp.local.estimate import Estimate
+    from prdp.local.framework_study import FrameworkStudy, frequencies
     from prdp.local.protocol import Field, Framework, LdpProtocol, Own, Protocol, Tally, Terms, column_totals
     from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
-    from prdp.local.simulation import Crowd, simulate
-    from prdp.local.study import CountStudy, FrameworkStudy, Study, SumStudy, frequencies, quantiles
+    from prdp.local.reading_off import quantiles
+    from prdp.local.simulation import simulate
+    from prdp.local.study import CountStudy, Study, SumStudy
+    from prdp.local.summing import measured
     from prdp.query import Measure
 else:
     _HOMES = {
@@ -37,11 +41,12 @@ else:
             "prdp.local.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.randomisers"),
-        **dict.fromkeys(("Crowd", "simulate"), "prdp.local.simulation"),
-        **dict.fromkeys(
-            ("CountStudy", "FrameworkStudy", "Study", "SumStudy", "frequencies", "quantiles"),
-            "prdp.local.study",
-        ),
+        "Crowd": "prdp.local.crowd",
+        "simulate": "prdp.local.simulation",
+        **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.study"),
+        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.framework_study"),
+        "quantiles": "prdp.local.reading_off",
+        "measured": "prdp.local.summing",
         "Measure": "prdp.query",
     }
 
@@ -61,6 +66,7 @@ __all__ = [
     "Bit",
     "Campaign",
     "Categories",
+    "Checked",
     "Client",
     "Collector",
     "CountStudy",
@@ -84,6 +90,7 @@ __all__ = [
     "Terms",
     "column_totals",
     "frequencies",
+    "measured",
     "quantiles",
     "simulate",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
@@ -11,6 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.expressions.json_form import from_json
+from prdp.expressions.nodes import canonical
 
 _SCHEMA = """
 CREATE TABLE terms (policy TEXT NOT NULL);
@@ -40,6 +43,10 @@ class ClientAccount:
         if not isinstance(path, str | Path) or not str(path):
             raise InvalidRequest(f"{path!r} is no file name for a client's account.")
         self._path = Path(path).expanduser().absolute()
+        if self._path.is_dir():
+            raise InvalidRequest(
+                f"{path} is a folder, and an account is one file: write {str(self._path / 'me.account')!r}."
+            )
         with self._explained():
             if self._path.exists():
                 self._refuse_unless_ours()
@@ -64,7 +71,7 @@ class ClientAccount:
         """Return the report that a campaign has had, or else draw, charge and keep one.
 
         Raises:
-            LedgerError: The account is kept under another policy.
+            InvalidRequest: The account is kept under another policy.
             BudgetExhausted: Less than ``share`` is left.
         """
         with self._writing() as database:
@@ -77,13 +84,10 @@ class ClientAccount:
             if bound is None:
                 database.execute("INSERT INTO terms VALUES (?)", (policy,))
             elif bound != policy:
-                raise LedgerError(
-                    "this campaign has another policy than the one that this client answers under. "
-                    "Budgets of two policies do not add up: nothing was told."
-                )
+                raise another_policy(bound, policy)
             spent = _spent(database) + share
             if spent > 1:
-                raise BudgetExhausted(asked=share, left=1 - spent + share)
+                raise _exhausted(share, 1 - spent + share)
             report = draw()
             database.execute(
                 "INSERT INTO reports (campaign, name, share, spent, report) VALUES (?, ?, ?, ?, ?)",
@@ -151,6 +155,31 @@ class ClientAccount:
             yield
         except (sqlite3.Error, OSError) as error:
             raise LedgerError(f"the client's account {self._path} cannot be used: {error}.") from error
+
+
+def another_policy(own: str, asked: str) -> InvalidRequest:
+    """Return the error of a client that answers under one policy and is asked under another, both as JSON."""
+    return InvalidRequest(
+        f"this campaign has another policy than the one that this client answers under. The campaign's is "
+        f"{_shown(asked)}; this client's is {_shown(own)}. Budgets of two policies do not add up: nothing "
+        "was told."
+    )
+
+
+def _shown(policy: str) -> str:
+    facts = json.loads(policy)
+    text = canonical(from_json(facts["expression"]))
+    return f"{text}, from {facts['at_least']} to {facts['at_most']}"
+
+
+def _exhausted(asked: Fraction, left: Fraction) -> BudgetExhausted:
+    """Return the error for the client, who cannot ask for less: it can only stay away."""
+    return BudgetExhausted(
+        asked,
+        left,
+        f"this campaign asks for {asked} of this record's budget, but its account has {left} left. Nothing "
+        "was told and nothing was charged; a campaign that asks for no more than that can be answered.",
+    )
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -63,6 +63,8 @@ class Campaign:
             raise InvalidRequest(f"name={name!r} is no name: write 1 to 200 characters.")
         if type(round) is not int or round < 1:
             raise InvalidRequest(f"round={round!r} is not 1, 2, ...")
+        if not isinstance(policy, Policy):
+            raise InvalidRequest(f"policy={policy!r} is no policy: write prdp.Policy('20 / visits', ...).")
         _ = policy.levels  # refuses a policy without a range
         read = exact_share(share)
         facts = (
@@ -105,6 +107,13 @@ class Campaign:
     def digest(self) -> bytes:
         """What reports are bound to: the SHA-256 of the text."""
         return sha256(self.text.encode()).digest()
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """What is read of a record: the policy's columns, and the one that the protocol's facts name."""
+        protocol = self.protocol.inner if isinstance(self.protocol, Framework) else self.protocol
+        named = protocol.facts().get("column")
+        return self.policy.columns | ({named} if isinstance(named, str) else set())
 
     def to_json(self) -> str:
         """Return the campaign as one line of JSON."""

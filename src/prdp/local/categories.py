@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import ClassVar, Literal, get_args
 
 from prdp.errors import InvalidRequest
-from prdp.exact import exact
+from prdp.exact import Exact, exact
 from prdp.local.counting import bits_deviation, bits_estimate
-from prdp.local.facts import Reader
+from prdp.local.facts import Reader, column_name, listed
 from prdp.local.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.randomisers import PRIME, Bit, Hashed, Law, Symbol
 from prdp.local.values import Category, bin_of, category_of
@@ -25,19 +25,27 @@ MOST_BITS = 1 << 13
 
 _MOST_CATEGORIES = 1 << 20
 _MOST_BUCKETS = 1 << 10
+_LARGEST_EDGE = 10**300
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """The public values that a column is counted by; any other value is nobody's."""
+    """The public values that a column is counted by; any other value is nobody's.
+
+    >>> Categories("job", ["student", "retired"]).labels
+    ('student', 'retired')
+    """
 
     column: str
     values: tuple[Category, ...]
 
-    def __post_init__(self) -> None:
-        known = all(isinstance(value, str | int) and not isinstance(value, bool) for value in self.values)
-        if not known or not 1 <= len(set(self.values)) == len(self.values) <= _MOST_CATEGORIES:
+    def __init__(self, column: str, values: Iterable[Category]) -> None:
+        values = listed(values, "categories", "('student', 'retired')")
+        known = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+        if not known or not 1 <= len(set(values)) == len(values) <= _MOST_CATEGORIES:
             raise InvalidRequest("categories are different texts or whole numbers, at least one.")
+        object.__setattr__(self, "column", column_name(column))
+        object.__setattr__(self, "values", values)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -56,21 +64,31 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The public ranges that a number column is counted by; values beyond the edges are in the outer ones."""
+    """The public ranges that a number column is counted by; a value beyond the edges is in no bin.
+
+    >>> Bins("age", (0, 18, "65.5")).labels
+    ('0 to below 18', '18 to 65.5')
+    """
 
     column: str
     edges: tuple[Fraction, ...]
 
-    def __post_init__(self) -> None:
-        ascending = all(low < high for low, high in pairwise(self.edges))
-        if not ascending or not 2 <= len(self.edges) <= _MOST_CATEGORIES:
-            raise InvalidRequest("edges are two or more ascending numbers.")
+    def __init__(self, column: str, edges: Iterable[Exact]) -> None:
+        numbers = tuple(exact(edge, "edge") for edge in listed(edges, "edges", "(0, 100, 1000)"))
+        ascending = all(low < high for low, high in pairwise(numbers))
+        if not ascending or not 2 <= len(numbers) <= _MOST_CATEGORIES:
+            raise InvalidRequest("edges are two or more ascending numbers, such as (0, 100, 1000).")
+        if max(map(abs, numbers)) > _LARGEST_EDGE:
+            raise InvalidRequest("an edge is beyond 1e300, and no number column reaches so far.")
+        object.__setattr__(self, "column", column_name(column))
+        object.__setattr__(self, "edges", numbers)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the counts are called."""
-        ends = [f"{float(edge):g}" for edge in self.edges]
-        return tuple(f"{low} to {high}" for low, high in pairwise(ends))
+        """What the counts are called; a bin's upper end belongs to the last one alone."""
+        ends = [f"{float(edge):.12g}" for edge in self.edges]
+        pairs = list(pairwise(ends))
+        return (*(f"{low} to below {high}" for low, high in pairs[:-1]), f"{pairs[-1][0]} to {pairs[-1][1]}")
 
     def facts(self) -> dict[str, object]:
         """Return the column and its edges."""
@@ -141,7 +159,7 @@ class Frequencies:
             buckets = read.whole("buckets") if method == "olh" else 0
             by: Categories | Bins
             if "edges" in facts:
-                by = Bins(column, tuple(exact(edge, "edges") for edge in read.items("edges")))
+                by = Bins(column, tuple(read.items("edges")))
             else:
                 by = Categories(column, tuple(read.items("categories")))
             return cls(by, method, buckets)

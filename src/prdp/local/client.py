@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.levels import Levels
-from prdp.local.account import ClientAccount
+from prdp.local.account import ClientAccount, another_policy
 from prdp.local.campaign import Campaign, policy_text
 from prdp.local.protocol import LdpProtocol, Own, Protocol, Record
 from prdp.local.randomisers import Law
@@ -19,6 +20,32 @@ from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.policy import Policy
 
 _TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a client's owner should know before answering; it is about the record and leaves no machine.
+
+    Attributes:
+        missing: The columns that the campaign reads and the record does not have.
+        loss: What the report may lose, share · E(r), rounded down; None without a valid budget.
+        says_something: Whether the report's law differs from the dummy's.
+    """
+
+    missing: tuple[str, ...]
+    loss: Fraction | None
+    says_something: bool
+
+    def __str__(self) -> str:
+        if self.missing:
+            return f"the record lacks {', '.join(self.missing)}, which the campaign reads"
+        if self.loss is None:
+            return (
+                "the record has no valid budget under the campaign's policy: it is answered for as the dummy"
+            )
+        if not self.says_something:
+            return "the record has a valid budget and nothing to say here: it is answered for as the dummy"
+        return f"the record takes part and loses at most {float(self.loss):.3g}"
 
 
 class Client:
@@ -59,6 +86,11 @@ class Client:
             ldp_protocols: The same for those that the general framework holds.
             entropy: For tests; the system's generator otherwise.
         """
+        if policy is not None and not isinstance(policy, Policy):
+            raise InvalidRequest(
+                f"policy={policy!r} is no policy: write policy=prdp.Policy('20 / visits', at_least='1/100', "
+                "at_most=10), with the ends that campaigns will have."
+            )
         self._policy = None if policy is None else policy_text(policy)
         self._most_share = exact_share(most_share)
         self._protocols, self._ldp_protocols = protocols, ldp_protocols
@@ -78,16 +110,15 @@ class Client:
             record: The record; None to take part with nothing to say.
 
         Raises:
-            InvalidRequest: The campaign cannot be read, or asks for more than ``most_share``.
-            LedgerError: The campaign has another policy, or the account cannot be used.
+            InvalidRequest: The campaign cannot be read, has another policy, or asks for more than
+                ``most_share``.
+            LedgerError: The account cannot be used.
             BudgetExhausted: Less is left than the campaign asks for.
         """
         asked = self._read(campaign)
         policy = policy_text(asked.policy)
         if self._policy not in (None, policy):
-            raise InvalidRequest(
-                "this campaign has another policy than the one that this client answers under."
-            )
+            raise another_policy(self._policy, policy)
         if asked.share > self._most_share:
             raise InvalidRequest(
                 f"this campaign asks for {asked.share} of the budget, and this client gives at most "
@@ -97,6 +128,24 @@ class Client:
             asked.digest, asked.name, policy, asked.share, lambda: bytes(self._drawn(asked, record))
         )
         return Report.from_bytes(stored)
+
+    def check(self, campaign: Campaign | str | bytes, record: Mapping[str, object] | None) -> Checked:
+        """Tell the record's owner what a report would be made of; nothing is drawn, charged or sent.
+
+        What it returns is about the record: it is for the owner's eyes only.
+
+        Args:
+            campaign: The campaign, or its JSON.
+            record: The record.
+        """
+        asked = self._read(campaign)
+        own = own_of(asked.policy, asked.terms.levels, record)
+        held = record if isinstance(record, Mapping) else {}
+        return Checked(
+            missing=tuple(sorted(name for name in asked.columns if name not in held)),
+            loss=None if own is None else asked.terms.loss(own.quanta),
+            says_something=laws_for(asked, record) != laws_for(asked, None),
+        )
 
     def _read(self, campaign: Campaign | str | bytes) -> Campaign:
         if isinstance(campaign, Campaign):

@@ -12,6 +12,7 @@ from prdp.errors import InvalidRequest
 from prdp.local.facts import Reader
 from prdp.local.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
+from prdp.local.values import number_of
 from prdp.noise.laplace_coins import digit_count
 
 Noise = Literal["bits", "laplace"]
@@ -35,6 +36,11 @@ class DomainCounts:
     deviations: tuple[float, ...]
     heavy: tuple[bool, ...]
     budgets: tuple[Fraction, ...]
+
+    @property
+    def heard(self) -> bool:
+        """Whether any domain is heavy: else there is nothing but noise."""
+        return any(self.heavy)
 
     @property
     def first(self) -> int:
@@ -70,25 +76,31 @@ class DomainCount:
     Why:
         A record differs from the dummy in the coordinate of its own domain, whose noise is made for the
         domain's smallest budget. In full: proofs/local_bit.md and proofs/local_laplace.md.
+
+    Attributes:
+        noise: Of which kind.
+        column: Where it is given, clients without a number in it answer as the dummy: what a mean divides by.
     """
 
     kind: ClassVar[str] = "count by domain"
 
     noise: Noise = "bits"
+    column: str | None = None
 
     def __post_init__(self) -> None:
         if self.noise not in get_args(Noise):
             raise InvalidRequest(f"noise={self.noise!r} is not known: write 'bits' or 'laplace'.")
 
     def facts(self) -> Facts:
-        """Return the kind of noise."""
-        return {"noise": self.noise}
+        """Return the kind of noise, and the column if there is one."""
+        return {"noise": self.noise, **({} if self.column is None else {"column": self.column})}
 
     @classmethod
     def from_facts(cls, facts: Facts) -> DomainCount:
         """Read ``facts``."""
         with Reader(facts) as read:
-            return cls(read.word("noise", get_args(Noise)))
+            column = read.text("column") if "column" in facts else None
+            return cls(read.word("noise", get_args(Noise)), column)
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:
         """Return one field a domain."""
@@ -99,9 +111,12 @@ class DomainCount:
 
     def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
         """Return one law a domain; they differ from the dummy's in the own one."""
-        here = terms.levels.domain(own.quanta) if own else None
+        here = terms.levels.domain(own.quanta) if own and self._counts(own) else None
         domains = range(1, terms.levels.domains + 1)
         return tuple(self.coordinate(terms, domain, domain == here) for domain in domains)
+
+    def _counts(self, own: Own) -> bool:
+        return self.column is None or number_of(own.record.get(self.column)) is not None
 
     def coordinate(self, terms: Terms, domain: int, here: bool) -> Bit | Noisy:
         """Return the law of one domain, for a client whose budget lies there or does not."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
 from prdp.errors import InvalidRequest
+from prdp.exact import Exact, exact
+
+_MOST_PRINTED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,16 @@ class Estimate:
     Attributes:
         question: What was asked, in words.
         value: The answer; for a table of counts, their sum.
-        deviation: The standard deviation of the noise in it, or a little more.
-        clients: How many reports each round had.
+        deviation: The standard deviation of the noise in it, or a little more; infinite if nothing was heard.
+        clients: How many reports the last round had, which the answer is about.
         share: The part of every record's budget that all rounds together used.
         method: How it was found.
         choices: What was chosen on the way, in words.
         parts: The numbers of an answer that has several.
         simulated: Whether it was made from records that somebody could see: such an answer protects nobody.
+        rounds: How many reports each round had.
+        bias: What the interval does not cover, in words.
+        unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
     """
 
     question: str
@@ -43,29 +50,58 @@ class Estimate:
     choices: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
     simulated: bool = False
+    rounds: tuple[int, ...] = ()
+    bias: str = ""
+    unheard: str = ""
 
     @property
     def caveat(self) -> str:
         """What the interval does not cover."""
-        return (
-            "The interval is that of the noise. Clients whose budgets are too small to be heard among all "
-            "the noise are left out or cut, which pulls counts and sums toward zero."
-        )
+        said = ["The interval is that of the noise alone.", self.bias]
+        if self.unheard:
+            said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
+        if len(set(self.rounds)) > 1:
+            *early, last = (f"{clients:,}" for clients in self.rounds)
+            said.append(
+                f"The rounds had {', '.join(early)} and {last} clients. The answer is about the last "
+                "round's, and right only if clients stayed away whatever their records were."
+            )
+        return " ".join(filter(None, said))
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, level: float | Exact = 0.95) -> tuple[float, float]:
         """Return the ends between which the answer without noise lies with about this probability."""
-        if not 0 <= level < 1:
+        chance = probability(level, "level")
+        if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
-        reach = NormalDist().inv_cdf((1 + level) / 2) * self.deviation
+        if self.unheard:
+            return -math.inf, math.inf
+        reach = NormalDist().inv_cdf((1 + chance) / 2) * self.deviation
         return self.value - reach, self.value + reach
 
     def __str__(self) -> str:
-        low, high = self.interval()
         mark = "; simulated" if self.simulated else ""
-        return (
-            f"{self.question}: {_shown(self.value)} ± {_shown((high - low) / 2)} (95 % of the noise; "
-            f"{self.clients:,} clients, share {self.share}, {self.method}{mark})"
-        )
+        facts = f"{self.clients:,} clients, share {self.share}, {self.method}{mark}"
+        if self.unheard:
+            return f"{self.question}: {self.unheard} ({facts})"
+        head = f"{self.question}: {_with_reach(self.value, self.deviation)} (95 % of the noise; {facts})"
+        lines = [
+            f"  {part.label}: {_with_reach(part.value, part.deviation)}"
+            for part in self.parts[:_MOST_PRINTED]
+        ]
+        more = len(self.parts) - len(lines)
+        return "\n".join([head, *lines, *([f"  ... and {more:,} more, in .parts"] if more else [])])
+
+
+def probability(given: float | Exact, name: str) -> float:
+    """Return a number from 0 to 1 as a float, whether it is written as one or exactly."""
+    number = given if isinstance(given, float) else float(exact(given, name))
+    if not 0 <= number <= 1:
+        raise InvalidRequest(f"{name}: {given!r} is not between 0 and 1, such as 0.5.")
+    return number
+
+
+def _with_reach(value: float, deviation: float) -> str:
+    return f"{_shown(value)} ± {_shown(NormalDist().inv_cdf(0.975) * deviation)}"
 
 
 def _shown(number: float) -> str:

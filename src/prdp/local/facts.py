@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +11,22 @@ from prdp.errors import InvalidRequest
 from prdp.exact import exact
 
 _MOST_TEXT = 200
+
+
+def column_name(given: object) -> str:
+    """Return a column's name, refusing what a campaign could not say."""
+    if not isinstance(given, str) or not 0 < len(given) <= _MOST_TEXT:
+        raise InvalidRequest(
+            f"column={given!r} is no column's name: write a text of 1 to {_MOST_TEXT} characters."
+        )
+    return given
+
+
+def listed(given: object, what: str, example: str) -> tuple[Any, ...]:
+    """Return a list's items; a text is not a list of its letters."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidRequest(f"{what}={given!r} is not a list: write {what}={example}.")
+    return tuple(given)
 
 
 class Reader:

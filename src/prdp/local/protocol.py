@@ -7,6 +7,7 @@ for all; ``Framework`` makes a ``Protocol`` of it: clients below the threshold a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -65,13 +66,49 @@ class Own:
 class Tally:
     """What the analyst keeps of all reports.
 
+    Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
+    none in common.
+
     Attributes:
         clients: How many reports there are: public.
         totals: What they add up to, in a form that is the protocol's own.
+        campaign: The digest of the campaign that the reports answer; a collector puts it there.
     """
 
     clients: int
     totals: tuple[int, ...]
+    campaign: bytes = b""
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.campaign != other.campaign or len(self.totals) != len(other.totals):
+            raise InvalidRequest("these two tallies are of two campaigns: they do not add up.")
+        totals = tuple(one + more for one, more in zip(self.totals, other.totals, strict=True))
+        return Tally(self.clients + other.clients, totals, self.campaign)
+
+    def to_json(self) -> str:
+        """Return the tally as one line of JSON."""
+        facts = {"clients": self.clients, "totals": self.totals, "campaign": self.campaign.hex()}
+        return json.dumps({"prdp": "tally", "version": 1, **facts})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Tally:
+        """Read what ``to_json`` wrote, refusing everything else."""
+        try:
+            match json.loads(text):
+                case {
+                    "prdp": "tally",
+                    "version": 1,
+                    "clients": int(n),
+                    "totals": [*totals],
+                    "campaign": str(of),
+                }:
+                    if n >= 0 and all(type(total) is int for total in totals):
+                        return cls(n, tuple(totals), bytes.fromhex(of))
+        except (ValueError, RecursionError, TypeError):
+            pass
+        raise InvalidRequest("this is no tally of version 1.")
 
 
 def column_totals(rows: Iterable[Sequence[int]], fields: int) -> Tally:

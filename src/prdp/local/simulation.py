@@ -7,23 +7,22 @@ draw.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prdp.errors import InvalidRequest
-from prdp.levels import Levels
 from prdp.local.campaign import Campaign
-from prdp.local.categories import Bins, Categories, Frequencies
-from prdp.local.client import laws_for, own_of
+from prdp.local.categories import Frequencies
+from prdp.local.client import laws_for
 from prdp.local.counting import DomainCount, ProportionalCount
+from prdp.local.crowd import Crowd, Integers, record_at, refuse_missing
 from prdp.local.estimate import Estimate
 from prdp.local.hashing import supported
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
@@ -31,130 +30,11 @@ from prdp.local.protocol import Framework, Own, Tally
 from prdp.local.randomisers import PRIME, Bit, Law, Noisy, Symbol, complement
 from prdp.local.study import Study
 from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
-from prdp.local.values import steps_of
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
-from prdp.policy import Policy
-from prdp.query import Measure
 from prdp.testing.seeded import Seeded
 
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """Virtual clients: their records, and the level of each one's budget, -1 for a dummy."""
-
-    columns: Mapping[str, NDArray[Any]] = field(repr=False)
-    levels: Integers = field(repr=False)
-    grid: Levels
-    _steps: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
-    _octaves: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
-
-    @classmethod
-    def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
-        """Return the clients that hold a table's rows; budgets come from the policy's reference."""
-        if not isinstance(columns, Mapping):
-            raise InvalidRequest(f"records are a dict of columns, not {type(columns).__name__}.")
-        read = {name: np.asarray(values) for name, values in columns.items()}
-        sizes = {values.shape for values in read.values()}
-        if len(sizes) != 1 or len(next(iter(sizes))) != 1:
-            raise InvalidRequest(
-                "records are a dict of columns of one length, such as {'balance': [100, 250]}."
-            )
-        kinds, which = _distinct(
-            [read[name] for name in sorted(policy.columns) if name in read], *sizes.pop()
-        )
-        grid = policy.levels
-        found = [own_of(policy, grid, _record(read, int(place))) for place in kinds]
-        by_quanta = {grid.quanta(level): level for level in range(grid.top + 1)}
-        levels = np.array([-1 if own is None else by_quanta[own.quanta] for own in found], np.int64)
-        return cls(read, levels[which], grid)
-
-    def __len__(self) -> int:
-        return int(self.levels.size)
-
-    def quanta(self, level: int) -> int:
-        """Return a level's budget."""
-        return self.grid.quanta(level)
-
-    def steps(self, measure: Measure) -> Integers:
-        """Return every client's value as protocols read it."""
-        if measure not in self._steps:
-            if measure.largest > 2**62:
-                raise InvalidRequest("a simulation adds up to 2^62 units a client: choose a larger unit.")
-            name = measure.column
-            column = self.columns.get(name, np.zeros(len(self), np.int64))
-            distinct, which = _distinct_values(column)
-            read = [steps_of({name: value}, measure) for value in distinct]
-            self._steps[measure] = np.array(read, np.int64)[which]
-        return self._steps[measure]
-
-    def octaves(self, ratios: Ratios) -> Integers:
-        """Return every client's octave of |value| / budget, -1 where it has none; the share plays no part."""
-        measure = ratios.measure
-        if measure not in self._octaves:
-            sizes = np.abs(self.steps(measure))
-            found = np.full(len(self), -1, np.int64)
-            slopes = [ratios.slope(octave) * self.grid.quantum for octave in range(ratios.count)]
-            for level in np.unique(self.levels[self.levels >= 0]):
-                quanta = self.quanta(int(level))
-                ends = np.array([min(2**62, math.floor(slope * quanta)) for slope in slopes], np.int64)
-                here = (self.levels == level) & (sizes > 0)
-                found[here] = np.searchsorted(ends, sizes[here], side="left")
-            self._octaves[measure] = found
-        return self._octaves[measure]
-
-    def places(self, by: Categories | Bins) -> Integers:
-        """Return which public value every client has, -1 where it has none of them."""
-        column = self.columns.get(by.column)
-        if column is None:
-            return np.full(len(self), -1, np.int64)
-        distinct, which = _distinct_values(column)
-        found = [by.place({by.column: value}) for value in distinct]
-        return np.array([-1 if place is None else place for place in found], np.int64)[which]
-
-    @cached_property
-    def domain_sizes(self) -> tuple[int, ...]:
-        """How many clients each of the paper's domains has."""
-        domains = [self.grid.domain(self.quanta(level)) for level in range(self.grid.top + 1)]
-        each = np.array([*domains, 0], np.int64)[self.levels]
-        return tuple(map(int, np.bincount(each, minlength=self.grid.domains + 1)[1:]))
-
-    def from_domain(self, domain: int) -> NDArray[np.bool_]:
-        """Return which clients have the budget of a domain or more."""
-        least = self.grid.domain_quanta(domain)
-        enough = np.array([*(self.quanta(level) >= least for level in range(self.grid.top + 1)), False])
-        return np.asarray(enough[self.levels])
-
-
-def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Integers]:
-    """Return a first place for every distinct row, and for every row which one it is."""
-    which = np.zeros(size, np.int64)
-    for column in columns:
-        _, codes = _distinct_values(column)
-        _, which = np.unique(which * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
-    _, first = np.unique(which, return_index=True)
-    return first, which
-
-
-def _distinct_values(column: NDArray[Any]) -> tuple[list[object], Integers]:
-    """Return a column's distinct values as Python has them, and for every row which one it is."""
-    if column.dtype != object:
-        values, which = np.unique(column, return_inverse=True)
-        return values.tolist(), which
-    seen: dict[str, int] = {}  # values of any kind: those that look alike are alike
-    codes = [seen.setdefault(f"{type(value).__name__} {value!r}", len(seen)) for value in column]
-    which = np.array(codes, np.int64)
-    _, first = np.unique(which, return_index=True)
-    return [column[place] for place in first], which
-
-
-def _record(columns: Mapping[str, NDArray[Any]], place: int) -> dict[str, object]:
-    return {
-        name: values[place].item() if values.dtype != object else values[place]
-        for name, values in columns.items()
-    }
+__all__ = ["Crowd", "crowd_tally", "simulate"]
 
 
 def simulate(
@@ -205,11 +85,12 @@ def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
 def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
     protocol = campaign.protocol
+    refuse_missing(campaign.columns, crowd.columns)
     own = type(protocol.inner) if isinstance(protocol, Framework) else type(protocol)
     known = {*drawn_together.registry, *inner_drawn_together.registry} - {object}
     if own in known:  # itself: a class that is derived from it may differ
         return drawn_together(protocol, campaign, crowd, entropy)
-    clients = (_record(crowd.columns, place) for place in range(len(crowd)))
+    clients = (record_at(crowd.columns, place) for place in range(len(crowd)))
     drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
     return protocol.tally(campaign.terms, drawn)
 
@@ -229,7 +110,8 @@ def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[in
 def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms, clients = campaign.terms, len(crowd)
     totals = []
-    for domain, inside in enumerate(crowd.domain_sizes, start=1):
+    sizes = crowd.domain_sizes if protocol.column is None else crowd.domain_sizes_with(protocol.column)
+    for domain, inside in enumerate(sizes, start=1):
         told, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
         totals.append(_total({told: inside, nothing: clients - inside}, entropy))
     return Tally(clients, tuple(totals))

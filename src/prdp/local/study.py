@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.local.campaign import Campaign
-from prdp.local.categories import Bins, Categories, Frequencies
+from prdp.local.collector import Collector
 from prdp.local.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
-from prdp.local.estimate import Estimate, Part
+from prdp.local.cutting import clipping_slope, full_count_budget
+from prdp.local.estimate import Estimate
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocol import Framework, LdpProtocol, Protocol, Tally, Terms
-from prdp.local.summing import ProportionalSum, RatioMass, Ratios, RatioSum
+from prdp.local.protocol import Framework, Protocol, Tally
+from prdp.local.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
 from prdp.local.universe import reaches
 from prdp.policy import Policy
 from prdp.query import Measure
@@ -31,8 +31,24 @@ from prdp.query import Measure
 Rounds = Generator[Campaign, Tally, Estimate]
 SumMethod = Literal["ratio", "proportional", "framework"]
 
-_MEAN_ERROR = math.sqrt(2 / math.pi)
-"""The expected size of a normal variable of deviation 1."""
+LEFT_OUT = (
+    "Clients whose budgets are too small to be heard among all the noise are left out, which pulls counts "
+    "toward zero. With a chance of at most {beta:g}, a domain in which nobody is counts as heard: its noise "
+    "is then part of the answer, and of the interval."
+)
+_CUT = (
+    "Values that are large for their clients' budgets are cut or left out, which pulls the sum toward zero, "
+    "often by more than the interval. With a chance of at most {beta:g} a round, an octave in which nobody "
+    "is counts as heard: the noise, and the interval, are then far larger than usual."
+)
+_CUT_MEAN = (
+    "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
+    "budgets are left out of the count: the mean may be off either way, often by more than the interval. "
+    "With a chance of at most {beta:g} a round, a domain or octave in which nobody is counts as heard, which "
+    "widens the noise and the interval."
+)
+NO_DOMAIN = "no domain was heard: too few clients"
+_NO_OCTAVE = "no octave of values was heard: too few clients, or no value other than zero"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +70,11 @@ class Study(ABC):
     first: Exact = "1/2"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise InvalidRequest(
+                f"policy={self.policy!r} is no policy: write policy=prdp.Policy('20 / visits', "
+                "at_least='1/100', at_most=10)."
+            )
         exact_share(self.share)
         _part(self.first, "first")
         if _part(self.beta, "beta") < Fraction(1, 10**6):
@@ -78,13 +99,17 @@ class Study(ABC):
     def rounds(self) -> Rounds:
         """Yield campaigns, take their tallies, return the estimate."""
 
-    def after(self, *tallies: Tally) -> Campaign | Estimate:
-        """Return what comes after the rounds that these tallies are of: a campaign, or the estimate."""
+    def after(self, *tallies: Tally | Collector) -> Campaign | Estimate:
+        """Return what comes after the rounds that these tallies are of: a campaign, or the estimate.
+
+        Args:
+            tallies: One for each round so far, in order: ``Collector.tally``, or the collector itself.
+        """
         going = self.rounds()
         step = next(going)
-        for place, tally in enumerate(tallies, start=1):
+        for place, given in enumerate(tallies, start=1):
             try:
-                step = going.send(tally)
+                step = going.send(_tally_of(step, given))
             except StopIteration as done:
                 if place < len(tallies):
                     raise InvalidRequest("there are more tallies than rounds.") from None
@@ -96,10 +121,9 @@ class Study(ABC):
         return Campaign(self.name, self.policy, self.whole_share * part, protocol, number)
 
     def _found_domain(
-        self, part: Fraction, noise: Noise = "bits", threshold: Threshold = "exact", beta: float | None = None
+        self, part: Fraction, protocol: DomainCount, threshold: Threshold = "exact", beta: float | None = None
     ) -> Generator[Campaign, Tally, tuple[DomainCounts, int]]:
         """Run the paper's first round."""
-        protocol = DomainCount(noise)
         campaign = self._campaign(part, protocol, 1)
         tally = yield campaign
         chance = self.failure / 2 if beta is None else beta
@@ -107,9 +131,16 @@ class Study(ABC):
         return counted, tally.clients
 
     def _estimate(
-        self, question: str, value: tuple[float, float], clients: int, method: str, **more: Any
-    ) -> Estimate:
-        return Estimate(question, *value, clients, self.whole_share, method, **more)
+        self, question: str, value: tuple[float, float], rounds: tuple[int, ...], method: str, *,
+        bias: str, unheard: str, **more: Any,
+    ) -> Estimate:  # fmt: skip
+        number, deviation = value
+        if not min(rounds):
+            unheard = "a round had no reports"
+        return Estimate(
+            question, number, math.inf if unheard else deviation, rounds[-1], self.whole_share, method,
+            rounds=rounds, bias=bias.format(beta=self.failure), unheard=unheard, **more,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,25 +165,37 @@ class CountStudy(Study):
 
     def rounds(self) -> Rounds:
         """Run one round, or two."""
+        part = self.first_part if self.proportional else Fraction(1)
+        counted, clients = yield from self._found_domain(
+            part, DomainCount(self.noise), self.threshold, self.failure
+        )
+        said: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
         if not self.proportional:
-            whole = self._found_domain(Fraction(1), self.noise, self.threshold, self.failure)
-            counted, clients = yield from whole
             found = (counted.total, counted.deviation)
             how = f"domains, {self.noise}"
-            return self._estimate("count", found, clients, how, choices=(_domain_choice(counted),))
-        counted, clients = yield from self._found_domain(
-            self.first_part, self.noise, self.threshold, self.failure
-        )
+            return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **said)
         rest = 1 - self.first_part
-        budget = _full_count_budget(
+        budget = full_count_budget(
             counted, clients, float(self.whole_share * rest), self.policy.levels.at_most
         )
         protocol = ProportionalCount(budget)
         campaign = self._campaign(rest, protocol, 2)
         tally = yield campaign
         found = protocol.estimate(campaign.terms, tally)
-        choices = (_domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
-        return self._estimate("count", found, tally.clients, "proportional", choices=choices)
+        choices = (domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
+        said["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
+        rounds = (clients, tally.clients)
+        return self._estimate("count", found, rounds, "proportional", choices=choices, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a sum's own rounds said: the total in units and its deviation, the clients of each round."""
+
+    total: tuple[float, float]
+    clients: tuple[int, ...]
+    choices: tuple[tuple[str, str], ...]
+    unheard: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +203,10 @@ class SumStudy(Study):
     """What a column adds up to.
 
     Attributes:
-        measure: The column, its unit and its public bounds in units.
+        measure: The column, its unit and its public bounds; ``measured`` makes one from bounds in values.
         method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
         form: Whether the framework's clients tell one bit or a number in Laplace noise; a bit if it can be.
-        mean: Whether to divide by the number of clients that have a record.
+        mean: Whether to divide by the number of clients that have a value; others take no part.
         weighing: For ``"proportional"``, the part of the share for choosing where to cut.
     """
 
@@ -178,43 +221,58 @@ class SumStudy(Study):
         _part(self.weighing, "weighing")
         if self.method not in get_args(SumMethod):
             raise InvalidRequest(f"method={self.method!r} is not known: {', '.join(get_args(SumMethod))}.")
+        object.__setattr__(self, "measure", checked_measure(self.measure))
+        ClippedSum(self.measure, 1, self._form)  # refuses a form now, not in the third round
 
     def rounds(self) -> Rounds:
         """Run the rounds of the method; a mean has one more for the count, unless there is one anyway."""
-        if self.method == "framework":
-            counted, clients = yield from self._found_domain(self.first_part)
-            total, choices = yield from self._by_framework(counted)
+        counted, part = None, Fraction(1)
+        clients: tuple[int, ...] = ()
+        if self.mean or self.method == "framework":
+            used = self.first_part if self.method == "framework" else Fraction(1, 4)
+            having = DomainCount(column=self.measure.column if self.mean else None)
+            counted, first = yield from self._found_domain(used, having)
+            clients, part = (first,), 1 - used
+        if self.method == "framework" and counted is not None:
+            said = yield from self._by_framework(counted, part)
+        elif self.method == "ratio":
+            said = yield from self._by_ratio(part, len(clients) + 1)
         else:
-            part = Fraction(1)
-            if self.mean:
-                part = Fraction(3, 4)
-                counted, clients = yield from self._found_domain(1 - part)
-            by = self._by_ratio if self.method == "ratio" else self._in_proportion
-            total, clients, choices = yield from by(part, 2 if self.mean else 1)
+            said = yield from self._in_proportion(part, len(clients) + 1)
         unit = float(self.measure.unit)
-        value, deviation = (unit * number for number in total)
-        if self.mean:
-            value, deviation = _quotient((value, deviation), (counted.total, counted.deviation))
-        question = f"{'mean' if self.mean else 'sum'} of {self.measure.column}"
-        return self._estimate(question, (value, deviation), clients, self.method, choices=choices)
+        value = unit * said.total[0], unit * said.total[1]
+        rounds = (*clients, *said.clients)
+        if self.mean and counted is not None:
+            # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
+            stayed = rounds[-1] / max(1, rounds[0])
+            value = _quotient(value, (stayed * counted.total, stayed * counted.deviation))
+        unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
+        return self._estimate(
+            f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
+            choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard,
+        )  # fmt: skip
 
-    def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, Any]:
+    @property
+    def _form(self) -> Literal["bit", "laplace"]:
+        return self.form or ("laplace" if self.measure.low < 0 else "bit")
+
+    def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
         protocol = RatioSum(self.measure)
         campaign = self._campaign(part, protocol, number)
         tally = yield campaign
         most = [reach.value for reach in reaches(self.policy, self.measure)]
         found = protocol.estimate(campaign.terms, tally, beta=self.failure, most=most)
         choices = (("octaves of value / budget kept", f"{found.top + 1} of {len(found.heavy)}"),)
-        return (found.total, found.deviation), tally.clients, choices
+        return _Said((found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard))
 
-    def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, Any]:
+    def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
         weighing, weight = RatioMass(self.measure), _part(self.weighing, "weighing")
         campaign = self._campaign(part * weight, weighing, number)
         tally = yield campaign
         most = [reach.budget for reach in reaches(self.policy, self.measure)]
         masses = weighing.estimate(campaign.terms, tally, beta=self.failure, most=most)
         rest = part * (1 - weight)
-        slope = _slope(
+        slope = clipping_slope(
             campaign.terms,
             self.measure,
             masses.totals[: masses.top + 1],
@@ -223,89 +281,48 @@ class SumStudy(Study):
         )
         protocol = ProportionalSum(self.measure, slope)
         campaign = self._campaign(rest, protocol, number + 1)
-        tally = yield campaign
+        last = yield campaign
         choices = (("values are cut at budget times", f"{float(slope * self.measure.unit):.3g}"),)
-        return protocol.estimate(campaign.terms, tally), tally.clients, choices
+        found = protocol.estimate(campaign.terms, last)
+        return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard))
 
-    def _by_framework(self, counted: DomainCounts) -> Generator[Campaign, Tally, Any]:
-        rest = 1 - self.first_part
-        radius = Framework(ValueOctaves(self.measure), counted.first)
+    def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
+        inner = ValueOctaves(self.measure)
+        radius = Framework(inner, counted.first)
         campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
         tally = yield campaign
-        limit = 1 << radius.estimate(campaign.terms, tally).top
-        form = self.form or ("laplace" if self.measure.low < 0 else "bit")
-        protocol = Framework(ClippedSum(self.measure, limit, form), counted.first)
+        octaves = inner.estimate(radius.budget(campaign.terms), tally, beta=self.failure)
+        limit = 1 << octaves.top
+        protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
-        tally = yield campaign
-        choices = (_domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
-        return protocol.estimate(campaign.terms, tally), choices
+        last = yield campaign
+        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
+        found = protocol.estimate(campaign.terms, last)
+        return _Said(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameworkStudy(Study):
-    """Any question that a protocol of ordinary LDP answers: the paper's general framework.
-
-    Attributes:
-        question: What is asked, in words.
-        protocol: From the budget that the second round has to the protocol.
-        labels: What the numbers of the answer are called, if there are several.
-    """
-
-    question: str
-    protocol: Callable[[Fraction], LdpProtocol]
-    labels: tuple[str, ...] = field(default=())
-
-    def rounds(self) -> Rounds:
-        """Find the threshold, then run the protocol at its budget."""
-        counted, _ = yield from self._found_domain(self.first_part)
-        rest = 1 - self.first_part
-        budget = Terms(self.policy.levels, self.whole_share * rest).domain_loss(counted.first)
-        framed = Framework(self.protocol(budget), counted.first)
-        campaign = self._campaign(rest, framed, 2)
-        tally = yield campaign
-        found = framed.estimate(campaign.terms, tally)
-        pairs = (found,) if not self.labels else tuple(found)
-        parts = tuple(Part(label, *pair) for label, pair in zip(self.labels, pairs, strict=False))
-        value = math.fsum(pair[0] for pair in pairs), math.hypot(*(pair[1] for pair in pairs))
-        choices = (_domain_choice(counted),)
-        return self._estimate(self.question, value, tally.clients, "framework", choices=choices, parts=parts)
+def _tally_of(campaign: Campaign, given: object) -> Tally:
+    """Return the tally of a campaign's reports; refuse any other one."""
+    tally = given.tally if isinstance(given, Collector) else given
+    if not isinstance(tally, Tally):
+        raise InvalidRequest(
+            f"{type(given).__name__} is no tally: give study.after() the tallies of its rounds so far, in "
+            "order, as in study.after(collector_1.tally, collector_2.tally)."
+        )
+    if not tally.campaign:
+        raise InvalidRequest(
+            "this tally does not say which campaign it is of: take Collector(campaign).tally."
+        )
+    if tally.campaign != campaign.digest:
+        raise InvalidRequest(
+            f"the tally for round {campaign.round} is of another campaign or round than this study's. Give "
+            "the tallies in order; a study with another name, share, policy or setting has other campaigns."
+        )
+    return tally
 
 
-def frequencies(
-    by: Categories | Bins,
-    *,
-    name: str,
-    policy: Policy,
-    share: Exact,
-    method: Any = None,
-    **options: Any,
-) -> FrameworkStudy:
-    """Return the study of how many clients have each category, or a value in each bin: a histogram."""
-    Frequencies.chosen(by, Fraction(1), method)  # refuses an unknown method now, not after the first round
-    return FrameworkStudy(
-        name=name, policy=policy, share=share, question=f"clients by {by.column}", labels=by.labels,
-        protocol=lambda budget: Frequencies.chosen(by, budget, method), **options,
-    )  # fmt: skip
-
-
-def quantiles(histogram: Estimate, bins: Bins, parts: tuple[float, ...]) -> tuple[float, ...]:
-    """Return quantiles from a histogram's estimate: nothing is asked again, so it costs nothing.
-
-    Negative counts are taken for none; within a bin, values are taken to lie evenly.
-    """
-    if len(histogram.parts) != len(bins.edges) - 1 or not all(0 <= part <= 1 for part in parts):
-        raise InvalidRequest("quantiles need the histogram of these bins, and parts between 0 and 1.")
-    counts = [max(0.0, part.value) for part in histogram.parts]
-    return tuple(_quantile(counts, [float(edge) for edge in bins.edges], part) for part in parts)
-
-
-def _quantile(counts: list[float], edges: list[float], part: float) -> float:
-    wanted = part * math.fsum(counts)
-    for count, (low, high) in zip(counts, pairwise(edges), strict=True):
-        if wanted <= count and count > 0:
-            return low + (high - low) * wanted / count
-        wanted -= count
-    return edges[-1]
+def _octaves(heard: bool) -> str:
+    return "" if heard else _NO_OCTAVE
 
 
 def _part(value: Exact, name: str) -> Fraction:
@@ -315,56 +332,11 @@ def _part(value: Exact, name: str) -> Fraction:
     return part
 
 
-def _domain_choice(counted: DomainCounts) -> tuple[str, str]:
-    return (
-        "first domain kept",
-        f"{counted.first} of {len(counted.counts)}, budgets from {float(counted.threshold_budget):.3g}",
-    )
-
-
-def _full_count_budget(counted: DomainCounts, clients: int, share: float, at_most: Fraction) -> Fraction:
-    """Return the budget from which on clients count in full: least noise and loss together."""
-    kept = [
-        (float(budget) * math.sqrt(2), max(0.0, count))
-        for budget, count in zip(counted.budgets, counted.counts, strict=True)
-    ][counted.first - 1 :]
-
-    def error(budget: Fraction) -> float:
-        full = share * float(budget)
-        noise = _MEAN_ERROR * math.sqrt(clients) / (2 * math.sinh(min(full / 2, 300.0)))
-        cut = sum(count * (1 - _weight(share * typical, full)) for typical, count in kept)
-        return noise + cut
-
-    candidates = [
-        min(at_most, budget * step / 4)
-        for budget in counted.budgets[counted.first - 1 :]
-        for step in (4, 5, 6, 7)
-    ]
-    return min(candidates, key=error)
-
-
-def _weight(loss: float, full: float) -> float:
-    """Return (e^loss - 1)/(e^full - 1), at most 1."""
-    if loss >= full:
-        return 1.0
-    return math.exp(loss - full) * math.expm1(-loss) / math.expm1(-full)
-
-
-def _slope(terms: Terms, measure: Measure, masses: tuple[float, ...], clients: int, share: float) -> Fraction:
-    """Return the clipping slope at which noise and what is cut, by the masses, are least together."""
-    ratios = Ratios(terms, measure)
-    spent = float(terms.share)
-    held = [
-        (0.75 * float(ratios.slope(octave)), max(0.0, mass) / spent) for octave, mass in enumerate(masses)
-    ]
-
-    def error(slope: Fraction) -> float:
-        at = float(slope)
-        noise = _MEAN_ERROR * math.sqrt(2 * clients) * at / share
-        return noise + sum(mass * (ratio - at) for ratio, mass in held if ratio > at)
-
-    candidates = [ratios.slope(octave) * step / 4 for octave in range(len(masses)) for step in (3, 4)]
-    return min(candidates, key=error)
+def domain_choice(counted: DomainCounts) -> tuple[str, str]:
+    """Return which domain was chosen, in words."""
+    place = f"{counted.first} of {len(counted.counts)}"
+    chosen = f"{place}, budgets from {float(counted.threshold_budget):.3g}"
+    return "first domain kept", chosen if counted.heard else f"{place}, as none was heard"
 
 
 def _quotient(above: tuple[float, float], below: tuple[float, float]) -> tuple[float, float]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from prdp.errors import InvalidRequest
+from prdp.exact import Exact, exact
 from prdp.local.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
-from prdp.local.facts import Reader
+from prdp.local.facts import Reader, column_name
 from prdp.local.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
 from prdp.local.values import steps_of
 from prdp.query import Measure
+
+_LARGEST = 10**40
 
 
 def measure_facts(measure: Measure) -> dict[str, object]:
@@ -25,10 +28,39 @@ def measure_facts(measure: Measure) -> dict[str, object]:
 
 def read_measure(read: Reader) -> Measure:
     """Read a column's public facts."""
-    measure = Measure(read.text("column"), read.positive("unit"), read.whole("low"), read.whole("high"))
-    if measure.low > measure.high:
-        raise InvalidRequest("a campaign's 'low' is at most its 'high'.")
-    return measure
+    return checked_measure(
+        Measure(read.text("column"), read.positive("unit"), read.whole("low"), read.whole("high"))
+    )
+
+
+def measured(column: str, low: Exact, high: Exact, unit: Exact = 1) -> Measure:
+    """Return a column to add up, from public bounds in values and the grain that values are rounded to.
+
+    >>> measured("income", 0, "1e6", unit="1/100").high
+    100000000
+    """
+    grain, ends = exact(unit, "unit"), (exact(low, "low"), exact(high, "high"))
+    if grain <= 0:
+        raise InvalidRequest(f"unit={unit!r} is not more than 0.")
+    least, most = (round(end / grain) for end in ends)
+    return checked_measure(Measure(column, grain, least, most))
+
+
+def checked_measure(given: Measure) -> Measure:
+    """Return a measure with exact numbers; refuse what a campaign could not say."""
+    if not isinstance(given, Measure):
+        raise InvalidRequest(f"measure={given!r} is no measure: write measured('income', 0, 10000).")
+    unit, low, high = (exact(getattr(given, name), name) for name in ("unit", "low", "high"))
+    if unit <= 0:
+        raise InvalidRequest(f"unit={given.unit!r} is not more than 0.")
+    if low.denominator != 1 or high.denominator != 1 or max(abs(low), abs(high)) > _LARGEST:
+        raise InvalidRequest(
+            f"low={given.low!r}, high={given.high!r}: a measure's bounds are whole numbers of units, up to "
+            "1e40. measured(column, low, high, unit) takes bounds in values."
+        )
+    if low > high:
+        raise InvalidRequest(f"low={given.low!r} is more than high={given.high!r}.")
+    return replace(given, column=column_name(given.column), unit=unit, low=int(low), high=int(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +76,11 @@ class Octaves:
     totals: tuple[float, ...]
     deviations: tuple[float, ...]
     heavy: tuple[bool, ...]
+
+    @property
+    def heard(self) -> bool:
+        """Whether any octave is heavy: else there is nothing but noise."""
+        return any(self.heavy)
 
     @property
     def top(self) -> int:

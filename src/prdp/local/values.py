@@ -47,17 +47,19 @@ def _fraction(given: Real) -> Fraction:
 
 
 def category_of(given: object, places: dict[Category, int]) -> int | None:
-    """Return which of the public categories a value is; None for any other value."""
+    """Return which of the public categories a value is, 1.0 being 1; None for any other value."""
     if isinstance(given, str):
         return places.get(str(given))
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        return places.get(int(given))
-    return None
+    value = number_of(given)
+    return places.get(int(value)) if isinstance(value, Fraction) and value.denominator == 1 else None
 
 
 def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
-    """Return which bin a value lies in, an outer one for a value beyond the edges; None for no number."""
+    """Return which bin a value lies in; None for one beyond the edges and for no number.
+
+    As in the central model, an edge belongs to the bin that it begins, and the last one to the last bin.
+    """
     value = number_of(given)
-    if value is None:
+    if value is None or not edges[0] <= value <= edges[-1]:
         return None
-    return max(0, min(len(edges) - 2, bisect_right(edges, value) - 1))
+    return min(len(edges) - 2, bisect_right(edges, value) - 1)
