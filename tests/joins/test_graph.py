@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow
 import pytest
@@ -84,6 +85,24 @@ def test_nodes_may_be_texts_and_come_from_a_public_table() -> None:
 def test_names_that_differ_in_a_last_nul_are_different_names() -> None:
     rows = edges(("ann", "bob", 8.0), ("ann\0", "bob", 2.0), ("ann", "x" * 100_000, 4.0))
     assert records(opened(rows, nodes=["ann", "bob"])) == {(0, 1, level(8.0))}
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("of_column", [True, False])
+def test_a_collation_of_the_callers_makes_no_two_nodes_one(collation: str, of_column: bool) -> None:
+    connection = duckdb.connect()
+    kind = f"VARCHAR COLLATE {collation}" if of_column else "VARCHAR"
+    if not of_column:
+        connection.execute(f"SET default_collation = '{collation}'")
+    connection.execute(f"CREATE TABLE edge (a {kind}, b {kind}, eps DOUBLE)")
+    connection.execute(
+        "INSERT INTO edge VALUES ('A', 'b', 8), ('a', 'b', 2), ('\u00e4', 'b', -1), ('a', 'A', 4), ('b', 'B', 4),"
+        " ('a', '\u00e4', 4)"
+    )
+    graph = opened(connection.table("edge"), nodes=["A", "B", "a", "b", "\u00e4"])
+    wanted = {(0, 3, level(8.0)), (2, 3, level(2.0)), (0, 2, level(4.0)), (1, 3, level(4.0))}
+    wanted.add((2, 4, level(4.0)))
+    assert {(min(u, w), max(u, w), at) for u, w, at in records(graph)} == wanted
 
 
 def test_a_range_with_steps_and_a_list_name_the_same_nodes() -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow
 import pytest
 from hypothesis import given, settings
@@ -115,6 +116,28 @@ def test_one_table_may_be_named_twice_and_a_record_named_twice_is_used_once() ->
     cut = links.cut()
     assert cut.results.total() == 3
     assert sorted(cut.results.loads().tolist()) == [1, 2, 2]
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("of_column", [True, False])
+def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_column: bool) -> None:
+    """Neither the budget of a record nor whether it is named depends on another of a similar name."""
+    connection = duckdb.connect()
+    kind = f"VARCHAR COLLATE {collation}" if of_column else "VARCHAR"
+    if not of_column:
+        connection.execute(f"SET default_collation = '{collation}'")
+    connection.execute(f"CREATE TABLE person (id {kind}, eps DOUBLE)")
+    connection.execute(
+        "INSERT INTO person VALUES ('a', 1), ('A', 16), ('\u00e4', -1), ('o', 4), ('\u00f6', 2)"
+    )
+    connection.execute(f"CREATE TABLE visit (who {kind})")
+    connection.execute("INSERT INTO visit VALUES ('A'), ('A'), ('A'), ('a'), ('\u00e4'), ('\u00f6'), ('O')")
+    policy = prdp.Policy.column("eps", at_least="1/4", at_most="16")
+    who = prdp.Records(connection.table("person"), "id", policy)
+    cut = prdp.open_links(connection.table("visit"), records={"who": who}, name="visits").cut()
+    levels = [cut.levels.index(budget) for budget in (1.0, 16.0, 4.0, 2.0)]
+    found = sorted(zip(cut.level.tolist(), cut.results.loads().tolist(), strict=True))
+    assert found == sorted(zip(levels, [1, 3, 0, 1], strict=True))
 
 
 def test_counts_come_close_to_the_truth_and_cost_what_they_say() -> None:

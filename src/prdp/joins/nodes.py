@@ -55,9 +55,19 @@ def _listed(given: Any) -> list[Any]:
     kinds = {type(name) for name in names}
     if not kinds <= {int} and not kinds <= {str}:
         raise InvalidRequest(f"nodes= holds neither whole numbers alone nor texts alone. {_ADVICE}")
+    if str in kinds and not all(map(_is_unicode, names)):
+        raise InvalidRequest(f"nodes= holds a text that cannot be written as Unicode. {_ADVICE}")
     if int in kinds and not all(-(2**63) <= name < 2**63 for name in names):
         raise InvalidRequest(f"nodes= holds whole numbers beyond 64 bits. {_ADVICE}")
     return names
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _plain(name: Any) -> Any:
