@@ -111,8 +111,8 @@ class Nodes:
 def places_among(names: Integers | Sequence[bytes], given: NDArray[Any]) -> Integers:
     """Return where each value stands among different names, or -1 where it does not.
 
-    Texts are looked up as Python's bytes: an array of texts would lose NULs at their ends and be as wide as the
-    longest.
+    Texts are looked up as Python's bytes: an array of texts would lose NULs at their ends and be as wide as
+    the longest.
     """
     if not isinstance(names, np.ndarray) or names.dtype.kind == "O":
         place = {name: number for number, name in enumerate(names)}

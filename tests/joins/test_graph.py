@@ -96,8 +96,8 @@ def test_a_collation_of_the_callers_makes_no_two_nodes_one(collation: str, of_co
         connection.execute(f"SET default_collation = '{collation}'")
     connection.execute(f"CREATE TABLE edge (a {kind}, b {kind}, eps DOUBLE)")
     connection.execute(
-        "INSERT INTO edge VALUES ('A', 'b', 8), ('a', 'b', 2), ('\u00e4', 'b', -1), ('a', 'A', 4), ('b', 'B', 4),"
-        " ('a', '\u00e4', 4)"
+        "INSERT INTO edge VALUES ('A', 'b', 8), ('a', 'b', 2), ('\u00e4', 'b', -1), "
+        "('a', 'A', 4), ('b', 'B', 4), ('a', '\u00e4', 4)"
     )
     graph = opened(connection.table("edge"), nodes=["A", "B", "a", "b", "\u00e4"])
     wanted = {(0, 3, level(8.0)), (2, 3, level(2.0)), (0, 2, level(4.0)), (1, 3, level(4.0))}

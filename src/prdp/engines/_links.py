@@ -55,8 +55,9 @@ class LinkReading:
 
 
 def name_sql(column: str, schema: Schema) -> str:
-    """Return a record's name: a whole number, or the bytes of a text, since a collation of the caller's
-    connection or column would take different texts for one.
+    """Return a record's name: a whole number, or the bytes of a text.
+
+    A collation of the caller's connection or column would take different texts for one.
     """
     if schema[column].integer:
         return f"TRY_CAST({quoted(column)} AS BIGINT)"
