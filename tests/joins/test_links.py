@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.errors import InvalidRequest, LedgerError
+from prdp.errors import EngineFailure, InvalidRequest, LedgerError
+from prdp.joins import links as links_module
 from prdp.mechanisms.truncate import CutLadder, ladder_points
 from prdp.testing import simulate
 
@@ -138,6 +139,55 @@ def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_
     levels = [cut.levels.index(budget) for budget in (1.0, 16.0, 4.0, 2.0)]
     found = sorted(zip(cut.level.tolist(), cut.results.loads().tolist(), strict=True))
     assert found == sorted(zip(levels, [1, 3, 0, 1], strict=True))
+
+
+def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
+    """Its records would be two each, and pay for a row that names them twice with two budgets."""
+    one = people([(1, 2.0)])
+    twin = prdp.Records(one.source, "id", one.policy)
+    with pytest.raises(InvalidRequest, match="same table"):
+        opened([], [], [], records={"patient": one, "doctor": twin})
+    file = tmp_path / "persons.csv"
+    file.write_text("id,eps\n1,2.0\n")
+    types = {"id": "BIGINT", "eps": "DOUBLE"}
+    files = [
+        prdp.Records(path, "id", one.policy, types=types)
+        for path in (file, str(tmp_path / ".." / tmp_path.name / "pers*.csv"))
+    ]
+    with pytest.raises(InvalidRequest, match=r"persons\.csv"):
+        opened([], [], [], records={"patient": files[0], "doctor": files[1]})
+    assert opened([], [], [], records={"patient": files[0], "doctor": files[0]}).ledger.left == 1
+
+
+@pytest.mark.parametrize(
+    "failure", [MemoryError("shape (10000019,)"), ValueError("17 rows"), RecursionError("17")]
+)
+def test_a_failure_after_the_charge_says_nothing_of_the_records(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(links_module, "read_links", fails)
+    links = opened([(1, 1.0)], [(1, 1.0)], [(1, 1)])
+    with pytest.raises(EngineFailure) as caught:
+        links.count(share="1/2")
+    assert str(caught.value) == str(EngineFailure())
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert links.ledger.left == Fraction(1, 2)
+    monkeypatch.undo()
+    links.count(share="1/2")
+    assert links.ledger.left == Fraction(1, 2)
+
+
+def test_an_interrupted_answer_stays_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(links_module, "read_links", stops)
+    with pytest.raises(KeyboardInterrupt):
+        opened([], [], []).count(share="1/2")
 
 
 def test_counts_come_close_to_the_truth_and_cost_what_they_say() -> None:

@@ -118,7 +118,9 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
     if reference.table == private:
         raise InvalidRequest(
             f"{reference}: the private table may refer to public tables only. Name {reference.to!r} in "
-            "public=[...] if it holds nothing to protect."
+            "public=[...] if it holds nothing to protect. Or did you mean "
+            f"references={{'{reference.to}.{reference.key}': '{reference.table}.{reference.column}'}}? "
+            "The column that names rows stands first, then the key."
         )
     return reference.table
 
