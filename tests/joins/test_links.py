@@ -159,14 +159,12 @@ def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
     assert opened([], [], [], records={"patient": files[0], "doctor": files[0]}).ledger.left == 1
 
 
-@pytest.mark.parametrize(
-    "failure", [MemoryError("shape (10000019,)"), ValueError("17 rows"), RecursionError("17")]
-)
+@pytest.mark.parametrize("failure", [MemoryError, ValueError, RecursionError])
 def test_a_failure_after_the_charge_says_nothing_of_the_records(
-    failure: Exception, monkeypatch: pytest.MonkeyPatch
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
-        raise failure
+        raise failure("shape (10000019,)")
 
     monkeypatch.setattr(links_module, "read_links", fails)
     links = opened([(1, 1.0)], [(1, 1.0)], [(1, 1)])

@@ -27,8 +27,8 @@ _ONE = 1 << 54
 """The grain of amounts and prices: a double between 1/2 and 1 is a multiple. 512 prices fit into 64 bits."""
 
 _BEYOND = 1 << 200
-_OFTEN = 12
-"""True prices are often small fractions such as these; then a solver's last digits are its own."""
+_OFTEN = 27_720
+"""True prices are often fractions with a denominator of up to 12; then a solver's last digits are its own."""
 
 _ATTEMPTS = (("highs-ipm", 1e-9), ("highs-ds", 1e-10))
 """Interior points first: where many records are alike, the simplex method takes a hundred times as long."""
