@@ -219,6 +219,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
     [
         ({"records": {}}, "needs a prdp.Records"),
         ({"records": {"patient": "people.parquet"}}, "needs a prdp.Records"),
+        ({"records": dict.fromkeys(map(str, range(65)), people([]))}, "at most 64"),
         ({"records": {"patients": people([])}}, "Did you mean 'patient'"),
         (
             {

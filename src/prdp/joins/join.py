@@ -80,8 +80,6 @@ def open_join(
     """
     refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
     refuse_unless_rows(most_rows)
-    if isinstance(public, str):
-        raise InvalidRequest(f"public={public!r} is one text. Write public=[{public!r}].")
     _refuse_bad_types(types or {}, tables)
     engine = open_tables(tables, types or {})
     tree = Tree.of(engine.schemas, private, key, public, references)

@@ -85,15 +85,10 @@ def open_links(
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
     refuse_unless_mappings(records=records, types=types)
-    if not records or not all(isinstance(table, Records) for table in records.values()):
-        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+    _refuse_unless_records(records)
     refuse_unless_rows(most_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
-    if len(known) > MOST_COLUMNS:
-        raise InvalidRequest(
-            f"records= has {len(known)} columns; a row names at most {MOST_COLUMNS} records."
-        )
     distinct = list({id(table): table for table in known.values()}.values())
     _refuse_one_table_twice(distinct)
     tables = tuple(_opened(table) for table in distinct)
@@ -136,6 +131,13 @@ def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, o
     key = known_column(table.key, engine.schema, "key")
     facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
     return engine, RecordReading(key, policy), facts
+
+
+def _refuse_unless_records(records: Mapping[str, Records]) -> None:
+    if not records or not all(isinstance(table, Records) for table in records.values()):
+        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+    if len(records) > MOST_COLUMNS:
+        raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
 
 
 def _refuse_one_table_twice(tables: Sequence[Records]) -> None:

@@ -53,6 +53,8 @@ class Tree:
         references: Mapping[str, str],
     ) -> Tree:
         """Read and check what the caller declares; by public facts alone."""
+        if isinstance(public, str):
+            raise InvalidRequest(f"public={public!r} is one text. Write public=[{public!r}].")
         for name in (private, *public):
             if name not in schemas:
                 raise InvalidRequest(f"there is no table {name!r}: the tables are {', '.join(schemas)}.")
