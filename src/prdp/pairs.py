@@ -97,20 +97,22 @@ class Nodes:
         return isinstance(self.values, tuple)
 
     def places(self, given: NDArray[Any]) -> Integers:
-        """Return each value's place among the nodes, or -1 for what is no node."""
+        """Return each value's place among the nodes, or -1 for what is no node; texts come as bytes."""
         if isinstance(self.values, range):
             first, step = self.values.start, self.values.step
             inside = (given >= first) & (given < self.values.stop)
             offset = np.where(inside, given, first) - first
             return np.where(inside & (offset % step == 0), offset // step, -1).astype(np.int64)
+        if isinstance(self.values, tuple):
+            return places_among([text.encode() for text in self.values], given)
         return places_among(self.values, given)
 
 
-def places_among(names: Integers | Sequence[str], given: NDArray[Any]) -> Integers:
+def places_among(names: Integers | Sequence[bytes], given: NDArray[Any]) -> Integers:
     """Return where each value stands among different names, or -1 where it does not.
 
-    Texts are looked up as Python's: an array of texts would lose NULs at their ends and be as wide as the
-    longest.
+    Texts are looked up as Python's bytes: an array of texts would lose NULs at their ends and be as wide as
+    the longest.
     """
     if not isinstance(names, np.ndarray) or names.dtype.kind == "O":
         place = {name: number for number, name in enumerate(names)}

@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.engines._graphs import TriangleEngine
-from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.engines.duckdb import Scratch
+from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
 from prdp.joins import graph as graph_module
+from prdp.joins.nodes import described, read_nodes
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.levels import Levels
 from prdp.mechanisms.truncate import ladder_points
@@ -86,11 +89,42 @@ def test_names_that_differ_in_a_last_nul_are_different_names() -> None:
     assert records(opened(rows, nodes=["ann", "bob"])) == {(0, 1, level(8.0))}
 
 
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("of_column", [True, False])
+def test_a_collation_of_the_callers_makes_no_two_nodes_one(collation: str, of_column: bool) -> None:
+    connection = duckdb.connect()
+    kind = f"VARCHAR COLLATE {collation}" if of_column else "VARCHAR"
+    if not of_column:
+        connection.execute(f"SET default_collation = '{collation}'")
+    connection.execute(f"CREATE TABLE edge (a {kind}, b {kind}, eps DOUBLE)")
+    connection.execute(
+        "INSERT INTO edge VALUES ('A', 'b', 8), ('a', 'b', 2), ('\u00e4', 'b', -1), "
+        "('a', 'A', 4), ('b', 'B', 4), ('a', '\u00e4', 4)"
+    )
+    graph = opened(connection.table("edge"), nodes=["A", "B", "a", "b", "\u00e4"])
+    wanted = {(0, 3, level(8.0)), (2, 3, level(2.0)), (0, 2, level(4.0)), (1, 3, level(4.0))}
+    wanted.add((2, 4, level(4.0)))
+    assert {(min(u, w), max(u, w), at) for u, w, at in records(graph)} == wanted
+
+
 def test_a_range_with_steps_and_a_list_name_the_same_nodes() -> None:
     rows = edges((10, 30, 8.0), (20, 30, 8.0), (11, 30, 8.0))
     wanted = {(0, 2, level(8.0)), (1, 2, level(8.0))}
     for nodes in (range(10, 31, 10), [30, 20, 10], np.array([10, 20, 30]), range(30, 9, -10)):
         assert records(opened(rows, nodes=nodes)) == wanted
+
+
+def test_a_ledger_knows_a_node_set_by_its_nodes_not_by_how_they_are_written() -> None:
+    sets: list[Any] = [range(3), [2, 1, 0], np.arange(3), np.arange(3, dtype=np.int16), range(2, -1, -1)]
+    assert len({described(read_nodes(nodes)) for nodes in sets}) == 1
+    others: list[Any] = [range(3), range(1, 4), range(4), ["0", "1", "2"], ["01", "2", "3"], ["0", "12", "3"]]
+    assert len({described(read_nodes(nodes)) for nodes in others}) == len(others)
+
+
+def test_what_an_engine_says_of_arrays_is_not_shown() -> None:
+    with pytest.raises(EngineFailure) as caught:
+        Scratch(edges={"id": np.arange(17), "a": np.arange(18)})
+    assert caught.value.__context__ is None
 
 
 def test_a_filter_keeps_the_pairs_that_have_a_row_for_it_with_the_budget_of_all_their_rows() -> None:
@@ -202,6 +236,13 @@ def test_simulated_answers_repeat_and_charge_nothing() -> None:
         ({"target": "a"}, "an edge has two ends"),
         ({"policy": "100 / eps"}, "not a policy"),
         ({"name": 3}, "no name"),
+        ({"nodes": 1005}, r"nodes= is 1005, not a set of nodes. Write nodes=range\(1000\)"),
+        ({"nodes": None}, "nodes= is None"),
+        ({"nodes": (node for node in range(4))}, "nodes= is an iterator"),
+        ({"nodes": range(10**9)}, "1,000,000,000 nodes; at most 50,000,000"),
+        ({"nodes": range(10**30)}, "at most 50,000,000"),
+        ({"nodes": range(2**63 - 2, 2**63 + 2)}, "beyond 64 bits"),
+        ({"nodes": ["a", "\ud800"]}, "Unicode"),
     ],
 )
 def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], says: str) -> None:

@@ -251,6 +251,11 @@ def test_empty_tables_are_answered() -> None:
         ({"references": {**REFERENCES, "items.price": "orders.customer"}}, "joined in two ways"),
         ({"references": {**REFERENCES, "customers.id": "orders.number"}}, "may refer to public tables only"),
         (
+            {"references": {"customers.id": "orders.customer"}},
+            "did you mean references={'orders.customer': 'customers.id'}",
+        ),
+        ({"public": "shops"}, r"Write public=\['shops'\]"),
+        (
             {"references": {"orders.number": "items.order", "items.order": "orders.number"}},
             "nothing says how|circle",
         ),
@@ -307,7 +312,12 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
     ("ask", "says"),
     [
         (lambda j: j.over("itmes"), "the tables are"),
-        (lambda j: j.over("items").where("town = 'Ulm'"), "town"),
+        (
+            lambda j: j.over("items").where("town = 'Ulm'"),
+            r"'town' of the table 'shops'.*Write .over\('shops'\) first",
+        ),
+        (lambda j: j.sum("Price", share="1/2"), r"Write .over\('items'\) first"),
+        (lambda j: j.where("nothing = 1"), "nothing"),
         (lambda j: j.over("items").sum("number", share="1/2"), "needs the public bounds of number"),
         (lambda j: j.over("items").sum("price / 3", share="1/2"), "needs the grain"),
         (lambda j: j.over("items").sum("price / 3", unit="0", share="1/2"), "needs the grain"),
@@ -333,6 +343,13 @@ def test_columns_that_several_tables_have_are_called_by_their_table_too() -> Non
         sources | {"items": renamed}, bounds={"items.id": (0, 100)}, key="id", references=REFERENCES
     )
     assert join.over("items").where('"items.id" > 10').sum('"items.id"', share="1/2").value > 0
+
+
+@pytest.mark.parametrize("name", ["prdp id", "PRDP ID", "Prdp Value"])
+def test_a_column_cannot_have_a_name_of_the_statement_s_own_in_any_capitals(name: str) -> None:
+    sources = shop(3)
+    with pytest.raises(InvalidRequest, match="Rename it"):
+        opened(sources | {"items": sources["items"].rename_columns(["order", name])}, bounds={})
 
 
 def test_a_relation_is_refused_with_advice() -> None:

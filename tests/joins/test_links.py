@@ -8,13 +8,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.errors import InvalidRequest, LedgerError
+from prdp.errors import EngineFailure, InvalidRequest, LedgerError
+from prdp.joins import links as links_module
 from prdp.mechanisms.truncate import CutLadder, ladder_points
 from prdp.testing import simulate
 
@@ -117,6 +119,75 @@ def test_one_table_may_be_named_twice_and_a_record_named_twice_is_used_once() ->
     assert sorted(cut.results.loads().tolist()) == [1, 2, 2]
 
 
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("of_column", [True, False])
+def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_column: bool) -> None:
+    """Neither the budget of a record nor whether it is named depends on another of a similar name."""
+    connection = duckdb.connect()
+    kind = f"VARCHAR COLLATE {collation}" if of_column else "VARCHAR"
+    if not of_column:
+        connection.execute(f"SET default_collation = '{collation}'")
+    connection.execute(f"CREATE TABLE person (id {kind}, eps DOUBLE)")
+    connection.execute(
+        "INSERT INTO person VALUES ('a', 1), ('A', 16), ('\u00e4', -1), ('o', 4), ('\u00f6', 2)"
+    )
+    connection.execute(f"CREATE TABLE visit (who {kind})")
+    connection.execute("INSERT INTO visit VALUES ('A'), ('A'), ('A'), ('a'), ('\u00e4'), ('\u00f6'), ('O')")
+    policy = prdp.Policy.column("eps", at_least="1/4", at_most="16")
+    who = prdp.Records(connection.table("person"), "id", policy)
+    cut = prdp.open_links(connection.table("visit"), records={"who": who}, name="visits").cut()
+    levels = [cut.levels.index(budget) for budget in (1.0, 16.0, 4.0, 2.0)]
+    found = sorted(zip(cut.level.tolist(), cut.results.loads().tolist(), strict=True))
+    assert found == sorted(zip(levels, [1, 3, 0, 1], strict=True))
+
+
+def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
+    """Its records would be two each, and pay for a row that names them twice with two budgets."""
+    one = people([(1, 2.0)])
+    twin = prdp.Records(one.source, "id", one.policy)
+    with pytest.raises(InvalidRequest, match="same table"):
+        opened([], [], [], records={"patient": one, "doctor": twin})
+    file = tmp_path / "persons.csv"
+    file.write_text("id,eps\n1,2.0\n")
+    types = {"id": "BIGINT", "eps": "DOUBLE"}
+    files = [
+        prdp.Records(path, "id", one.policy, types=types)
+        for path in (file, str(tmp_path / ".." / tmp_path.name / "pers*.csv"))
+    ]
+    with pytest.raises(InvalidRequest, match=r"persons\.csv"):
+        opened([], [], [], records={"patient": files[0], "doctor": files[1]})
+    assert opened([], [], [], records={"patient": files[0], "doctor": files[0]}).ledger.left == 1
+
+
+@pytest.mark.parametrize("failure", [MemoryError, ValueError, RecursionError])
+def test_a_failure_after_the_charge_says_nothing_of_the_records(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise failure("shape (10000019,)")
+
+    monkeypatch.setattr(links_module, "read_links", fails)
+    links = opened([(1, 1.0)], [(1, 1.0)], [(1, 1)])
+    with pytest.raises(EngineFailure) as caught:
+        links.count(share="1/2")
+    assert str(caught.value) == str(EngineFailure())
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert links.ledger.left == Fraction(1, 2)
+    monkeypatch.undo()
+    links.count(share="1/2")
+    assert links.ledger.left == Fraction(1, 2)
+
+
+def test_an_interrupted_answer_stays_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(links_module, "read_links", stops)
+    with pytest.raises(KeyboardInterrupt):
+        opened([], [], []).count(share="1/2")
+
+
 def test_counts_come_close_to_the_truth_and_cost_what_they_say() -> None:
     patients: list[Person] = [(key, 16.0) for key in range(400)]
     doctors: list[Person] = [(key, 16.0) for key in range(100)]
@@ -148,6 +219,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
     [
         ({"records": {}}, "needs a prdp.Records"),
         ({"records": {"patient": "people.parquet"}}, "needs a prdp.Records"),
+        ({"records": dict.fromkeys(map(str, range(65)), people([]))}, "at most 64"),
         ({"records": {"patients": people([])}}, "Did you mean 'patient'"),
         (
             {

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
+from prdp.engines._links import name_sql, names_of
 from prdp.engines.duckdb import DuckDBEngine, Scratch
 from prdp.expressions.nodes import Node
-from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
 from prdp.pairs import Integers, Nodes, Pairs
 from prdp.policy import Policy
@@ -46,7 +46,7 @@ class GraphReading:
         """Write the statement whose rows are (node, node, level), each pair once."""
         kept = "TRUE" if self.where is None else to_sql(self.where, schema)
         rows = (
-            f"SELECT {_end(self.source, schema)} AS one, {_end(self.target, schema)} AS other, "
+            f"SELECT {name_sql(self.source, schema)} AS one, {name_sql(self.target, schema)} AS other, "
             f"{to_sql(self.policy.expression, schema)} AS budget, {kept} AS kept FROM {records}"
         )
         pairs = (
@@ -59,15 +59,10 @@ class GraphReading:
         )
 
 
-def _end(column: str, schema: Schema) -> str:
-    native = "BIGINT" if schema[column].integer else "VARCHAR"
-    return f"TRY_CAST({quoted(column)} AS {native})"
-
-
 def read_pairs(engine: DuckDBEngine, reading: GraphReading, nodes: Nodes) -> Pairs:
     """Read every edge once."""
     found = engine.arrays(reading.statement)
-    ends = np.array([nodes.places(np.ma.getdata(found[end])) for end in ("one", "other")], dtype=np.int64)
+    ends = np.array([nodes.places(names_of(found[end])) for end in ("one", "other")], dtype=np.int64)
     inside = (ends >= 0).all(axis=0)
     level = np.asarray(found["level"], dtype=np.int64)
     return Pairs(reading.levels, len(nodes), ends[:, inside], level[inside])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
+from prdp.engines._groups import by_code_point
 from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import quoted
@@ -31,7 +34,7 @@ class RecordReading:
     def statement(self, records: str, schema: Schema) -> str:
         """Write the statement whose rows are (key, level)."""
         budget = to_sql(self.policy.expression, schema)
-        rows = f"SELECT {_name(self.key, schema)} AS id, {budget} AS budget FROM {records}"
+        rows = f"SELECT {name_sql(self.key, schema)} AS id, {budget} AS budget FROM {records}"
         levels = f"SELECT id, {level_sql(self.policy.levels)} AS level FROM ({rows}) WHERE id IS NOT NULL"
         return f"SELECT id, min(level) AS level FROM ({levels}) GROUP BY id HAVING count(level) = count(*)"
 
@@ -45,14 +48,30 @@ class LinkReading:
 
     def statement(self, records: str, schema: Schema) -> str:
         """Write the statement whose rows are the names in each row."""
-        picked = ", ".join(f"{_name(name, schema)} AS c{place}" for place, name in enumerate(self.columns))
+        picked = ", ".join(f"{name_sql(name, schema)} AS c{place}" for place, name in enumerate(self.columns))
         kept = "" if self.where is None else f" WHERE {to_sql(self.where, schema)}"
         every = " AND ".join(f"c{place} IS NOT NULL" for place in range(len(self.columns)))
         return f"SELECT * FROM (SELECT {picked} FROM {records}{kept}) WHERE {every}"
 
 
-def _name(column: str, schema: Schema) -> str:
-    return f"TRY_CAST({quoted(column)} AS {'BIGINT' if schema[column].integer else 'VARCHAR'})"
+def name_sql(column: str, schema: Schema) -> str:
+    """Return a record's name: a whole number, or the bytes of a text.
+
+    A collation of the caller's connection or column would take different texts for one.
+    """
+    if schema[column].integer:
+        return f"TRY_CAST({quoted(column)} AS BIGINT)"
+    return by_code_point(f"TRY_CAST({quoted(column)} AS VARCHAR)")
+
+
+def names_of(found: NDArray[Any]) -> NDArray[Any]:
+    """Return the names that a statement gave: numbers, or Python's bytes."""
+    values: NDArray[Any] = np.ma.getdata(found)
+    if values.dtype.kind != "O":
+        return values
+    names = np.empty(len(values), dtype=object)
+    names[:] = [bytes(value) for value in values]
+    return names
 
 
 def read_links(
@@ -74,7 +93,7 @@ def read_links(
     names, levels_of, offsets = [], [], [0]
     for engine, of_table in tables:
         found = engine.arrays(of_table.statement)
-        names.append(np.ma.getdata(found["id"]))
+        names.append(names_of(found["id"]))
         shared = _shared_levels(of_table.policy.levels, levels)
         levels_of.append(shared[np.asarray(found["level"], dtype=np.int64)])
         offsets.append(offsets[-1] + len(names[-1]))
@@ -82,7 +101,7 @@ def read_links(
     columns = []
     for place, column in enumerate(reading.columns):
         table = table_of[column]
-        found_at = places_among(names[table], np.ma.getdata(linked[f"c{place}"]))
+        found_at = places_among(names[table], names_of(linked[f"c{place}"]))
         columns.append(np.where(found_at >= 0, found_at + offsets[table], -1))
     results = np.sort(np.array(columns, dtype=np.int64).T.reshape(-1, len(columns)), axis=1)
     results = results[(results >= 0).all(axis=1)]

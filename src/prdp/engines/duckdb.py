@@ -356,10 +356,13 @@ class Scratch:
     def __init__(self, **tables: Mapping[str, NDArray[Any]]) -> None:
         self._connection = _connected()
         self._lock = threading.Lock()
-        for name, columns in tables.items():
-            self._connection.register("prdp_given", dict(columns))
-            self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM prdp_given")
-            self._connection.unregister("prdp_given")
+        _guarded(lambda: [self._filled(name, columns) for name, columns in tables.items()], self._lock)
+
+    def _filled(self, name: str, columns: Mapping[str, NDArray[Any]]) -> str:
+        self._connection.register("prdp_given", dict(columns))
+        self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM prdp_given")
+        self._connection.unregister("prdp_given")
+        return name
 
     def arrays(self, sql: str, **given: NDArray[Any]) -> Arrays:
         """Read what a statement gives, column by column; ``given`` arrays are tables of one column."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
+from prdp.errors import EngineFailure, PrdpError
 from prdp.ledger import Ledger
 from prdp.ledger.account import Charge
 from prdp.mechanisms import Answer
@@ -38,12 +39,29 @@ def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
     charge = ledger.charge(plan.question, plan.share, fresh=fresh)
     try:
         if isinstance(charge, Charge):
-            charge = ledger.record(charge, *plan.releases(SystemEntropy(), runs=1, simulated=False))
+            charge = ledger.record(charge, *_guarded(plan))
         assert isinstance(charge, Release)  # noqa: S101  (told to the type checker: what was recorded)
     except KeyboardInterrupt as stop:
         stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
         raise
     return charge
+
+
+def _guarded(plan: Plan) -> list[Release]:
+    """Return one release; whatever goes wrong on the way, it fails with one fixed text.
+
+    Arrays here are as long as tables, and a failure would tell their lengths.
+    """
+    releases: list[Release] | None = None
+    try:
+        releases = plan.releases(SystemEntropy(), runs=1, simulated=False)
+    except PrdpError:
+        raise
+    except Exception:  # noqa: S110  (whatever it is, it may speak of records)
+        pass
+    if releases is None:  # raised out here, the failure does not carry the other along
+        raise EngineFailure
+    return releases
 
 
 def released(

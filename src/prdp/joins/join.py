@@ -142,7 +142,7 @@ class Join:
 
     def where(self, condition: str) -> Join:
         """Return the join of those results alone for which a condition on their columns holds."""
-        node = check(parse(condition), self._schema_here, Kind.BOOLEAN, condition)
+        node = self._checked(condition, Kind.BOOLEAN)
         both = node if self.condition is None else conjunction((self.condition, node))
         return replace(self, condition=both)
 
@@ -217,7 +217,21 @@ class Join:
         return {name: kind for name, kind in self.schema.items() if self.names[name][0] in self.tables}
 
     def _added(self, what: str) -> Node:
-        return check(parse(what), self._schema_here, Kind.NUMBER, what)
+        return self._checked(what, Kind.NUMBER)
+
+    def _checked(self, text: str, kind: Kind) -> Node:
+        """Check an expression against the joined tables' columns; say how to join the others'."""
+        node = parse(text)
+        here = {name.lower() for name in self._schema_here}
+        elsewhere = {name.lower(): table for name, (table, _) in self.names.items()}
+        for name in sorted(columns(node)):
+            if name.lower() in elsewhere.keys() - here:
+                table = elsewhere[name.lower()]
+                raise InvalidRequest(
+                    f"{text!r} reads {name!r} of the table {table!r}, which is not joined here: "
+                    f"{', '.join(self.tables)}. Write .over({table!r}) first."
+                )
+        return check(node, self._schema_here, kind, text)
 
     def _measure(self, added: Node, unit: Exact | None) -> Measure:
         shown = canonical(added)
@@ -310,7 +324,7 @@ def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
     names: dict[str, tuple[str, str]] = {}
     for table, column in tables:
         shown = column if owners[column.lower()] == 1 else f"{table}.{column}"
-        if shown in (ID, VALUE) or shown.lower() in {name.lower() for name in names}:
+        if shown.lower() in (ID, VALUE) or shown.lower() in {name.lower() for name in names}:
             raise InvalidRequest(
                 f"the column {shown!r} of {table!r} has a name that the join needs. Rename it."
             )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._links import LinkReading, RecordReading, read_links
+from prdp.engines._sources import local_files
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
@@ -29,6 +31,9 @@ from prdp.query import Count
 from prdp.release import Release
 from prdp.schema import Kind, Schema
 from prdp.table import _account
+
+MOST_COLUMNS = 64
+"""How many records a row can name; certificates add up as many prices in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,8 @@ def open_links(
     Args:
         rows: A table, as in ``prdp.open``.
         records: For each column that names records, the private table. Two columns that name records of one
-            table (a sender and a receiver, both persons) are given the same ``Records`` object.
+            table (a sender and a receiver, both persons) are given the same ``Records`` object; two of one
+            source are refused, where it can be seen that they are.
         most_rows: The most rows that can name a record; a wide guess costs next to nothing.
         types: As in ``prdp.open``.
         name: As in ``prdp.open``.
@@ -79,12 +85,12 @@ def open_links(
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
     refuse_unless_mappings(records=records, types=types)
-    if not records or not all(isinstance(table, Records) for table in records.values()):
-        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+    _refuse_unless_records(records)
     refuse_unless_rows(most_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
+    _refuse_one_table_twice(distinct)
     tables = tuple(_opened(table) for table in distinct)
     table_of = {
         column: next(i for i, t in enumerate(distinct) if t is table) for column, table in known.items()
@@ -125,6 +131,31 @@ def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, o
     key = known_column(table.key, engine.schema, "key")
     facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
     return engine, RecordReading(key, policy), facts
+
+
+def _refuse_unless_records(records: Mapping[str, Records]) -> None:
+    if not records or not all(isinstance(table, Records) for table in records.values()):
+        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+    if len(records) > MOST_COLUMNS:
+        raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
+
+
+def _refuse_one_table_twice(tables: Sequence[Records]) -> None:
+    """Refuse two declarations of one table: a record would be two, each with the whole budget."""
+    for one, other in combinations(tables, 2):
+        files = _files(one.source) & _files(other.source)
+        if one.source is other.source or files:
+            raise InvalidRequest(
+                f"two prdp.Records have the same table{f' ({min(files)})' if files else ''}, so that each of "
+                "its records would count as two. Write persons = prdp.Records(...) once, and "
+                "records={'sender': persons, 'receiver': persons}."
+            )
+
+
+def _files(source: object) -> set[str]:
+    if not isinstance(source, str | Path):
+        return set()
+    return {str(Path(file).resolve()) for file in local_files(str(source))}
 
 
 def _refuse_unless_joinable(

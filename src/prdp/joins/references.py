@@ -53,6 +53,8 @@ class Tree:
         references: Mapping[str, str],
     ) -> Tree:
         """Read and check what the caller declares; by public facts alone."""
+        if isinstance(public, str):
+            raise InvalidRequest(f"public={public!r} is one text. Write public=[{public!r}].")
         for name in (private, *public):
             if name not in schemas:
                 raise InvalidRequest(f"there is no table {name!r}: the tables are {', '.join(schemas)}.")
@@ -118,7 +120,9 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
     if reference.table == private:
         raise InvalidRequest(
             f"{reference}: the private table may refer to public tables only. Name {reference.to!r} in "
-            "public=[...] if it holds nothing to protect."
+            "public=[...] if it holds nothing to protect. Or did you mean "
+            f"references={{'{reference.to}.{reference.key}': '{reference.table}.{reference.column}'}}? "
+            "The column that names rows stands first, then the key."
         )
     return reference.table
 

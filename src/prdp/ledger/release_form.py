@@ -47,6 +47,7 @@ def release_from_json(text: str) -> Released:
 def _release(form: dict[str, Any]) -> Release:
     if isinstance(form, dict):
         form.setdefault("clipping", None)  # what was written before intervals covered clipping has none
+        form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],

@@ -2,25 +2,34 @@
 
 A solver works in floating point, so its word is not taken. From its answer two numbers are computed in
 integers: the value of a feasible choice of results and a bound that no choice can pass. They enclose the true
-optimum, whatever the solver did.
+optimum, whatever the solver did. Where they are too far apart, the program is solved again in fractions.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.errors import EngineFailure, InvalidRequest
+from prdp.errors import InvalidRequest
 
 Integers = NDArray[np.int64]
 
-_BITS = 48
-_ONE = 1 << _BITS
+Rational = int | Fraction
+
+_ONE = 1 << 54
+"""The grain of amounts and prices: a double between 1/2 and 1 is a multiple. 512 prices fit into 64 bits."""
+
+_BEYOND = 1 << 200
+_OFTEN = 27_720
+"""True prices are often fractions with a denominator of up to 12; then a solver's last digits are its own."""
+
 _ATTEMPTS = (("highs-ipm", 1e-9), ("highs-ds", 1e-10))
 """Interior points first: where many records are alike, the simplex method takes a hundred times as long."""
 
@@ -51,83 +60,204 @@ class Packing:
         return cls(kinds, counts.astype(np.int64), allowances[bound], steps)
 
     def most(self, slack: int) -> int:
-        """Return the optimum in steps, rounded up by at most ``slack`` of them.
+        """Return the optimum in steps, rounded up by at most ``slack`` (1 or more) of them.
 
-        Raises:
-            EngineFailure: The solver did not come so close; the text is always the same.
+        Parts of the program that share no record are enclosed one by one. What two attempts of a solver have
+        not enclosed closely enough is solved in fractions: whatever the solver does, there is an answer.
         """
         if not len(self.counts):
             return 0
+        parts = Parts.of(self)
+        upper: list[Rational] = [*parts.by_kind(self.counts.astype(object) * _ONE)]
+        lower: list[Rational] = [0] * len(upper)
         for method, tolerance in _ATTEMPTS:
-            chosen, prices = self._solved(method, tolerance)
-            upper, lower = self.bound(prices), self.feasible(chosen)
-            rounded = -(-upper * self.steps // _ONE)
-            if (rounded - slack) * _ONE <= lower * self.steps:
-                return rounded
-        raise EngineFailure
+            found = self._solved(method, tolerance)
+            if found is None:
+                continue
+            chosen, prices = found
+            lower = list(map(max, lower, parts.by_kind(self.feasible(chosen))))
+            for tried in (prices, np.rint(prices * _OFTEN) / _OFTEN):
+                upper = list(map(min, upper, self.bounds(tried, parts)))
+                if self._is_close(upper, lower, slack):
+                    return self._rounded(upper)
+        for part in sorted(range(len(upper)), key=lambda place: lower[place] - upper[place]):
+            upper[part] = lower[part] = self._solved_exactly(parts.kinds(part)) * _ONE / self.steps
+            if self._is_close(upper, lower, slack):
+                break
+        return self._rounded(upper)
 
-    def bound(self, prices: NDArray[np.float64]) -> int:
-        """Return a bound of every choice, in results times 2^48, from any prices of the records' allowances.
+    def _rounded(self, upper: Sequence[Rational]) -> int:
+        return int(-(-sum(upper) * self.steps // _ONE))
 
-        By duality: with a price for each record, a result is worth at most 1, and what it lacks of its
-        records' prices.
+    def _is_close(self, upper: Sequence[Rational], lower: Sequence[Rational], slack: int) -> bool:
+        return (self._rounded(upper) - slack) * _ONE <= sum(lower) * self.steps
+
+    def bounds(self, prices: NDArray[np.float64], parts: Parts) -> list[int]:
+        """Return for each part a bound of every choice, in results times 2^54, from any prices of records.
+
+        By duality: with a price for each record's allowance, a result is worth at most 1, and what it lacks
+        of its records' prices.
         """
         price = np.append(np.clip(np.rint(prices * _ONE), 0, _ONE).astype(np.int64), 0)
         lacking = np.maximum(0, _ONE - price[self.uses].sum(axis=1))
-        paid = sum(int(a) * int(p) for a, p in zip(self.allowances, price[:-1], strict=True) if p)
-        return -(-paid // self.steps) + int((lacking.astype(object) * self.counts).sum())
+        lacked = parts.by_kind(lacking.astype(object) * self.counts)
+        paid = parts.by_record(self.allowances.astype(object) * price[:-1])
+        return [more - (-cost // self.steps) for more, cost in zip(lacked, paid, strict=True)]
 
-    def feasible(self, chosen: NDArray[np.float64]) -> int:
-        """Return the value of a choice within the allowances, in results times 2^48; 0 if in doubt."""
-        amounts = np.clip(chosen, 0, self.counts)
-        used = self._used(amounts)
-        allowed = np.append(self.allowances / self.steps, np.inf)
-        fits = np.where(used > allowed, allowed / np.maximum(used, 1e-300), 1.0)
-        whole = np.floor(amounts * fits[self.uses].min(axis=1) * (1 - 1e-12) * _ONE).astype(object)
-        totals = np.zeros(len(self.allowances) + 1, dtype=object)
+    def feasible(self, chosen: NDArray[np.float64]) -> NDArray[Any]:
+        """Return amounts of each kind within the allowances, in results times 2^54, near any amounts.
+
+        In integers: what a record is used for beyond its allowance is taken away from its kinds, and then
+        each kind gets what its records have left.
+        """
+        near = np.floor(np.clip(chosen, 0, self.counts) * _ONE)
+        amounts = np.array([int(amount) for amount in near], dtype=object)
+        left = np.append(self.allowances.astype(object) * _ONE // self.steps, 0)
         for column in self.uses.T:
-            np.add.at(totals, column, [int(amount) for amount in whole])
-        kept = all(
-            total * self.steps <= int(allowance) * _ONE
-            for total, allowance in zip(totals[:-1], self.allowances, strict=True)
-        )
-        return int(sum(int(amount) for amount in whole)) if kept else 0
+            np.subtract.at(left, column, amounts)
+        left[-1] = _BEYOND
+        for kind in np.flatnonzero((left[self.uses] < 0).any(axis=1)):
+            too_much = min(amounts[kind], max(0, -left[self.uses[kind]].min()))
+            amounts[kind] -= too_much
+            left[self.uses[kind]] += too_much
+        for kind in np.flatnonzero((left[self.uses] > 0).all(axis=1)):
+            more = min(int(self.counts[kind]) * _ONE - amounts[kind], left[self.uses[kind]].min())
+            amounts[kind] += more
+            left[self.uses[kind]] -= more
+        return amounts
 
-    def _used(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-        used = np.zeros(len(self.allowances) + 1)
-        for column in self.uses.T:
-            np.add.at(used, column, amounts)
-        used[-1] = 0
-        return used
-
-    def _solved(self, method: str, tolerance: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return how many results of each kind a solver takes, and the records' prices."""
-        optimize, sparse = solver()
-        kinds, columns = np.nonzero(self.uses >= 0)
-        matrix = sparse.csr_matrix(
-            (np.ones(len(kinds)), (self.uses[kinds, columns], kinds)),
-            shape=(len(self.allowances), len(self.counts)),
-        )
+    def _solved(self, method: str, tolerance: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return how many results of each kind a solver takes and the records' prices; None if it fails."""
+        optimize, _ = solver()
         found = None
         with warnings.catch_warnings(), suppress(Exception):  # its words may speak of records
             warnings.simplefilter("ignore")
             found = optimize.linprog(
                 -np.ones(len(self.counts)),
-                A_ub=matrix,
+                A_ub=self.matrix(),
                 b_ub=self.allowances / self.steps,
                 bounds=np.column_stack((np.zeros(len(self.counts)), self.counts)),
                 method=method,
                 options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
             )
         if found is None or found.x is None:
-            raise EngineFailure
+            return None
         return np.nan_to_num(found.x), np.nan_to_num(-found.ineqlin.marginals)
+
+    def matrix(self) -> Any:
+        """Return which record (row) each kind (column) uses, as a sparse matrix."""
+        _, sparse = solver()
+        kinds, columns = np.nonzero(self.uses >= 0)
+        return sparse.csr_matrix(
+            (np.ones(len(kinds)), (self.uses[kinds, columns], kinds)),
+            shape=(len(self.allowances), len(self.counts)),
+        )
+
+    def _solved_exactly(self, kinds: Integers) -> Fraction:
+        """Return the optimum of the program of some kinds alone, in steps."""
+        limits: list[tuple[int, list[int]]] = []
+        users: dict[int, list[int]] = {}
+        for place, kind in enumerate(kinds.tolist()):
+            limits.append((int(self.counts[kind]) * self.steps, [place]))
+            for record in self.uses[kind].tolist():
+                if record >= 0:
+                    users.setdefault(record, []).append(place)
+        limits += [(int(self.allowances[record]), used_by) for record, used_by in users.items()]
+        return largest_sum(len(kinds), limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Kinds and records by the part of the program that they are in; no two parts share a record."""
+
+    of_kind: Integers = field(repr=False)
+    of_record: Integers = field(repr=False)
+    number: int
+    _order: Integers = field(repr=False)
+
+    @classmethod
+    def of(cls, packing: Packing) -> Parts:
+        """Find the parts."""
+        _, sparse = solver()
+        matrix = packing.matrix()
+        number, part = sparse.csgraph.connected_components(
+            sparse.bmat([[None, matrix], [matrix.T, None]]), directed=False
+        )
+        records = len(packing.allowances)
+        return cls(part[records:], part[:records], int(number), np.argsort(part[records:], kind="stable"))
+
+    def by_kind(self, values: NDArray[Any]) -> list[int]:
+        """Add up a value of each kind, by part."""
+        return self._sums(self.of_kind, values)
+
+    def by_record(self, values: NDArray[Any]) -> list[int]:
+        """Add up a value of each record, by part."""
+        return self._sums(self.of_record, values)
+
+    def kinds(self, part: int) -> Integers:
+        """Return the kinds of a part."""
+        first, last = np.searchsorted(self.of_kind, [part, part + 1], sorter=self._order)
+        return self._order[first:last]
+
+    def _sums(self, places: Integers, values: NDArray[Any]) -> list[int]:
+        sums = np.zeros(self.number, dtype=object)
+        np.add.at(sums, places, values)
+        return list(sums)
+
+
+def largest_sum(variables: int, limits: Sequence[tuple[int, Sequence[int]]]) -> Fraction:
+    """Return the largest sum of variables of at least 0, of which those listed add up to a limit at most.
+
+    The simplex method in fractions. The variable that promises most enters, or after a step that gained
+    nothing the first that promises anything (Bland's rule) until one gains: so no basis comes twice.
+
+    Args:
+        variables: How many there are; each is in a limit.
+        limits: Limits of at least 0, each with the variables that it is on.
+    """
+    gain = {place: Fraction(1) for place in range(variables)}
+    rows = {
+        variables + number: (Fraction(limit), {place: Fraction(-1) for place in listed})
+        for number, (limit, listed) in enumerate(limits)
+    }
+    total, stuck = Fraction(0), False
+    while promising := [place for place, by in gain.items() if by > 0]:
+        entering = min(promising) if stuck else max(promising, key=lambda place: (gain[place], -place))
+        step, leaving = min(
+            (limit / -terms[entering], place)
+            for place, (limit, terms) in rows.items()
+            if terms.get(entering, 0) < 0
+        )
+        total, stuck = total + gain[entering] * step, step == 0
+        limit, terms = rows.pop(leaving)
+        by = terms.pop(entering)
+        terms = {place: -value / by for place, value in terms.items()} | {leaving: 1 / by}
+        limit = -limit / by
+        for place, (own, others) in rows.items():
+            if entering in others:
+                factor = others.pop(entering)
+                rows[place] = (own + factor * limit, _added(others, factor, terms))
+        rows[entering] = (limit, terms)
+        gain = _added(gain, gain.pop(entering), terms)
+    return total
+
+
+def _added(to: dict[int, Fraction], factor: Fraction, terms: Mapping[int, Fraction]) -> dict[int, Fraction]:
+    """Add a multiple of some terms to others, which are changed; terms that vanish are dropped."""
+    for place, value in terms.items():
+        found = to.get(place, 0) + factor * value
+        if found:
+            to[place] = found
+        else:
+            to.pop(place, None)
+    return to
 
 
 def solver() -> tuple[Any, Any]:
     """Return SciPy's modules, or refuse by saying what to install; called before anything is charged."""
     try:
         from scipy import optimize, sparse  # noqa: PLC0415  (only this needs it)
+        from scipy.sparse import csgraph  # noqa: F401, PLC0415  (found in sparse from now on)
     except ImportError:
         raise InvalidRequest(
             "this question needs SciPy's linear programs: pip install 'prdp[joins]'."
