@@ -75,7 +75,7 @@ def greedy_floor(pairs: Pairs, share: float) -> float:
 
 def accuracy(path: Path, runs: int, seed: int) -> None:
     graph = opened(path)
-    pairs = graph.pairs()
+    pairs = graph.raw_pairs()
     truth = float(two_paths(pairs))
     least = float(graph.reading.levels.at_least)
     print(f"paths of two edges, {runs} runs, seed {seed}: relative error in %, 10 % trimmed each side")
@@ -97,7 +97,7 @@ def accuracy(path: Path, runs: int, seed: int) -> None:
         floor = 100 * greedy_floor(pairs, part) / truth
         print(f"share {share}: any method errs by {floor:.3f} % here or nearby")
     for query in (prdp.Stars(3), prdp.Triangles()):
-        last = graph.cut(query)
+        last = graph.raw_cut(query)
         true = last.value(Fraction(2 * last.reach)) / last.steps
         for share in ("1", "1/10"):
             releases = simulate(graph, query, share=share, runs=runs, seed=seed)

@@ -86,7 +86,7 @@ def true_count(
     graph: prdp.Graph, query: prdp.Paths | prdp.Stars | prdp.Triangles, degrees: NDArray[np.int64]
 ) -> float:
     if isinstance(query, prdp.Triangles):
-        cut = graph.cut(query)
+        cut = graph.raw_cut(query)
         return float(cut.value(Fraction(2 * cut.reach))) / cut.steps
     size = query.size if isinstance(query, prdp.Stars) else 2
     return float(sum(comb(int(degree), size) for degree in degrees))

@@ -217,18 +217,18 @@ class Graph:
             solver()
         return GraphPlan(self, query, chosen, part)
 
-    def pairs(self) -> Pairs:
-        """Return the edges, reading them only if they were not read before."""
+    def raw_pairs(self) -> Pairs:
+        """Return the edges as they are, for experiments on public data; read once. They protect nobody."""
         where = self.reading.where
         if where not in self._kept:
             self._kept[where] = read_pairs(self.engine, self.reading, self.nodes)
         return self._kept[where]
 
-    def cut(self, query: GraphQuery) -> Truncation:
-        """Return the count that is to be cut, kept for the next question."""
+    def raw_cut(self, query: GraphQuery) -> Truncation:
+        """Return the count that is to be cut, as it is; kept for the next question. It protects nobody."""
         key = (self.reading.where, str(query))
         if key not in self._cut:
-            pairs = self.pairs()
+            pairs = self.raw_pairs()
             if isinstance(query, Triangles):
                 form = Packed if len(self.nodes) <= MOST_NODES else FixedWeights
                 most = max(1, len(self.nodes) - 2)
@@ -267,10 +267,10 @@ class GraphPlan:
             return self._smooth(words, entropy, runs, simulated=simulated)
         if isinstance(self.query, Edges):
             clip = Clip.tuned(self.share)
-            answers = clip.answers(self.graph.pairs().summary(), self.share, entropy, runs)
+            answers = clip.answers(self.graph.raw_pairs().summary(), self.share, entropy, runs)
             caveat = clip.caveat(signed=False)
         else:
-            cut = self.graph.cut(self.query)
+            cut = self.graph.raw_cut(self.query)
             answers = Truncate.tuned(self.share).answers(cut, self.share, entropy, runs)
             caveat = Truncate.caveat
         return released(
@@ -283,7 +283,7 @@ class GraphPlan:
         )
 
     def _smooth(self, words: str, entropy: Entropy, runs: int, *, simulated: bool) -> list[Release]:
-        pairs = self.graph.pairs()
+        pairs = self.graph.raw_pairs()
         levels = pairs.levels
         mechanism = Smooth(DomainFinder.over(levels))
         return [

@@ -205,8 +205,8 @@ class Links:
         solver()
         return LinksPlan(self, exact_share(share))
 
-    def cut(self) -> Packed:
-        """Return the count that is to be cut, kept for the next question."""
+    def raw_cut(self) -> Packed:
+        """Return the count that is to be cut, as it is; kept for the next question. It protects nobody."""
         where = self.reading.where
         if where not in self._cut:
             rows, level = read_links(self.engine, self.reading, self.tables, self.table_of, self.levels)
@@ -243,7 +243,7 @@ class LinksPlan:
     def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
         """Read the rows and draw independent answers."""
         return released(
-            Truncate.tuned(self.share).answers(self.links.cut(), self.share, entropy, runs),
+            Truncate.tuned(self.share).answers(self.links.raw_cut(), self.share, entropy, runs),
             question=self.words,
             share=self.share,
             method=Truncate.name,

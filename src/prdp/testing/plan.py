@@ -82,6 +82,10 @@ def plan(
         runs: How many answers to simulate for each share that is tried.
         seed: The seed of their noise.
     """
+    if not isinstance(like, Table | Groups) or not isinstance(query, Query):
+        raise InvalidRequest(
+            "plan takes a query and an open table or its groups: plan(prdp.Count(), error='1%', like=table)."
+        )
     aim, level = _part(error, "error"), _part(confidence, "confidence")
     if aim > 1:
         raise InvalidRequest(f"error={error!r} is a part of the truth, and more than all of it: write '1%'.")
