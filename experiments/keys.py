@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from experiments.datasets import normal
 from experiments.options import options
-from experiments.yardsticks import Floats, oracle_clip, trimmed
+from experiments.yardsticks import count_floor, oracle_clip, trimmed
 from prdp.levels import Levels
 from prdp.mechanisms import Distinct
 from prdp.summary import KeySummary, key_edges
@@ -71,12 +71,6 @@ def all_keys(folder: Path | None) -> Iterator[Keys]:
     yield added_up("unique keys, log-normal", NARROW, np.arange(5000), spread)
 
 
-def floor(sums: Floats, share: float) -> float:
-    """Return max over k of k / (1 + exp(share · the k lightest keys' budget))."""
-    removed = np.arange(1, sums.size + 1)
-    return float(np.max(removed / (1 + np.exp(np.minimum(700, share * np.cumsum(np.sort(sums)))))))
-
-
 def main() -> None:
     arguments = options(__doc__)
     print(f"distinct, {arguments.runs} runs, seed {arguments.seed}; errors in % of the number of keys")
@@ -92,7 +86,12 @@ def main() -> None:
             errors = np.abs(found - sums.size) * percent
             best = oracle_clip(np.ones(sums.size), sums, float(share)) * percent
             plain = percent / float(share * keys.levels.at_least)
-            figures = (*trimmed(errors), np.quantile(errors, 0.99), best, floor(sums, float(share)) * percent)
+            figures = (
+                *trimmed(errors),
+                np.quantile(errors, 0.99),
+                best,
+                count_floor(sums, float(share)) * percent,
+            )
             row = "".join(f"{figure:13.4g}" for figure in (*figures, plain))
             print(f"{keys.name:28}{share!s:6}{sums.size:13}{row}", flush=True)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 import prdp
 from experiments.options import options
-from experiments.yardsticks import Floats, trimmed
+from experiments.yardsticks import Floats, count_floor, trimmed
 from prdp.testing import simulate
 
 BOUNDS = (0, 10**12)
@@ -42,13 +42,6 @@ class Asked:
     query: prdp.Count | prdp.Quantile | prdp.Distinct | prdp.Mean | prdp.Variance
     errors: Callable[[Floats], Floats]
     floor: float = float("nan")
-
-
-def count_floor(budgets: Floats) -> float:
-    """Return max over k of k / (1 + exp(the k smallest budgets added up))."""
-    removed = np.arange(1, budgets.size + 1)
-    reach = np.minimum(700, np.cumsum(np.sort(budgets)))
-    return float(np.max(removed / (1 + np.exp(reach)), initial=0))
 
 
 def of_ranks(values: Floats, part: float) -> Callable[[Floats], Floats]:
@@ -109,7 +102,8 @@ def salaries(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
             100 * float(np.mean(lows)) / bins.sum(),
         ),
     ]
-    return *(_opened(path, "total_pay", "0.01", exact) for exact in (True, False)), asked  # type: ignore[return-value]
+    ours = _opened(path, "total_pay", "0.01", per_record=True)
+    return ours, _opened(path, "total_pay", "0.01", per_record=False), asked
 
 
 def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
@@ -118,7 +112,7 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
     kept = balance >= 100
     jobs = sorted(set(job))
     groups = [balance[kept & (job == name)] for name in jobs]
-
+    means = np.array([float(np.mean(group)) for group in groups])
     variances = np.array([float(np.var(group)) for group in groups])
 
     def by_job(table: prdp.Table) -> prdp.Groups:
@@ -126,13 +120,14 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
 
     asked = [
         *quantiles("balance", balance[kept]),
-        Asked("mean by job", by_job, prdp.Mean("balance"), of_truth(np.array([g.mean() for g in groups]))),
+        Asked("mean by job", by_job, prdp.Mean("balance"), of_truth(means)),
         Asked("variance by job", by_job, prdp.Variance("balance"), of_truth(variances)),
     ]
-    return *(_opened(path, "balance", "1", exact) for exact in (True, False)), asked  # type: ignore[return-value]
+    ours = _opened(path, "balance", "1", per_record=True)
+    return ours, _opened(path, "balance", "1", per_record=False), asked
 
 
-def _opened(path: Path, column: str, unit: str, per_record: bool) -> prdp.Table:
+def _opened(path: Path, column: str, unit: str, *, per_record: bool) -> prdp.Table:
     policy = prdp.Policy(f"10000 / {column}", at_most=100) if per_record else prdp.Policy.constant("1e-8")
     table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, units={column: unit})
     return table.where(f"{column} >= 100")

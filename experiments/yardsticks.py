@@ -30,6 +30,16 @@ def oracle_clip(values: Floats, budgets: Floats, share: float) -> float:
     return total
 
 
+def count_floor(budgets: Floats, share: float = 1.0) -> float:
+    """Return max over k of k / (1 + exp(share · the k smallest budgets)): what any count must err by.
+
+    On this table, or on it without those k records; for a distinct count, the budgets are the keys' sums.
+    """
+    removed = np.arange(1, budgets.size + 1)
+    reach = np.minimum(700, share * np.cumsum(np.sort(budgets)))
+    return float(np.max(removed / (1 + np.exp(reach)), initial=0))
+
+
 def trimmed(errors: Floats, part: float = 0.2) -> tuple[float, float]:
     """Return the mean without the lowest and highest ``part``, and its standard error."""
     ordered = np.sort(errors)
