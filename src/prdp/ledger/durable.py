@@ -22,6 +22,7 @@ from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release_table import Released
+from prdp.transaction import writing
 
 _MOST_DIGITS = 4000
 _SELECT = (
@@ -204,14 +205,8 @@ class DurableLedger:
     @contextmanager
     def _writing(self, trouble: str) -> Iterator[sqlite3.Connection]:
         """Hold the write lock from before the first read to after the sync."""
-        with self._operating(trouble) as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.rollback()
-                raise
-            database.execute("COMMIT")
+        with self._operating(trouble) as database, writing(database):
+            yield database
 
 
 def _begin(path: Path, binding: Binding) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
+from prdp.transaction import writing
 
 _SCHEMA = """
 CREATE TABLE terms (policy TEXT NOT NULL);
@@ -98,14 +99,8 @@ class ClientAccount:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Hold the write lock from before the first read to after the sync."""
-        with self._lock, self._connected() as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.rollback()
-                raise
-            database.execute("COMMIT")
+        with self._lock, self._connected() as database, writing(database):
+            yield database
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
