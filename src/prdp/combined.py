@@ -29,7 +29,7 @@ def combined(rule: str, parts: Sequence[Fraction], limits: Ends) -> Fraction:
     """
     total, count = parts[0 if rule == "mean" else 2], max(parts[1], Fraction(1))
     value = total / count
-    return _within(_root(value) if rule == "std" else value, limits)
+    return _within(root(value) if rule == "std" else value, limits)
 
 
 def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends) -> Ends:
@@ -45,7 +45,7 @@ def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends) -> Ends:
         means = _quotient(parts[0], parts[1])
         low -= (means[1] - means[0]) ** 2
     if rule == "std":
-        low, high = _root(low), _root(high)
+        low, high = root(low), root(high)
     return _within(low, limits), _within(high, limits)
 
 
@@ -58,6 +58,6 @@ def _within(value: Fraction, limits: Ends) -> Fraction:
     return max(limits[0], min(limits[1], value))
 
 
-def _root(value: Fraction) -> Fraction:
+def root(value: Fraction) -> Fraction:
     """Return the square root to 2^-40, and 0 below 0."""
     return Fraction(isqrt(max(0, int(value * (1 << (2 * _ROOT_BITS))))), 1 << _ROOT_BITS)

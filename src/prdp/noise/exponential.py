@@ -79,13 +79,18 @@ def expansion(probability: Bounds, places: int) -> bytes:
         slack *= 2
 
 
-def bernoulli(probability: Bounds, entropy: Entropy) -> bool:
+def bernoulli(probability: Bounds, entropy: Entropy, agreed: int = 0) -> bool:
     """Return True with exactly the given probability.
 
     A uniform number is read byte by byte until it differs from the probability's own bytes; the
     first byte settles 255 cases of 256.
+
+    Args:
+        probability: Bounds of the probability.
+        entropy: Where the bytes come from.
+        agreed: How many bytes were read before, and are those of the probability.
     """
-    places = 1
+    places = agreed + 1
     while True:
         word = entropy.bytes(1)[0]
         threshold = expansion(probability, places)[-1]

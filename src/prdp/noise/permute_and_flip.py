@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prdp.noise.choice import uniform_below
 from prdp.noise.entropy import Entropy
-from prdp.noise.exponential import exp_bounds, expansion
+from prdp.noise.exponential import bernoulli, exp_bounds, expansion
 
 _PLACES = 8
 _SILENT = 45
@@ -57,27 +56,16 @@ def _heads(
     words = np.frombuffer(entropy.bytes(_PLACES * runs * candidates), ">u8").reshape(runs, candidates)
     heads = np.asarray(words < first, dtype=np.bool_)
     for run, candidate in np.argwhere(words == first):
-        heads[run, candidate] = _further(excess[candidate], entropy)
+        heads[run, candidate] = bernoulli(partial(exp_bounds, excess[candidate]), entropy, agreed=_PLACES)
     heads[:, [penalty == 0 for penalty in excess]] = True
     return heads
 
 
-def _further(penalty: Fraction, entropy: Entropy) -> bool:
-    """Settle a coin whose first bytes are those of its probability."""
-    for places in count(_PLACES + 1):
-        word, threshold = entropy.bytes(1)[0], _expansion(penalty, places)[-1]
-        if word != threshold:
-            return word < threshold
-    raise AssertionError  # pragma: no cover  (counting does not end)
-
-
 def _first_word(penalty: Fraction) -> int:
     """Return the first eight bytes of exp(-penalty): all zero beyond 64 · ln 2."""
-    return 0 if penalty > _SILENT else int.from_bytes(_expansion(penalty, _PLACES), "big")
-
-
-def _expansion(penalty: Fraction, places: int) -> bytes:
-    return expansion(partial(exp_bounds, penalty), places)
+    if penalty > _SILENT:
+        return 0
+    return int.from_bytes(expansion(partial(exp_bounds, penalty), _PLACES), "big")
 
 
 def _one_of(candidates: NDArray[np.intp], entropy: Entropy) -> int:

@@ -43,17 +43,5 @@ def flips(probability: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_
     words = np.frombuffer(entropy.bytes(_PLACES * count), ">u8").astype(np.uint64)
     heads: NDArray[np.bool_] = words < np.uint64(first)
     for tied in np.flatnonzero(words == np.uint64(first)):
-        heads[tied] = bernoulli(_after(probability), entropy)
+        heads[tied] = bernoulli(probability, entropy, agreed=_PLACES)
     return heads
-
-
-def _after(probability: Bounds) -> Bounds:
-    """Return bounds of what follows the first eight bytes of a probability."""
-    shift = 8 * _PLACES
-
-    def bounds(bits: int) -> tuple[int, int]:
-        low, high = probability(bits + shift)
-        whole = int.from_bytes(expansion(probability, _PLACES), "big") << bits
-        return max(0, low - whole), min(high - whole, 1 << bits)
-
-    return bounds

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
 
+from prdp.combined import root
 from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.recipe import Cells, Recipe
 from prdp.summary import Cell, KeySummary, Summary, TopSummary
 from prdp.units import UnitCells, UnitGroups
-
-_ROOT_BITS = 40
 
 
 def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
@@ -39,7 +37,7 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
         case Variance() | Std():
             squares = sum(cell.squares for cell in valued) * unit**2
             variance = squares / max(count, 1) - (total / max(count, 1)) ** 2
-            return [variance if isinstance(query, Variance) else _root(variance)]
+            return [variance if isinstance(query, Variance) else root(variance)]
         case Max():
             return [Fraction(_ends(valued[-1])[1] if valued else 0) * unit]
         case Min():
@@ -80,7 +78,3 @@ def _quantile(valued: list[Cell], part: Fraction, count: int) -> Fraction:
         if below >= part * count:
             return Fraction(sum(_ends(cell)), 2)
     return Fraction(0)
-
-
-def _root(value: Fraction) -> Fraction:
-    return Fraction(isqrt(int(value * (1 << (2 * _ROOT_BITS)))), 1 << _ROOT_BITS)
