@@ -16,7 +16,7 @@ from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.mechanism_contract import Twin
-from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse
+from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse, with_budgets_raised
 
 LARGEST = Choice(MEASURE.low, MEASURE.high, fall=Fraction(1, 4))
 SMALLEST = replace(LARGEST, lowest=True)
@@ -35,13 +35,7 @@ def around_a_target(summary: Summary, share: Fraction) -> ExponentialChoice:
 
 def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
     """Give every record a budget three levels above its own."""
-    levels = summary.levels
-    level_of = {levels.quanta(level): level for level in range(levels.top + 1)}
-    cells = (
-        replace(cell, key=cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 3)))
-        for cell in summary.cells
-    )
-    return LARGEST.law(Summary.of(levels, summary.smallest, summary.largest, cells), share)
+    return LARGEST.law(with_budgets_raised(summary, 3), share)
 
 
 class TestMax(OnThisUniverse):

@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.levels import Levels
 from prdp.mechanisms import Clip
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Cell, Summary
+from prdp.summary import Summary
 from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
@@ -27,6 +26,7 @@ from tests.exact.universe import (
     budget,
     count_of,
     summary_of,
+    with_budgets_raised,
 )
 
 GATE_PART, CHOICE_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fraction(54, 100)
@@ -113,21 +113,6 @@ class Unclipped(Clip):
         return Noisy((sum(cell.total for cell in summary.cells),), right.noises)
 
 
-def _rounded_up(summary: Summary) -> Summary:
-    """Return cells whose budgets are those of the next level: above what the records are owed."""
-    levels: Levels = summary.levels
-    level_of = {levels.quanta(level): level for level in range(levels.top + 2)}
-    cells = (
-        Cell(
-            cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 2)),
-            cell.count,
-            cell.total,
-        )
-        for cell in summary.cells
-    )
-    return Summary.of(levels, summary.smallest, summary.largest, cells)
-
-
 class TestSum(OnThisUniverse):
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -154,7 +139,8 @@ class TestSum(OnThisUniverse):
             "choice around a target": Twin(target.law, "choice"),
             "not clipped": Twin(Unclipped(FINDER).law, "total, much clipped"),
             "levels rounded up": Twin(
-                lambda summary, share: COARSE.law(_rounded_up(summary), share), "total, much clipped"
+                lambda summary, share: COARSE.law(with_budgets_raised(summary, 2), share),
+                "total, much clipped",
             ),
         }
 

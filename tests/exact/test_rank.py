@@ -18,7 +18,16 @@ from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, choice_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from prdp.testing.reference import magnitude_code
-from tests.exact.universe import LEVELS, MEASURE, ODD, RECORDS, OnThisUniverse, budget, summary_of
+from tests.exact.universe import (
+    LEVELS,
+    MEASURE,
+    ODD,
+    RECORDS,
+    OnThisUniverse,
+    budget,
+    summary_of,
+    with_budgets_raised,
+)
 
 TUNING = Tuning(choice=Fraction(36, 100), answer=Fraction(54, 100), fall=Fraction(1, 2))
 FINDER = PointFinder(Fraction(10, 100), ((None, TUNING),), gate_bits=6)
@@ -54,13 +63,7 @@ class Unclipped(Rank):
 
 def levels_rounded_up(summary: Summary, share: Fraction) -> Gated:
     """Give every record a budget three levels above its own."""
-    levels = summary.levels
-    level_of = {levels.quanta(level): level for level in range(levels.top + 1)}
-    cells = (
-        replace(cell, key=cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + 3)))
-        for cell in summary.cells
-    )
-    return MEDIAN.law(Summary.of(levels, summary.smallest, summary.largest, cells), share)
+    return MEDIAN.law(with_budgets_raised(summary, 3), share)
 
 
 def as_sharp(factor: Fraction) -> Choices:

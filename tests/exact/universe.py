@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -57,6 +58,17 @@ def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) 
 def count_of(records: Sequence[Record]) -> Summary:
     """Return the cells of some records when they are only counted."""
     return summary_of(records, measure=None)
+
+
+def with_budgets_raised(summary: Summary, steps: int) -> Summary:
+    """Return cells whose budgets are some levels above what their records are owed: a twin's mistake."""
+    levels = summary.levels
+    level_of = {levels.quanta(level): level for level in range(levels.top + 2)}
+    cells = (
+        replace(cell, key=cell.key._replace(quanta=levels.quanta(level_of[cell.key.quanta] + steps)))
+        for cell in summary.cells
+    )
+    return Summary.of(levels, summary.smallest, summary.largest, cells)
 
 
 def budget(record: Record) -> float:
