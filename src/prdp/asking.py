@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from prdp.errors import EngineFailure, PrdpError
 from prdp.ledger import Ledger
@@ -13,6 +13,9 @@ from prdp.ledger.account import Charge
 from prdp.mechanisms import Answer
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release import Release
+from prdp.release_table import Released
+
+Drawn = TypeVar("Drawn")
 
 
 class Plan(Protocol):
@@ -36,32 +39,45 @@ class Plan(Protocol):
 def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
     """Answer a question once, or return the answer that it had before."""
     plan.ensure_there()
-    charge = ledger.charge(plan.question, plan.share, fresh=fresh)
+
+    def draw() -> Released:
+        (release,) = plan.releases(SystemEntropy(), runs=1, simulated=False)
+        return release
+
+    answer = answered_once(ledger, plan.question, plan.share, draw, fresh=fresh)
+    assert isinstance(answer, Release)  # noqa: S101  (told to the type checker: what was recorded)
+    return answer
+
+
+def answered_once(
+    ledger: Ledger, question: str, share: Fraction, draw: Callable[[], Released], *, fresh: bool
+) -> Released:
+    """Charge, draw and record an answer; or return the one that stands."""
+    charge = ledger.charge(question, share, fresh=fresh)
+    if not isinstance(charge, Charge):
+        return charge
     try:
-        if isinstance(charge, Charge):
-            charge = ledger.record(charge, *_guarded(plan))
-        assert isinstance(charge, Release)  # noqa: S101  (told to the type checker: what was recorded)
+        return ledger.record(charge, guarded(draw))
     except KeyboardInterrupt as stop:
         stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
         raise
-    return charge
 
 
-def _guarded(plan: Plan) -> list[Release]:
-    """Return one release; whatever goes wrong on the way, it fails with one fixed text.
+def guarded(draw: Callable[[], Drawn]) -> Drawn:
+    """Return what is drawn; whatever goes wrong on the way, it fails with one fixed text.
 
-    Arrays here are as long as tables, and a failure would tell their lengths.
+    Arrays may be as long as tables, and a failure would tell their lengths.
     """
-    releases: list[Release] | None = None
+    drawn: list[Drawn] = []
     try:
-        releases = plan.releases(SystemEntropy(), runs=1, simulated=False)
+        drawn.append(draw())
     except PrdpError:
         raise
     except Exception:  # noqa: S110  (whatever it is, it may speak of records)
         pass
-    if releases is None:  # raised out here, the failure does not carry the other along
+    if not drawn:  # raised out here, the failure does not carry the other along
         raise EngineFailure
-    return releases
+    return drawn[0]
 
 
 def released(

@@ -1,21 +1,32 @@
-"""What every door to several tables checks in the same way: the policy, the name and the number of rows."""
+"""What every door does in the same way: the policy, the name, the account, and filters."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.expressions.check import check
+from prdp.expressions.nodes import Node, conjunction
+from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
+from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
 from prdp.policy import Policy
-from prdp.schema import Bounds, Schema
+from prdp.schema import Bounds, Kind, Schema
 
 _MOST_ROWS = 2**40
 
 
+def refuse_unless_policy(policy: Policy) -> None:
+    """Refuse what is no policy, with what to write instead."""
+    if not isinstance(policy, Policy):
+        written = policy if isinstance(policy, str) else "10000 / balance"
+        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
+
+
 def fitted_policy(policy: Policy, schema: Schema, bounds: Bounds) -> Policy:
     """Return a policy fitted to a table, with a warning where the bounds allow records that it leaves out."""
-    if not isinstance(policy, Policy):
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy('100 / weight').")
+    refuse_unless_policy(policy)
     fitted = policy.within(schema, bounds)
     left_out = fitted.left_out(bounds, [column for column, kind in schema.items() if kind.integer])
     if left_out:
@@ -24,11 +35,32 @@ def fitted_policy(policy: Policy, schema: Schema, bounds: Bounds) -> Policy:
 
 
 def name_of(given: str | None, default: str) -> str:
-    """Return what the caller calls the tables, or a default."""
+    """Return what the caller calls what is opened, or a default."""
     name = default if given is None else given
     if not isinstance(name, str) or not is_writable(name):
         raise InvalidRequest(f"name={given!r} is no name: write a text.")
     return name
+
+
+def account_of(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:
+    """Return the ledger that was asked for, attached to the public facts of what is opened."""
+    if isinstance(ledger, str | Path):
+        ledger = DurableLedger.opened(ledger, facts, who=who)
+    account: Ledger = MemoryLedger() if ledger is None else ledger
+    if isinstance(account, type) or not hasattr(account, "attach"):
+        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
+    account.attach(facts)
+    return account
+
+
+def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
+    """Return the filter that lets through what an old one does and for which a condition holds."""
+    return both(old, check(parse(condition), schema, Kind.BOOLEAN, condition))
+
+
+def both(old: Node | None, new: Node) -> Node:
+    """Return what holds where an old condition, if there is one, and a new one do."""
+    return new if old is None else conjunction((old, new))
 
 
 def refuse_unless_rows(most_rows: int) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prdp.answering import Facts
+from prdp.asking import answered_once, guarded
 from prdp.declared import (
     Number,
     default_name,
@@ -18,18 +18,16 @@ from prdp.declared import (
 )
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
-from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
-from prdp.expressions.check import check
-from prdp.expressions.nodes import Node, canonical, conjunction
-from prdp.expressions.parse import parse
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.nodes import Node, canonical
 from prdp.foreign import ForeignRelease, Mechanism
-from prdp.foreign_question import foreign_question
+from prdp.foreign_question import ForeignQuestion, foreign_question
 from prdp.grouping import Grouping, GroupKey, bins, read_grouping
-from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
+from prdp.ledger import Binding, Charge, Ledger
 from prdp.levels import Levels
 from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.order import Order, order_of
 from prdp.policy import Policy
 from prdp.query import DEFAULT, Options, Quantile, Query
@@ -38,7 +36,7 @@ from prdp.readings import Readings
 from prdp.recipe import Cells, Need
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
-from prdp.schema import Bounds, Kind, Units
+from prdp.schema import Bounds, Units
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
@@ -74,25 +72,17 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
-    if not isinstance(policy, Policy):
-        written = policy if isinstance(policy, str) else "10000 / balance"
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
+    refuse_unless_policy(policy)
     refuse_unless_mappings(bounds=bounds, units=units, types=types)
     engine = open_source(source, types)
     ends = read_bounds(bounds or {}, engine.schema)
-    checked = policy.within(engine.schema, ends)
-    whole = [column for column, kind in engine.schema.items() if kind.integer]
-    left_out = checked.left_out(ends, whole)
-    if left_out:
-        warnings.warn(left_out, RecordsLeftOut, stacklevel=2)
+    checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
-    called = name if name is not None else default_name(source)
-    if not isinstance(called, str) or not is_writable(called):
-        raise InvalidRequest(f"name={name!r} is no name: write a text.")
+    called = name_of(name, default_name(source))
     grains = read_units(units or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
-    account = _account(ledger, facts, who)
+    account = account_of(ledger, facts, who)
     return Table(
         engine=engine,
         policy=checked,
@@ -131,9 +121,7 @@ class Table(Questions[Release]):
         The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
         record for which it is unknown (NULL) does not take part.
         """
-        node = check(parse(condition), self.engine.schema, Kind.BOOLEAN, condition)
-        both = node if self.condition is None else conjunction((self.condition, node))
-        return replace(self, condition=both)
+        return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
 
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
@@ -230,13 +218,16 @@ class Table(Questions[Release]):
         self.engine.ensure_there()
         charge = self.ledger.charge(door.question(self.condition), door.share)
         assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
-        (counted,) = self._readings.counts(self.condition, None)
-        answer, interrupted = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        answer, interrupted = guarded(lambda: self._run_mechanism(door))
         recorded = self.ledger.record(charge, answer)
         if interrupted:
             raise KeyboardInterrupt
         assert isinstance(recorded, ForeignRelease)  # noqa: S101
         return recorded
+
+    def _run_mechanism(self, door: ForeignQuestion) -> tuple[ForeignRelease, bool]:
+        (counted,) = self._readings.counts(self.condition, None)
+        return door.answered(self.engine, counted, self.condition, SystemEntropy())
 
     @property
     def facts(self) -> Facts:
@@ -280,15 +271,12 @@ class Table(Questions[Release]):
     def _ask(self, order: Order, *, fresh: bool) -> Released:
         question = order.question(self.condition)
         self.engine.ensure_there()
-        charge = self.ledger.charge(question, order.share, fresh=fresh)
-        if not isinstance(charge, Charge):
-            return order.shaped(charge)
-        try:
+
+        def draw() -> Released:
             (released,) = self._released(order, SystemEntropy(), runs=1, simulated=False)
-            return order.shaped(self.ledger.record(charge, released))
-        except KeyboardInterrupt as stop:
-            stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
-            raise
+            return released
+
+        return order.shaped(answered_once(self.ledger, question, order.share, draw, fresh=fresh))
 
     def _released(self, order: Order, entropy: Entropy, *, runs: int, simulated: bool) -> list[Released]:
         """Draw answers to all that was ordered, reading the records only as far as they were not before."""
@@ -352,14 +340,3 @@ class Groups(Questions[ReleaseTable]):
         released = self.table._ask(Order((recipe,), recipe.asked.share, self.grouping), fresh=fresh)  # noqa: SLF001
         assert isinstance(released, ReleaseTable)  # noqa: S101  (groups were asked for)
         return released
-
-
-def _account(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:
-    """Return the ledger that was asked for, attached to the table's public facts."""
-    if isinstance(ledger, str | Path):
-        ledger = DurableLedger.opened(ledger, facts, who=who)
-    account: Ledger = MemoryLedger() if ledger is None else ledger
-    if isinstance(account, type) or not hasattr(account, "attach"):
-        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
-    account.attach(facts)
-    return account

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.errors import BudgetExhausted, InvalidRequest, PolicyError, RecordsLeftOut
+from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PolicyError, RecordsLeftOut
 from prdp.testing import simulate
 
 POLICY = prdp.Policy("10000 / balance", at_most=100)
@@ -319,3 +319,21 @@ def test_odd_tables_have_a_maximum_like_any_other(values: list[float | None]) ->
 def test_an_extreme_is_not_asked_of_a_total_s_method() -> None:
     with pytest.raises(InvalidRequest, match="does not answer this"):
         accounts().max("balance", share="1/2", method="clip")
+
+
+@pytest.mark.parametrize("trouble", [MemoryError("shape (10000019,)"), ValueError("a record"), KeyError(7)])
+def test_a_failure_after_the_charge_says_nothing_and_the_charge_is_taken_up(
+    trouble: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise trouble
+
+    table = accounts()
+    with monkeypatch.context() as broken:
+        broken.setattr("prdp.order.Order.released", fail)
+        with pytest.raises(EngineFailure) as caught:
+            table.count(share="1/4")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert table.count(share="1/4").value > 0
+    assert table.ledger.left == Fraction(3, 4)

@@ -8,17 +8,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from prdp.asking import ask, released
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._graphs import GraphReading, TriangleEngine, read_pairs
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
-from prdp.expressions.check import check
-from prdp.expressions.nodes import Node, canonical, conjunction
-from prdp.expressions.parse import parse
-from prdp.joins.asking import ask, released
+from prdp.expressions.nodes import Node, canonical
 from prdp.joins.nodes import described, read_nodes
-from prdp.joins.opening import fitted_policy, name_of
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._domain import DomainFinder
@@ -27,11 +24,11 @@ from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
 from prdp.mechanisms.truncate import Truncation
 from prdp.noise.entropy import Entropy
+from prdp.opening import account_of, fitted_policy, name_of, narrowed
 from prdp.pairs import Nodes, Pairs
 from prdp.policy import Policy
 from prdp.release import Release
 from prdp.schema import Kind
-from prdp.table import _account
 
 MOST_NODES = 1_000_000
 """Up to so many public nodes triangles are cut by a linear program; beyond, at public weights."""
@@ -143,7 +140,7 @@ def open_graph(
         "nodes": described(known),
     }
     reading = GraphReading(*ends, checked, checked.levels, None)
-    return Graph(engine, reading, known, called, _account(ledger, Binding(facts), who))
+    return Graph(engine, reading, known, called, account_of(ledger, Binding(facts), who))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,10 +161,8 @@ class Graph:
 
     def where(self, condition: str) -> Graph:
         """Return the graph of those pairs alone that have a row for which a condition holds."""
-        node = check(parse(condition), self.engine.schema, Kind.BOOLEAN, condition)
-        old = self.reading.where
-        both = node if old is None else conjunction((old, node))
-        return replace(self, reading=replace(self.reading, where=both))
+        where = narrowed(self.reading.where, condition, self.engine.schema)
+        return replace(self, reading=replace(self.reading, where=where))
 
     def edges(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the edges; arguments as in ``Table.count``."""

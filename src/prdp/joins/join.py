@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from prdp.asking import ask, released
 from prdp.declared import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
 from prdp.engines.duckdb import DuckDBTables, open_tables
@@ -16,20 +17,18 @@ from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
-from prdp.expressions.nodes import Column, Node, canonical, columns, conjunction
+from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
-from prdp.joins.asking import ask, released
-from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
 from prdp.joins.references import Tree
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Mechanism, Naive
 from prdp.noise.entropy import Entropy
+from prdp.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
 from prdp.policy import Policy
 from prdp.query import Count, Measure, Sum
 from prdp.release import Release
 from prdp.schema import Bounds, Kind, Schema, Units
 from prdp.summary import Summary
-from prdp.table import _account
 
 METHODS = ("clip", "naive")
 """The mechanisms that answer questions about joins; the first is the default."""
@@ -103,7 +102,7 @@ def open_join(
         units=grains,
         most_rows=most_rows,
         name=called,
-        ledger=_account(ledger, binding, who),
+        ledger=account_of(ledger, binding, who),
         tables=(private,),
     )
 
@@ -142,9 +141,7 @@ class Join:
 
     def where(self, condition: str) -> Join:
         """Return the join of those results alone for which a condition on their columns holds."""
-        node = self._checked(condition, Kind.BOOLEAN)
-        both = node if self.condition is None else conjunction((self.condition, node))
-        return replace(self, condition=both)
+        return replace(self, condition=both(self.condition, self._checked(condition, Kind.BOOLEAN)))
 
     def count(self, *, share: Exact, method: str = "clip", fresh: bool = False) -> Release:
         """Count the results of the join; arguments as in ``Table.count``."""

@@ -9,28 +9,25 @@ from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
+from prdp.asking import ask, released
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._links import LinkReading, RecordReading, read_links
 from prdp.engines._sources import local_files
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
-from prdp.expressions.check import check
-from prdp.expressions.nodes import Node, canonical, conjunction
-from prdp.expressions.parse import parse
-from prdp.joins.asking import ask, released
-from prdp.joins.opening import fitted_policy, name_of, refuse_unless_rows
+from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
 from prdp.mechanisms import Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.noise.entropy import Entropy
+from prdp.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
 from prdp.policy import Policy
 from prdp.query import Count
 from prdp.release import Release
 from prdp.schema import Kind, Schema
-from prdp.table import _account
 
 MOST_COLUMNS = 64
 """How many records a row can name; certificates add up as many prices in 64 bits."""
@@ -118,7 +115,7 @@ def open_links(
         levels=levels,
         most_rows=most_rows,
         name=called,
-        ledger=_account(ledger, Binding(facts), who),
+        ledger=account_of(ledger, Binding(facts), who),
     )
 
 
@@ -189,10 +186,8 @@ class Links:
 
     def where(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
-        node = check(parse(condition), self.engine.schema, Kind.BOOLEAN, condition)
-        old = self.reading.where
-        both = node if old is None else conjunction((old, node))
-        return replace(self, reading=replace(self.reading, where=both))
+        where = narrowed(self.reading.where, condition, self.engine.schema)
+        return replace(self, reading=replace(self.reading, where=where))
 
     def count(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the rows that name a record in every column; arguments as in ``Table.count``."""

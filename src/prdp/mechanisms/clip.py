@@ -148,21 +148,23 @@ class _Group:
     step: Fraction
     share: Fraction
     totals: Callable[[Tuning, int], Noisy]
+    clippings: Callable[[int, int], Clipping]
     law: Gated
 
     @classmethod
     def of(cls, clip: Clip, summary: Summary, share: Fraction) -> _Group:
-        """Return the group of a summary; one that is fine already stays as it is."""
+        """Return the group of a summary."""
         bits = finer_bits(summary)
         fine = summary.refined(bits)
         totals = clip.totals(fine, share)
         law = clip.finder.law(RecordLadder(fine), share, totals)
-        return cls(clip, fine, Fraction(1, 1 << bits), share, totals, law)
+        clippings = cache(partial(clip.clipping, fine, share))
+        return cls(clip, fine, Fraction(1, 1 << bits), share, totals, clippings, law)
 
     def answer(self, which: int, place: int, total: int) -> Answer:
         """Return what is said of a noisy total; all of it released or public."""
         tuning = self.clip.finder.tunings[which][1]
-        clipping = self.clip.clipping(self.summary, self.share, which, place)
+        clipping = self.clippings(which, place)
         choices = (
             ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
             ("share", self.clip.finder.parts(tuning)),

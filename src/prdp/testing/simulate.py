@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard, overload
 
+from prdp.asking import Plan
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
-from prdp.joins.asking import Plan
 from prdp.joins.graph import Graph, GraphQuery
 from prdp.joins.join import Join
 from prdp.joins.links import Links
