@@ -6,7 +6,7 @@ Synthetic sets are for tuning; the real ones are only for measuring what was tun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import prdp
 from experiments.datasets import CUT, LARGEST, DataSet, normal, real
 from experiments.yardsticks import oracle_clip
 from prdp.mechanisms._point import Points, RecordLadder
+from prdp.possible import possible_ratios
 from prdp.query import Measure, Reading
 from prdp.summary import Summary
 
@@ -42,7 +43,9 @@ class Case:
     Attributes:
         name: Set, policy and question.
         points: The public clipping points, a quarter of an octave apart, in units of the answer for each
-            unit of budget.
+            unit of budget; from the foot of each span of possible ratios up.
+        heights: How high each is above the first, in quarters of an octave.
+        above_foot: How many points are below each in its span.
         masses: The budget mass that each point clips.
         pulls: By how much each point pulls the answer below the truth.
         mass: The budget mass of all records.
@@ -52,6 +55,8 @@ class Case:
 
     name: tuple[str, str, str]
     points: Floats
+    heights: NDArray[np.int64]
+    above_foot: NDArray[np.int64]
     masses: Floats
     pulls: Floats
     mass: float
@@ -127,6 +132,7 @@ def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> I
                 measure = Measure("v", Fraction(1), CUT, LARGEST) if query == "sum" else None
                 reading = Reading(table.policy, table.levels, table.bounds, measure, None)
                 (summary,) = table.engine.summarise(reading)
+                summary = replace(summary, ratios=possible_ratios(reading))
                 if query == "count":
                     summary = summary.refined(20)
                 yield _case((data.name, policy, query), summary, float(values.sum()), oracles)
@@ -150,4 +156,8 @@ def _case(name: tuple[str, str, str], summary: Summary, truth: float, oracles: t
         pulls[place] = truth - grain * float(clipped.sum())
     ladder = RecordLadder(summary)
     masses = np.array(ladder.masses(1, 1), float) * quantum
-    return Case(name, steps * grain / quantum, masses, pulls, ladder.mass(1) * quantum, truth, oracles)
+    heights = np.array(points.heights)
+    feet = np.flatnonzero(np.diff(heights, prepend=-2) > 1)
+    above_foot = np.arange(heights.size) - feet[np.searchsorted(feet, np.arange(heights.size), "right") - 1]
+    mass = ladder.mass(1) * quantum
+    return Case(name, steps * grain / quantum, heights, above_foot, masses, pulls, mass, truth, oracles)

@@ -7,6 +7,7 @@ not look at ``pulls``, ``truth`` or ``oracles``. To try a new one, write a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from experiments.choosing.cases import Case
 from experiments.choosing.figures import Branch
 from experiments.choosing.laws import Floats, choice, flips, scan
-from prdp.mechanisms._point import PointFinder
+from prdp.mechanisms._point import SMALL_SHARE, PointFinder, Tuning
 
 Rule = Callable[[Case, float], list[Branch]]
 Draw = Callable[[Floats], Floats]
@@ -35,19 +36,23 @@ def _laplace(x: float) -> float:
     return tail if x < 0 else 1 - tail
 
 
-def chosen(case: Case, weight: float, fall: float, *, stride: int = 2, draw: Draw = flips) -> Floats:
+def strided(case: Case, stride: int) -> NDArray[np.int64]:
+    """Return the points that are ``stride`` quarters of an octave apart, from the foot of each span up."""
+    return np.flatnonzero(case.above_foot % stride == 0)
+
+
+def chosen(case: Case, weight: float, tuning: Tuning, *, draw: Draw = flips) -> Floats:
     """Return the chances of points when one is drawn by what it clips and how high it is.
 
     Args:
         case: The case.
         weight: By how much a penalty grows with each unit of budget mass: a part of the share.
-        fall: By how much it grows with each octave.
-        stride: How far apart the points are, in quarters of an octave.
+        tuning: By how much it grows with each octave, and how far apart the points are.
         draw: From penalties to chances.
     """
-    places = np.arange(0, case.points.size, stride)
-    penalties = weight * case.masses[places] + fall * places / _QUARTERS
-    return _at(case, places, draw(penalties))
+    places = strided(case, tuning.stride)
+    climbs = np.array(tuning.climbs(case.heights[places].tolist()), float)
+    return _at(case, places, draw(weight * case.masses[places] + climbs))
 
 
 def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0) -> Floats:
@@ -59,18 +64,14 @@ def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0)
 def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
     """What the library does."""
     finder = PointFinder.tuned(Fraction(share).limit_denominator(1000))
-    gate = float(finder.gate)
-    leasts = []
-    for margin, tuning in finder.tunings:
-        points = -(-case.points.size // tuning.stride)
-        if margin is not None:
-            leasts.append(float(finder.least(margin, tuning, points)))
-    ways = gated(case, share, gate, leasts)
+    leasts = [
+        float(finder.least(margin, tuning, case.heights[strided(case, tuning.stride)].tolist()))
+        for margin, tuning in finder.tunings
+        if margin is not None
+    ]
+    ways = gated(case, share, float(finder.gate), leasts)
     return [
-        Branch(
-            way * chosen(case, float(t.choice) * share, float(t.fall), stride=t.stride, draw=draw),
-            float(t.answer),
-        )
+        Branch(way * chosen(case, float(t.choice) * share, t, draw=draw), float(t.answer))
         for way, (_, t) in zip(ways, finder.tunings, strict=True)
     ]
 
@@ -84,7 +85,7 @@ def before(case: Case, share: float) -> list[Branch]:
     for way, (a1, a2, threshold, rise, stride) in zip(
         gated(case, share, 0.03, [150.0]), (usual, (0.30, 0.20, 6.0, 0.10, 2)), strict=True
     ):
-        places = np.arange(0, case.points.size, stride)
+        places = strided(case, stride)
         thresholds = np.asarray(threshold + rise * np.arange(places.size), np.float64)
         stops = scan(case.masses[places] * share, thresholds, a1, a2, one_sided=False)
         branches.append(Branch(way * _at(case, places, stops, beyond=2), 0.97 - a1 - a2))
@@ -93,7 +94,7 @@ def before(case: Case, share: float) -> list[Branch]:
 
 def one_sided_scan(case: Case, share: float) -> list[Branch]:
     """The best scan that was found: noises that only lower, and a threshold that rises."""
-    places = np.arange(0, case.points.size, 2)
+    places = strided(case, 2)
     thresholds = np.asarray(4 + 0.2 * np.arange(places.size), np.float64)
     stops = scan(case.masses[places] * share, thresholds, 0.3, 0.2, one_sided=True)
     return [Branch(_at(case, places, stops, beyond=2), 0.5)]
@@ -101,12 +102,13 @@ def one_sided_scan(case: Case, share: float) -> list[Branch]:
 
 def without_gate(case: Case, share: float) -> list[Branch]:
     """One choice for all, whatever the table's mass."""
-    return [Branch(chosen(case, 0.25 * share, 2.0), 0.75)]
+    return [Branch(chosen(case, 0.25 * share, SMALL_SHARE), 0.75)]
 
 
 def in_two_steps(case: Case, share: float) -> list[Branch]:
     """An octave first, and then a quarter of an octave within it."""
-    coarse = chosen(case, 0.20 * share, 1.5, stride=4)
+    first = replace(SMALL_SHARE, fall=Fraction(3, 2), stride=4)
+    coarse = chosen(case, 0.20 * share, first)
     out = np.zeros(coarse.size)
     for place in map(int, np.flatnonzero(coarse > 0)):
         within = np.arange(max(0, place - 3), place + 1)

@@ -1,4 +1,4 @@
-"""How far clipping can have pulled an answer: what the choice of the point says about what it clipped."""
+"""How far clipping can have pulled an answer: what the choice says about what it clipped or dropped."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Clipping:
         blind: Whether the table may be too poor in budget for the choice to see it at all.
         below: Whether there may be values below zero, so that clipping can raise an answer.
         above: Whether there may be values above zero, so that it can lower one.
+        spans: How many spans of possible ratios the points are in.
     """
 
     at: Fraction
@@ -32,6 +33,7 @@ class Clipping:
     blind: bool
     below: bool = False
     above: bool = True
+    spans: int = 1
 
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
@@ -45,6 +47,35 @@ class Clipping:
         if self.blind:
             return None
         apart = Fraction(self.stride, _QUARTERS)
-        octaves = math.ceil(math.log2(reach) / apart) * apart
+        steps = math.ceil(math.log2(reach) / apart) + (self.spans > 1)
         rest = math.log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
-        return (self.fall * octaves + Fraction(rest)) / self.evidence * room
+        return (self.fall * apart * steps + Fraction(rest)) / self.evidence * room
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Tiers whose noisy totals were too small to keep; all of it public or released already.
+
+    Attributes:
+        thresholds: What their noisy totals were below, in steps, added up.
+        scales: The scales of their noises, added up.
+        tiers: How many tiers might have been dropped.
+        below: Whether there may be values below zero.
+        above: Whether there may be values above zero.
+    """
+
+    thresholds: int
+    scales: Fraction
+    tiers: int
+    below: bool = False
+    above: bool = True
+
+    def pull(self, chance: Fraction, reach: Fraction) -> Fraction:
+        """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
+
+        Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A ``reach`` of
+        1 stands for the interval of the noise alone.
+        """
+        if reach <= 1 or self.scales == 0:
+            return Fraction(0)
+        return self.thresholds + self.scales * Fraction(math.log(self.tiers / chance))

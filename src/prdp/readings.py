@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from prdp.engines.engine import Engine
@@ -10,6 +10,7 @@ from prdp.expressions.nodes import Node
 from prdp.grouping import Grouping
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.possible import possible_ratios
 from prdp.query import KeyReading, Reading
 from prdp.recipe import Cells, Keys, Need, Tops, serves
 from prdp.schema import Bounds
@@ -50,7 +51,8 @@ class Readings:
             found = self._value_cells(need, where, groups)
         else:
             reading = Reading(self.policy, self.levels, self.bounds, need, where, groups)
-            found = self.engine.summarise(reading)
+            ratios = possible_ratios(reading)
+            found = tuple(replace(cells, ratios=ratios) for cells in self.engine.summarise(reading))
         return self.kept.setdefault((need, where, groups), found)
 
     def counts(self, where: Node | None, groups: Grouping | None) -> tuple[Summary, ...]:

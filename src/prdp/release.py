@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prdp.clipping import Clipping
+from prdp.clipping import Clipping, Dropped
 from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -36,7 +36,7 @@ class Release:
             computed from parts, its public limits.
         parts: The releases that the answer was computed from; their shares add up to its own.
         rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
-        clipping: Where records were clipped, and how that was chosen; None where it says nothing of the pull.
+        clipping: What was clipped or dropped, and how it was chosen; None where it says nothing of the pull.
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
     """
 
@@ -52,7 +52,7 @@ class Release:
     ends: tuple[Fraction, Fraction] | None = None
     parts: tuple[Release, ...] = ()
     rule: str = ""
-    clipping: Clipping | None = None
+    clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
 
     @property

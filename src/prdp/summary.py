@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,6 +60,28 @@ class Cell:
         return self.key.sign * self.count * min(self.key.low, cap)
 
 
+Span = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Which ratios of a cell's upper end to its budget can be, in steps a quantum: public.
+
+    Spans are ascending and at least two octaves apart.
+
+    Attributes:
+        values: Those of the values.
+        records: Those where every record counts 1.
+    """
+
+    values: tuple[Span, ...]
+    records: tuple[Span, ...]
+
+    def refined(self, bits: int) -> Ratios:
+        """Return the ratios of values on a lattice 2^bits times as fine."""
+        return Ratios(tuple((low * 2**bits, high * 2**bits) for low, high in self.values), self.records)
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """All cells of a table, with the public facts that the mechanisms need.
@@ -68,12 +91,14 @@ class Summary:
         smallest: The least absolute value above zero that the public bounds allow, in steps.
         largest: The greatest one.
         cells: The cells that hold records.
+        ratios: Which ratios of value to budget the public facts allow; None where nothing is known.
     """
 
     levels: Levels
     smallest: int
     largest: int
     cells: tuple[Cell, ...] = field(repr=False)
+    ratios: Ratios | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, levels: Levels, smallest: int, largest: int, cells: Iterable[Cell]) -> Summary:
@@ -93,12 +118,14 @@ class Summary:
         ):
             raise ValueError("summaries merge only over the same levels and bounds")
         cells = (*self.cells, *other.cells)
-        return Summary.of(self.levels, self.smallest, self.largest, cells)
+        both = Summary.of(self.levels, self.smallest, self.largest, cells)
+        return replace(both, ratios=self.ratios if self.ratios == other.ratios else None)
 
     def counted(self) -> Summary:
         """Return the summary in which every record has the value 1."""
         cells = (Cell(CellKey(cell.key.quanta, 1, 1, 1), cell.count, cell.count) for cell in self.cells)
-        return Summary.of(self.levels, 1, 1, cells)
+        ratios = self.ratios and Ratios(self.ratios.records, self.ratios.records)
+        return replace(Summary.of(self.levels, 1, 1, cells), ratios=ratios)
 
     def valued(self) -> Summary:
         """Return the summary of those records alone that have a value."""
@@ -128,7 +155,8 @@ class Summary:
             )
             for cell in self.cells
         )
-        return Summary(self.levels, self.smallest << bits, self.largest << bits, cells)
+        ratios = self.ratios and self.ratios.refined(bits)
+        return Summary(self.levels, self.smallest << bits, self.largest << bits, cells, ratios)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -99,8 +99,10 @@ def off_lattice(summary: Summary, share: Fraction) -> Gated:
 class TargetFinder(PointFinder):
     """Looks for a point that clips a mass of 1: a weight that moves both ways has twice the loss."""
 
-    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
-        right = super(TargetFinder, self).choice(masses, weight, tuning)
+    def choice(
+        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: Sequence[int]
+    ) -> PermuteAndFlip:
+        right = super(TargetFinder, self).choice(masses, weight, tuning, heights)
         return PermuteAndFlip(tuple(abs(penalty - tuning.choice) for penalty in right.penalties))
 
 

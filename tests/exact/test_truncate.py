@@ -236,11 +236,13 @@ def test_a_release_with_noise_15_percent_too_small_is_caught() -> None:
 def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> None:
     def right(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
         ladder = CutLadder(FORMS["paths"](pairs), share)
-        return FINDER.choice(ladder.masses(2, 1), evidence(ladder, share, TUNING) * LEVELS.quantum, TUNING)
+        weight = evidence(ladder, share, TUNING) * LEVELS.quantum
+        return FINDER.choice(ladder.masses(2, 1), weight, TUNING, ladder.heights(2))
 
     def wrong(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
-        weight = evidence(CutLadder(FORMS["paths"](pairs), share), share, TUNING) * LEVELS.quantum
-        return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING)
+        ladder = CutLadder(FORMS["paths"](pairs), share)
+        weight = evidence(ladder, share, TUNING) * LEVELS.quantum
+        return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING, ladder.heights(2))
 
     assert worst_part(right, CHOICE_PART) <= TOLERANCE
     assert worst_part(wrong, CHOICE_PART) > 0.1

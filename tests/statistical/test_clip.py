@@ -109,9 +109,10 @@ def test_each_octave_past_the_data_is_rarer_by_the_fall(share: Fraction) -> None
     summary = crowd(Levels(Fraction(1, 10**8), Fraction(100)), 2000)
 
     def runaways(tuning: Tuning, octaves: int) -> float:
-        masses = RecordLadder(summary).masses(tuning.stride, 1)
+        ladder = RecordLadder(summary)
+        masses = ladder.masses(tuning.stride, 1)
         weight = share * tuning.choice * summary.levels.quantum
-        choice = PointFinder().choice(masses, weight, tuning)
+        choice = PointFinder().choice(masses, weight, tuning, ladder.heights(tuning.stride))
         allowed = next(place for place, mass in enumerate(masses) if mass == 0) + octaves * 4 // tuning.stride
         return float(np.mean(np.array(choice.draw(Seeded(5), 20_000)) > allowed))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from prdp.clipping import Clipping
+from prdp.clipping import Clipping, Dropped
 from prdp.foreign import ForeignRelease
 from prdp.grouping import Bin, KeyValue
 from prdp.release import Release
@@ -67,7 +67,15 @@ def _release(form: dict[str, Any]) -> Release:
     )
 
 
-def _clipping(form: dict[str, Any]) -> Clipping:
+def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
+    if "tiers" in form:
+        return Dropped(
+            thresholds=int(form["thresholds"]),
+            scales=Fraction(form["scales"]),
+            tiers=form["tiers"],
+            below=form["below"],
+            above=form["above"],
+        )
     return Clipping(
         at=Fraction(form["at"]),
         most=Fraction(form["most"]),
@@ -77,6 +85,7 @@ def _clipping(form: dict[str, Any]) -> Clipping:
         blind=form["blind"],
         below=form["below"],
         above=form["above"],
+        spans=form.get("spans", 1),  # points were in one span before others were left away
     )
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Protocol
 
-from prdp.clipping import Clipping
+from prdp.clipping import Clipping, Dropped
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.summary import Summary
@@ -42,7 +42,7 @@ class Answer:
     noises: tuple[DiscreteLaplace, ...]
     choices: tuple[tuple[str, str], ...]
     ends: tuple[int, int] | None = None
-    clipping: Clipping | None = None
+    clipping: Clipping | Dropped | None = None
 
 
 class Mechanism(Protocol):

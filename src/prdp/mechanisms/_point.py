@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 from prdp.geometry import quarter_octaves
@@ -19,10 +20,11 @@ from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Summary
+from prdp.summary import Span, Summary
 
 _GRID_BITS = 20
 _QUARTERS = 4
+_ENDS = 2
 
 
 class Ladder(Protocol):
@@ -42,6 +44,9 @@ class Ladder(Protocol):
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return what each point clips; points lie ``stride`` quarters of an octave apart."""
 
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is above the first one, in quarters of an octave."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -60,6 +65,18 @@ class Tuning:
     fall: Fraction
     stride: int = 2
 
+    def climbs(self, heights: Sequence[int]) -> list[Fraction]:
+        """Return by how much each point's log-weight has fallen, for points of these heights.
+
+        Octaves that no record can be in, beyond one stride, cost less: there is nothing in them to stop at.
+        """
+        climbs = [Fraction(0)]
+        for below, above in pairwise(heights):
+            near = min(above - below, self.stride)
+            gap = min(self.fall, _GAP_FALL) * (above - below - near)
+            climbs.append(climbs[-1] + (self.fall * near + gap) / _QUARTERS)
+        return climbs
+
 
 def _tuning(choice: int, fall: str) -> Tuning:
     part = Fraction(choice, 100)
@@ -68,6 +85,7 @@ def _tuning(choice: int, fall: str) -> Tuning:
 
 _GATE = Fraction(3, 100)
 _CLIMB = Fraction(4, 5)
+_GAP_FALL = Fraction(1)
 LARGE_SHARE = _tuning(20, "2.5")
 SMALL_SHARE = _tuning(25, "2")
 POOR = _tuning(43, "1.1")
@@ -118,9 +136,11 @@ class PointFinder:
         """
         lattice = self.lattice(ladder.quantum, share)
         step = ladder.quantum * lattice
-        masses = {stride: ladder.masses(stride, 1) for stride in {t.stride for _, t in self.tunings}}
+        strides = {tuning.stride for _, tuning in self.tunings}
+        masses = {stride: ladder.masses(stride, 1) for stride in strides}
+        heights = {stride: ladder.heights(stride) for stride in strides}
         leasts = [
-            None if margin is None else self.least(margin, tuning, len(masses[tuning.stride]))
+            None if margin is None else self.least(margin, tuning, heights[tuning.stride])
             for margin, tuning in self.tunings
         ]
 
@@ -130,9 +150,8 @@ class PointFinder:
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
-            choice = self.choice(
-                masses[tuning.stride], evidence(ladder, share, tuning) * ladder.quantum, tuning
-            )
+            weight = evidence(ladder, share, tuning) * ladder.quantum
+            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride])
             return Then(choice, lambda place: answer(tuning, place))
 
         return Gated(
@@ -141,26 +160,30 @@ class PointFinder:
             laws=Lazily(len(self.tunings), rest),
         )
 
-    def choice(self, masses: Sequence[int], weight: Fraction, tuning: Tuning) -> PermuteAndFlip:
+    def choice(
+        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: Sequence[int]
+    ) -> PermuteAndFlip:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
         Args:
             masses: What each point would clip, in quanta.
             weight: By how much a point's log-weight falls with each quantum.
             tuning: How far apart the points are, and by how much it falls with each octave.
+            heights: How high each point is, in quarters of an octave.
         """
-        climb = tuning.fall * tuning.stride / _QUARTERS
-        return PermuteAndFlip(tuple(weight * mass + climb * place for place, mass in enumerate(masses)))
+        climbs = tuning.climbs(heights)
+        return PermuteAndFlip(
+            tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
+        )
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""
         parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
         return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
 
-    def least(self, margin: int, tuning: Tuning, points: int) -> Fraction:
-        """Return from which noisy mass on, times the share, a tuning is used on so many points."""
-        climb = tuning.fall * tuning.stride * (points - 1) / _QUARTERS
-        return (_CLIMB * climb + margin) / tuning.choice
+    def least(self, margin: int, tuning: Tuning, heights: Sequence[int]) -> Fraction:
+        """Return from which noisy mass on, times the share, a tuning is used on points of these heights."""
+        return (_CLIMB * tuning.climbs(heights)[-1] + margin) / tuning.choice
 
     def lattice(self, quantum: Fraction, share: Fraction) -> int:
         """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
@@ -177,15 +200,19 @@ def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
 class Points:
     """The public clipping points of records that count up to a multiple of their own budget.
 
-    Point j lets a record of one quantum count up to ``numerators[j] / denominator`` steps.
+    Point j lets a record of one quantum count up to ``numerators[j] / denominator`` steps. It is
+    ``heights[j]`` quarters of an octave above the first one, rounded down.
     """
 
     numerators: tuple[int, ...]
     denominator: int
+    heights: tuple[int, ...]
 
     @classmethod
     def spanning(cls, summary: Summary, stride: int) -> Points:
-        """Return points from where every record may be clipped to where none can be."""
+        """Return points from where every record may be clipped to where none that is possible can be."""
+        if summary.ratios is not None:
+            return _within(summary.ratios.values, stride)
         return _spanning(summary.levels, summary.smallest, summary.largest, stride)
 
     def cap(self, point: int, quanta: int) -> int:
@@ -209,7 +236,39 @@ def _spanning(levels: Levels, smallest: int, largest: int, stride: int) -> Point
     while True:
         numerators.append(first.numerator * quarter_octaves(stride * len(numerators), _GRID_BITS))
         if Fraction(numerators[-1], first.denominator << _GRID_BITS) >= last:
-            return Points(tuple(numerators), first.denominator << _GRID_BITS)
+            heights = tuple(range(0, stride * len(numerators), stride))
+            return Points(tuple(numerators), first.denominator << _GRID_BITS, heights)
+
+
+@lru_cache(maxsize=64)
+def _within(spans: tuple[Span, ...], stride: int) -> Points:
+    """Return points from the foot of each span up to its top; the top alone where that is nearer than a step.
+
+    Spans are two octaves or more apart, so that points of two of them are no nearer than a step.
+    """
+    foot = spans[0][0]
+    denominator = (foot.denominator // foot.numerator + 1) << _GRID_BITS
+    numerators: list[int] = []
+    heights: list[int] = []
+    for low, high in spans:
+        points = [low]
+        while points[-1] < high:
+            points.append(low * quarter_octaves(stride * len(points), _GRID_BITS) / (1 << _GRID_BITS))
+        up = [-(-point.numerator * denominator // point.denominator) for point in points]
+        if len(up) == _ENDS:
+            up = [-(-high.numerator * denominator // high.denominator)]
+        first = heights[-1] + _quarters(numerators[-1], up[0]) if heights else 0
+        heights += range(first, first + stride * len(up), stride)
+        numerators += up
+    return Points(tuple(numerators), denominator, tuple(heights))
+
+
+def _quarters(low: int, high: int) -> int:
+    """Return how many whole quarters of an octave a number is above a lower one."""
+    steps = 0
+    while low * quarter_octaves(steps + 1, _GRID_BITS) <= high << _GRID_BITS:
+        steps += 1
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +295,10 @@ class RecordLadder:
             weight = cell.key.quanta // lattice * cell.count
             masses[points.first_reaching(cell.key.high, cell.key.quanta)] += weight
         return tuple(beyond(masses)[:-1])  # a cell that point j reaches is clipped at points before j
+
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is."""
+        return Points.spanning(self.summary, stride).heights
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,3 +329,7 @@ class SparingLadder:
         """Return the mass that each point clips beyond what is spared."""
         spared = self.spared // lattice
         return tuple(max(0, mass - spared) for mass in self.ladder.masses(stride, lattice))
+
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """As those of the ladder."""
+        return self.ladder.heights(stride)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
 
 from prdp.clipping import Clipping
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning, evidence
+from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Then, followed
@@ -71,7 +72,10 @@ class Clip:
         return Noisy((total,), (DiscreteLaplace(scale),))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
-        """Draw independent answers."""
+        """Draw independent answers; tier by tier where the policy knows a few budgets only."""
+        tiers, fine, step = _tiered(summary)
+        if tiers is not None:
+            return [replace(answer, step=step) for answer in tiers.answers(fine, share, entropy, runs)]
         group = _Group.of(self, summary, share)
         return [
             group.answer(which, place, total) for which, (place, (total,)) in group.law.draw(entropy, runs)
@@ -82,8 +86,11 @@ class Clip:
     ) -> list[list[Answer]]:
         """Draw independent answers for disjoint groups; those too poor to choose a point choose one together.
 
-        Which groups those are is read off their noisy masses. In full: proofs/point.md.
+        Which groups those are is read off their noisy masses. In full: proofs/point.md. Where answers are
+        given tier by tier, nothing is chosen.
         """
+        if any(_tiered(summary)[0] is not None for summary in summaries):
+            return [self.answers(summary, share, entropy, runs) for summary in summaries]
         groups = [_Group.of(self, summary, share) for summary in summaries]
         masses = [[mass for (mass,) in group.law.first.draw(entropy, runs)] for group in groups]
         picked = [
@@ -136,7 +143,15 @@ class Clip:
         points = Points.spanning(summary, tuning.stride)
         at, most = (points.per_quantum(point) / summary.levels.quantum for point in (place, -1))
         weight = evidence(RecordLadder(summary), share, tuning)
-        return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None)
+        spans = len(summary.ratios.values) if summary.ratios else 1
+        return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None, spans=spans)
+
+
+def _tiered(summary: Summary) -> tuple[Tiers | None, Summary, Fraction]:
+    """Return the tiers of a summary, if it has some, on a lattice that is fine enough."""
+    bits = finer_bits(summary)
+    fine = summary.refined(bits)
+    return Tiers.of(fine), fine, Fraction(1, 1 << bits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,10 @@ class KeyLadder:
         clipped = self.summary.clipped()
         return tuple(2 * clipped[edge - _OCTAVE] - clipped[edge] for edge in self.edges(stride))
 
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is."""
+        return tuple(stride * place for place in range(len(self.edges(stride))))
+
     def edges(self, stride: int) -> range:
         """Return the places of the points among the edges."""
         return range(len(key_edges(self.summary.levels)) - 1, _OCTAVE - 1, -stride)

@@ -167,6 +167,10 @@ class CutLadder:
             masses[place] = most
         return tuple(masses)
 
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is."""
+        return tuple(stride * place for place in range(len(ladder_points(self.truncation, stride))))
+
     def _cut(self, point: Fraction, lattice: int) -> int:
         """Return what is cut between half a point and the point, deflated by what rounding can add."""
         truncation = self.truncation

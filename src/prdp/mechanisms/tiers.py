@@ -1,0 +1,89 @@
+"""Totals where the policy knows a few budgets only: each tier with its own noise, and no point to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from prdp.clipping import Dropped
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms._point import Points
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.summary import Summary
+
+_STRIDE = 2
+_MOST_TIERS = 8
+_LEAST = Fraction(2)
+_PER_QUARTER = Fraction(7, 40)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """Release a noisy total for each span of possible ratios, and keep those up to the last heavy one.
+
+    Guarantee:
+        For every record r, the noisy totals together are (share · E(r))-indistinguishable between
+        the table with r and the table without it.
+
+    Why:
+        r is in one tier and moves its total by at most b · E(r), b the tier's clipping point, which noise of
+        scale b / share hides up to share · E(r). Which tiers are kept is read off the noisy totals.
+        In full: proofs/tiers.md.
+
+    Attributes:
+        points: The clipping point of each tier, the highest ratio that is possible in it; public.
+    """
+
+    points: Points
+
+    @classmethod
+    def of(cls, summary: Summary) -> Tiers | None:
+        """Return the tiers of a summary, or None where possible ratios are not a few narrow spans."""
+        if summary.ratios is None or len(summary.ratios.values) > _MOST_TIERS:
+            return None
+        points = Points.spanning(summary, _STRIDE)
+        return cls(points) if len(points.numerators) == len(summary.ratios.values) else None
+
+    def law(self, summary: Summary, share: Fraction) -> Noisy:
+        """Return the distribution of the noisy totals, lowest ratios first."""
+        totals = [0] * len(self.points.numerators)
+        for cell in summary.cells:
+            tier = min(self.points.first_reaching(cell.key.high, cell.key.quanta), len(totals) - 1)
+            totals[tier] += cell.clipped(self.points.cap(tier, cell.key.quanta))
+        scales = (
+            self.points.per_quantum(tier) / summary.levels.quantum / share for tier in range(len(totals))
+        )
+        return Noisy(tuple(totals), tuple(map(DiscreteLaplace, scales)))
+
+    def thresholds(self, law: Noisy) -> list[int]:
+        """Return what the size of each noisy total must reach to count as heavy."""
+        return [
+            ceil(noise.scale * (_LEAST + _PER_QUARTER * height))
+            for noise, height in zip(law.noises, self.points.heights, strict=True)
+        ]
+
+    def kept(self, totals: Sequence[int], thresholds: Sequence[int]) -> int:
+        """Return how many tiers are kept: up to the last heavy one, and the first in any case."""
+        heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
+        return next(heavy, 0) + 1
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers."""
+        law = self.law(summary, share)
+        thresholds = self.thresholds(law)
+        return [self._answer(law, thresholds, totals) for totals in law.draw(entropy, runs)]
+
+    def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int]) -> Answer:
+        kept, tiers = self.kept(totals, thresholds), len(totals)
+        choices = (
+            ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
+            ("share", "100 % answering"),
+        )
+        dropped = Dropped(
+            sum(thresholds[kept:]), sum((noise.scale for noise in law.noises[kept:]), Fraction(0)), tiers - 1
+        )
+        return Answer(sum(totals[:kept]), Fraction(1), law.noises[:kept], choices, clipping=dropped)
