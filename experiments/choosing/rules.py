@@ -61,9 +61,31 @@ def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0)
     return out
 
 
+def tiered(case: Case, share: float) -> list[Branch] | None:
+    """What the library does where each span of possible ratios is one point: which tiers are kept, roughly.
+
+    The noise of the last tier that is kept stands for that of all, and is taken to say nothing of the choice.
+    """
+    if case.above_foot.any():
+        return None
+    places = np.arange(case.points.size)
+    totals = np.diff(case.truth - case.pulls, prepend=0.0) if places.size > 1 else np.array([case.truth])
+    leasts = (2.5 + 0.175 * case.heights) * case.points / share
+    chances, left = np.zeros(places.size), 1.0
+    for place in places[:0:-1]:
+        room = (leasts[place] - totals[place]) * share / case.points[place]
+        chances[place] = left * (1 - _laplace(room))
+        left -= chances[place]
+    chances[0] = left
+    return [Branch(chances, 1.0)]
+
+
 def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
     """What the library does."""
-    finder = PointFinder.tuned(Fraction(share).limit_denominator(1000))
+    in_tiers = tiered(case, share)
+    if in_tiers is not None:
+        return in_tiers
+    finder = PointFinder.for_totals(Fraction(share).limit_denominator(1000))
     leasts = [
         float(finder.least(margin, tuning, case.heights[strided(case, tuning.stride)].tolist()))
         for margin, tuning in finder.tunings

@@ -7,14 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from prdp.mechanisms import Choice, Clip, Distinct, Framework, Joint, Naive, Partition, Rank, Smooth, Truncate
+from prdp.mechanisms import (
+    Choice,
+    Clip,
+    Distinct,
+    Framework,
+    Joint,
+    Naive,
+    Partition,
+    Rank,
+    Smooth,
+    Tiers,
+    Truncate,
+)
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(
     path.stem for path in (ROOT / "src/prdp/mechanisms").glob("*.py") if not path.stem.startswith("_")
 )
 
-MECHANISMS = (Choice, Clip, Distinct, Framework, Joint, Naive, Partition, Rank, Smooth, Truncate)
+MECHANISMS = (Choice, Clip, Distinct, Framework, Joint, Naive, Partition, Rank, Smooth, Tiers, Truncate)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.smooth import Smooth
+from prdp.mechanisms.tiers import Tiers
 from prdp.mechanisms.truncate import Truncate
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Partition",
     "Rank",
     "Smooth",
+    "Tiers",
     "Truncate",
     "count_influences",
     "sum_influences",

@@ -88,6 +88,9 @@ _CLIMB = Fraction(4, 5)
 _GAP_FALL = Fraction(1)
 LARGE_SHARE = _tuning(20, "2.5")
 SMALL_SHARE = _tuning(25, "2")
+RICH = _tuning(38, "1.6")
+MIDDLING = _tuning(21, "2.3")
+LEAN = _tuning(39, "2")
 POOR = _tuning(43, "1.1")
 
 
@@ -124,6 +127,13 @@ class PointFinder:
         if share > Fraction(1, 3):
             return cls()
         return cls(tunings=((25, SMALL_SHARE), (25, POOR), (None, POOR)))
+
+    @classmethod
+    def for_totals(cls, share: Fraction) -> PointFinder:
+        """Return the finder for totals, which were looked at more closely than what else is clipped."""
+        if share > Fraction(1, 3):
+            return cls.tuned(share)
+        return cls(tunings=((420, RICH), (10, MIDDLING), (10, LEAN), (25, POOR), (None, POOR)))
 
     def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the ladder, the answer there)).

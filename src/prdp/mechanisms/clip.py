@@ -50,7 +50,7 @@ class Clip:
     @classmethod
     def tuned(cls, share: Fraction) -> Clip:
         """Return the mechanism for a share."""
-        return cls(PointFinder.tuned(share))
+        return cls(PointFinder.for_totals(share))
 
     def caveat(self, *, signed: bool) -> str:
         """Return what the noise is not all of."""

@@ -37,7 +37,7 @@ class Joint:
     @classmethod
     def tuned(cls, share: Fraction) -> Joint:
         """Return the mechanism for a share."""
-        return cls(PointFinder.tuned(share))
+        return cls(PointFinder.for_totals(share))
 
     def law(self, units: UnitGroups, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""

@@ -17,7 +17,7 @@ from prdp.summary import Summary
 
 _STRIDE = 2
 _MOST_TIERS = 8
-_LEAST = Fraction(2)
+_LEAST = Fraction(5, 2)
 _PER_QUARTER = Fraction(7, 40)
 
 
@@ -39,6 +39,8 @@ class Tiers:
     """
 
     points: Points
+
+    name = "tiers"
 
     @classmethod
     def of(cls, summary: Summary) -> Tiers | None:
