@@ -7,7 +7,7 @@ clipping points that no possible record needs are left away, that is all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from prdp.expressions.evaluate import as_double
@@ -21,29 +21,35 @@ from prdp.summary import Ratios, Span, magnitudes
 _STEP = 2 ** (1 / PER_OCTAVE)
 _CELL = _STEP**2
 _SHORT = 2**0.5
-_MOST_PIECES = 4096
+_MOST_HALVINGS = 4096
 _SLACK = Fraction(2**28 + 1, 2**28)
 _DOUBLE_SLACK = 2.0**-30
 
 
+Piece = tuple[Interval, Interval]
+"""Values of a column, and the budgets that records with them can have."""
+
+
 def possible_ratios(reading: Reading) -> Ratios | None:
     """Return the ratios that records within the bounds can have; None where that is not worked out."""
+    column = _cut_column(reading)
+    pieces = _pieces(reading, column) if column else _whole(reading)
+    if not pieces:
+        return None
     values: list[Span] = []
     records: list[Span] = []
-    for piece, budgets in _pieces(reading, _cut_column(reading), _ranges(reading.bounds)):
+    for piece, budgets in pieces:
         least, most = _quanta(reading.levels, budgets)
-        records.append((Fraction(1, most), Fraction(1, least)))
         near, far = _sizes(reading.measure, piece)
         values.append((Fraction(near, most), Fraction(far, least)))
-        if len(values) > _MOST_PIECES:
-            return None
-    return Ratios(_joined(values), _joined(records)) if values else None
+        records.append((Fraction(1, most), Fraction(1, least)))
+    return Ratios(_joined(values), _joined(records))
 
 
 def _cut_column(reading: Reading) -> str | None:
     """Return the column to cut into pieces: what is added up, or else what the policy reads."""
     if reading.measure is not None:
-        return reading.measure.column
+        return reading.measure.column  # it has bounds: who adds it up has been asked for them
     return min(reading.policy.columns & reading.bounds.keys(), default=None)
 
 
@@ -56,41 +62,54 @@ def _ranges(bounds: Bounds) -> dict[str, Interval]:
     }
 
 
-def _pieces(
-    reading: Reading, column: str | None, ranges: Mapping[str, Interval]
-) -> Iterator[tuple[Interval, Interval]]:
-    """Yield pieces of a column's range, with the budgets in each: both short on a logarithmic scale.
+def _whole(reading: Reading) -> list[Piece]:
+    """Return the one piece of a count whose budgets depend on no column with bounds."""
+    budgets = _budgets(reading, _ranges(reading.bounds))
+    return [(Interval(1.0, 1.0), budgets)] if budgets else []
 
-    Where the budget jumps, a piece is halved until its ends are neighbours. The magnitude cells come after:
-    an engine may give all records of one the least budget in it (Lemma 7).
+
+def _pieces(reading: Reading, column: str) -> list[Piece]:
+    """Return pieces of a column's range, with the budgets in each: both short on a logarithmic scale.
+
+    Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
     """
-    if column is None:
-        budgets = _budgets(reading, ranges)
-        if budgets is not None:
-            yield Interval(1.0, 1.0), budgets
-        return
+    ranges = _ranges(reading.bounds)
+    if ranges[column].infinite:
+        return []
     unit = float(reading.measure.unit) if reading.measure else 0.0
+    pieces: list[Piece] = []
     todo = list(_signed(ranges[column]))
-    while todo:
+    for _ in range(_MOST_HALVINGS):
+        if not todo:
+            return pieces + _cells(reading, column, ranges[column])
         piece = todo.pop()
         budgets = _budgets(reading, {**ranges, column: piece})
         if budgets is None:
             continue
         start = _budgets(reading, {**ranges, column: Interval(piece.low, piece.low)}) or budgets
-        middle = (piece.low + piece.high) / 2
+        middle = piece.low + (piece.high - piece.low) / 2
         if piece.point is not None or (_has_short(budgets, start) and _is_short(piece, unit)):
-            yield piece, budgets
+            pieces.append((piece, budgets))
         elif middle in (piece.low, piece.high):
             todo += [Interval(piece.low, piece.low), Interval(piece.high, piece.high)]
         else:
             todo += [Interval(piece.low, middle), Interval(middle, piece.high)]
-    if reading.policy.columns == {column}:
-        ends = ranges[column]
-        for _, first, last in magnitudes(math.ceil(ends.low), math.floor(ends.high)):
-            cell = Interval(float(first), float(last))
-            budgets = _budgets(reading, {column: cell})
-            if budgets is not None and budgets.high <= budgets.low * _CELL:
-                yield cell, budgets
+    return []
+
+
+def _cells(reading: Reading, column: str, ends: Interval) -> list[Piece]:
+    """Return the magnitude cells of a policy's only column: their records may all have its least budget.
+
+    Lemma 7 of the proofs says where. Interval arithmetic over a cell may find less than over pieces of it.
+    """
+    if reading.policy.columns != {column} or max(abs(ends.low), abs(ends.high)) >= 2**63:
+        return []
+    cells = []
+    for _, first, last in magnitudes(math.ceil(ends.low), math.floor(ends.high)):
+        budgets = _budgets(reading, {column: Interval(float(first), float(last))})
+        if budgets is not None and budgets.high <= budgets.low * _CELL:
+            cells.append((Interval(float(first), float(last)), budgets))
+    return cells
 
 
 def _signed(ends: Interval) -> Iterable[Interval]:

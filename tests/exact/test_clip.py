@@ -15,7 +15,7 @@ from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLad
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Summary
+from prdp.summary import Ratios, Summary
 from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
@@ -166,6 +166,36 @@ class TestCount(TestSum):
     test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
 
 
+def on_spans(summary: Summary) -> Summary:
+    """Return a summary whose points lie in two spans: below 4 steps for each unit of budget, and about 70."""
+    quantum = summary.levels.quantum
+    spans = ((quantum / 3, 4 * quantum), (60 * quantum, 80 * quantum))
+    return replace(summary, ratios=Ratios(spans, spans))
+
+
+class TestSpans(TestSum):
+    """Points in two spans of ratios that are thought possible; the universe does not keep to them."""
+
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        "other choice": (lambda law: law.laws[1].first, CHOICE_PART),
+        "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
+        "total, little clipped": (lambda law: law.laws[0].then(-1), TOTAL_PART),
+    }
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return on_spans(summary_of(records)).refined(4)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "choice 15 % too sharp": Twin(too_little_noise, "choice"),
+            "not clipped": Twin(Unclipped(FINDER).law, "total, much clipped"),
+        }
+
+    test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
+
+
 class TestTogether(TestSum):
     """A ladder that spares a public mass, as groups that choose together do; its masses move no further."""
 
@@ -217,12 +247,14 @@ CROWDS: Mapping[str, list[tuple[Record, int]]] = {
     "a tail": [({"v": v, "eps": 0.25}, 40 // v) for v in range(1, 13)],
     "two tiers": [({"v": 1, "eps": 3.0}, 40), ({"v": 12, "eps": 0.125}, 520)],
     "one of each": [(record, 1) for record in RECORDS if record["v"] > 0],
+    "two spans": [({"v": 1, "eps": 0.5}, 60), ({"v": 9, "eps": 0.125}, 520)],
 }
 
 
 def too_far(crowd: str, reach: Fraction, chance: Fraction, part_of_bound: Fraction) -> float:
     """Return how often the pull passes (a part of) its bound although no record reaches too high."""
-    summary = fine([record for record, count in CROWDS[crowd] for _ in range(count)])
+    summary = summary_of([record for record, count in CROWDS[crowd] for _ in range(count)])
+    summary = (on_spans(summary) if crowd == "two spans" else summary).refined(4)
     clip = Clip(replace(FINDER, tunings=((None, STEEP), (None, STEEP))))
     law: Any = clip.law(summary, Fraction(1)).laws[0]
     points = Points.spanning(summary, STEEP.stride)

@@ -1,0 +1,64 @@
+"""tiers have the noise they state, keep an empty tier as rarely as they say, and cover what they drop."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.testing import simulate
+
+POLICY = "CASE WHEN v < 100 THEN 4 WHEN v < 10000 THEN 0.25 ELSE 0.01 END"
+RUNS = 20_000
+
+
+def counted(*sizes: int, runs: int = RUNS, share: str = "1") -> list[prdp.Release]:
+    """Return counts of a table with so many records in each tier."""
+    values = np.repeat([10, 1_000, 100_000], sizes)
+    table = prdp.open({"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers")
+    return simulate(table, prdp.Count(), share=share, runs=runs, seed=7)
+
+
+def kept(releases: list[prdp.Release]) -> np.ndarray:
+    """Return how many tiers each release kept."""
+    return np.array([len(release.noise_scales) for release in releases])
+
+
+@pytest.mark.parametrize("share", ["1", "1/10"])
+def test_a_count_errs_by_the_noise_of_its_rarest_tier(share: str) -> None:
+    """Mean |Laplace| is its scale, 100 over the share; the other tiers add next to nothing to it."""
+    releases = counted(5_000, 5_000, 50_000, runs=RUNS, share=share)
+    assert set(kept(releases)) == {3}
+    errors = np.array([float(release.exact) for release in releases]) - 60_000
+    assert np.mean(np.abs(errors)) == pytest.approx(100 / float(Fraction(share)), rel=0.05)
+
+
+def test_an_empty_tier_is_kept_as_rarely_as_its_threshold_says() -> None:
+    """The first tier's end is 4 octaves below the second's: |Laplace| beyond 2.5 + 0.7 · 4 scales."""
+    rate = float(np.mean(kept(counted(5_000, 0, 0)) == 2))
+    expected = np.exp(-(2.5 + 0.7 * 4))
+    assert abs(rate - expected) < 5 * np.sqrt(expected / RUNS)
+    quieter = np.exp(-(2.5 + 0.7 * 4) / 0.85)
+    assert abs(rate - quieter) > 5 * np.sqrt(quieter / RUNS)
+
+
+@pytest.mark.parametrize("rare", [0, 300, 700, 1_500])
+def test_intervals_cover_what_was_dropped_and_those_of_the_noise_do_not(rare: int) -> None:
+    """A third tier around its threshold of about 100 · (2.5 + 0.7 · 8.6) = 850 records."""
+    releases = counted(5_000, 5_000, rare, runs=800)
+    truth = 10_000 + rare
+    covered = [low <= truth <= high for low, high in (release.interval("0.95") for release in releases)]
+    assert np.mean(covered) > 0.93
+    if rare == 300:
+        noise = [release.interval("0.95", reach=1) for release in releases]
+        assert np.mean([low <= truth <= high for low, high in noise]) < 0.2
+
+
+def test_a_constant_budget_is_ordinary_laplace_noise() -> None:
+    table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain")
+    releases = simulate(table, prdp.Count(), share="1/5", runs=RUNS, seed=3)
+    errors = np.array([float(release.exact) for release in releases]) - 500
+    assert np.mean(np.abs(errors)) == pytest.approx(10, rel=0.1)
+    assert all(release.interval("0.95") == release.interval("0.95", reach=1) for release in releases[:20])
