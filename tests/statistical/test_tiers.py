@@ -62,3 +62,18 @@ def test_a_constant_budget_is_ordinary_laplace_noise() -> None:
     errors = np.array([float(release.exact) for release in releases]) - 500
     assert np.mean(np.abs(errors)) == pytest.approx(10, rel=0.1)
     assert all(release.interval("0.95") == release.interval("0.95", reach=1) for release in releases[:20])
+
+
+@pytest.mark.parametrize(("each", "least", "most"), [(20, 0.9, 1), (0, 0, 0.02)])
+def test_groups_keep_together_what_none_could_alone(each: int, least: float, most: float) -> None:
+    """The second tier's noise is 8 records: 20 of them are too few to tell in one group, not in sixty."""
+    groups = range(60)
+    table = prdp.open(
+        {"v": np.repeat([10, 1_000], [20 * 60, each * 60]), "g": np.tile(groups, 20 + each)},
+        policy=prdp.Policy(POLICY),
+        bounds={"v": (0, 10**6)},
+        name="tiers",
+    )
+    found = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), share="1/2", runs=20, seed=1)
+    tiers = [len(row[0].noise_scales) for release in found for row in release.releases]
+    assert least <= np.mean(np.array(tiers) >= 2) <= most

@@ -73,9 +73,9 @@ class Clip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; tier by tier where the policy knows a few budgets only."""
-        tiers, fine, step = _tiered(summary)
-        if tiers is not None:
-            return [replace(answer, step=step) for answer in tiers.answers(fine, share, entropy, runs)]
+        tiered = _tiered([summary], share, entropy, runs)
+        if tiered is not None:
+            return tiered[0]
         group = _Group.of(self, summary, share)
         return [
             group.answer(which, place, total) for which, (place, (total,)) in group.law.draw(entropy, runs)
@@ -89,8 +89,9 @@ class Clip:
         Which groups those are is read off their noisy masses. In full: proofs/point.md. Where answers are
         given tier by tier, nothing is chosen.
         """
-        if any(_tiered(summary)[0] is not None for summary in summaries):
-            return [self.answers(summary, share, entropy, runs) for summary in summaries]
+        tiered = _tiered(summaries, share, entropy, runs)
+        if tiered is not None:
+            return tiered
         groups = [_Group.of(self, summary, share) for summary in summaries]
         masses = [[mass for (mass,) in group.law.first.draw(entropy, runs)] for group in groups]
         picked = [
@@ -147,11 +148,16 @@ class Clip:
         return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None, spans=spans)
 
 
-def _tiered(summary: Summary) -> tuple[Tiers | None, Summary, Fraction]:
-    """Return the tiers of a summary, if it has some, on a lattice that is fine enough."""
-    bits = finer_bits(summary)
-    fine = summary.refined(bits)
-    return Tiers.of(fine), fine, Fraction(1, 1 << bits)
+def _tiered(
+    summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
+) -> list[list[Answer]] | None:
+    """Draw answers tier by tier for groups with the same public facts; None where there are no tiers."""
+    bits = finer_bits(summaries[0])
+    tiers = Tiers.of(replace(summaries[0], cells=()).refined(bits))
+    if tiers is None:
+        return None
+    answers = tiers.answers([summary.refined(bits) for summary in summaries], share, entropy, runs)
+    return [[replace(answer, step=Fraction(1, 1 << bits)) for answer in group] for group in answers]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, sqrt
 
 from prdp.clipping import Dropped
 from prdp.mechanisms._mechanism import Answer
@@ -73,19 +73,41 @@ class Tiers:
         heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
         return next(heavy, 0) + 1
 
-    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
-        """Draw independent answers."""
-        law = self.law(summary, share)
-        thresholds = self.thresholds(law)
-        return [self._answer(law, thresholds, totals) for totals in law.draw(entropy, runs)]
+    def answers(
+        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
+    ) -> list[list[Answer]]:
+        """Draw independent answers for disjoint groups: for each group, one a run."""
+        laws = [self.law(summary, share) for summary in summaries]
+        drawn = [law.draw(entropy, runs) for law in laws]
+        thresholds = self.thresholds(laws[0])
+        common = [self._worth_keeping(run, laws[0]) for run in zip(*drawn, strict=True)]
+        return [
+            [
+                self._answer(law, thresholds, totals, max(least, self.kept(totals, thresholds)))
+                for totals, least in zip(group, common, strict=True)
+            ]
+            for law, group in zip(laws, drawn, strict=True)
+        ]
 
-    def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int]) -> Answer:
-        kept, tiers = self.kept(totals, thresholds), len(totals)
+    def _worth_keeping(self, groups: Sequence[Sequence[int]], law: Noisy) -> int:
+        """Return how many tiers groups have so much of, taken together, that the noise is worth it in each.
+
+        It is where their mean passes the noise's own size by three standard errors.
+        """
+        if len(groups) == 1:
+            return 1
+        least = 1 + 3 * Fraction(sqrt(2 / len(groups)))
+        return self.kept(
+            [sum(totals) for totals in zip(*groups, strict=True)],
+            [ceil(noise.scale * least * len(groups)) for noise in law.noises],
+        )
+
+    def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int], kept: int) -> Answer:
+        tiers = len(totals)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
             ("share", "100 % answering"),
         )
-        dropped = Dropped(
-            sum(thresholds[kept:]), sum((noise.scale for noise in law.noises[kept:]), Fraction(0)), tiers - 1
-        )
+        scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
+        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1)
         return Answer(sum(totals[:kept]), Fraction(1), law.noises[:kept], choices, clipping=dropped)
