@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.expressions.evaluate import as_double
 from prdp.expressions.intervals import Interval, bound
 from prdp.geometry import PER_OCTAVE
 from prdp.levels import Levels
+from prdp.policy import Policy
 from prdp.query import Measure, Reading
 from prdp.schema import Bounds
 from prdp.summary import Ratios, Span, magnitudes
@@ -26,12 +28,20 @@ _SLACK = Fraction(2**28 + 1, 2**28)
 _DOUBLE_SLACK = 2.0**-30
 
 
+Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
 Piece = tuple[Interval, Interval]
 """Values of a column, and the budgets that records with them can have."""
 
 
 def possible_ratios(reading: Reading) -> Ratios | None:
     """Return the ratios that records within the bounds can have; None where that is not worked out."""
+    return _found(reading.policy, reading.levels, tuple(reading.bounds.items()), reading.measure)
+
+
+@lru_cache(maxsize=64)
+def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None) -> Ratios | None:
+    """Return the ratios; kept, because every question about a table needs them again."""
+    reading = Reading(policy, levels, dict(bounds), measure, None)
     column = _cut_column(reading)
     pieces = _pieces(reading, column) if column else _whole(reading)
     if not pieces:
