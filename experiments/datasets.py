@@ -44,7 +44,10 @@ def normal(name: str, mean: int, size: int = SIZE, seed: int = 0, deviation: flo
 
 
 def zipf(name: str, power: float, size: int = SIZE, seed: int = 0) -> DataSet:
-    """Draw x with density ∝ (x + 1)^-power for x ≥ 0, times ``ZIPF_SCALE``: the paper does not say its scale."""
+    """Draw x with density ∝ (x + 1)^-power for x ≥ 0, times ``ZIPF_SCALE``.
+
+    The paper does not say how it scales them, so its figures for these sets can't be compared with ours.
+    """
     return _drawn(
         name, lambda random: ZIPF_SCALE * (random.random(size) ** (-1 / (power - 1)) - 1), size, seed
     )

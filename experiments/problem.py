@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import prdp
 from experiments.datasets import CUT, LARGEST, DataSet
 from experiments.yardsticks import Floats
+from prdp.query import Query
 
 Question = Literal["count", "sum", "max"]
 
@@ -36,7 +37,7 @@ POLICIES = {
 }
 """The paper's three; its log is taken to be the natural one, which it does not say."""
 
-QUERIES: dict[Question, prdp.Query] = {"count": prdp.Count(), "sum": prdp.Sum("v"), "max": prdp.Max("v")}
+QUERIES: dict[Question, Query] = {"count": prdp.Count(), "sum": prdp.Sum("v"), "max": prdp.Max("v")}
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Problem:
         )
 
     @property
-    def query(self) -> prdp.Query:
+    def query(self) -> Query:
         """The question, as the library takes it."""
         return QUERIES[self.question]
 
