@@ -1,7 +1,7 @@
 """Ordinary differential privacy at the least budget of the universe: the paper's *Naive*.
 
-Every record loses at most ε̌ ≤ E(r). A count is the library's ``naive``. For a sum the library's would add noise
-of scale U/ε̌; the paper takes the universal estimator at ε̌ instead, and inverse sensitivity for a maximum.
+Every record loses at most ε̌ ≤ E(r). A count is the library's ``naive``. For a sum the library's would add
+noise of scale U/ε̌; the paper takes the universal estimator at ε̌, and inverse sensitivity for a maximum.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ def _answers(problem: Problem, runs: int, seed: int) -> Floats:
     ranges, _, counts, sums = read(problem)
     if problem.question == "max":
         sizes = [min(_AT_ONCE, runs - start) for start in range(0, runs, _AT_ONCE)]
-        return np.concatenate(
-            [choose_largest(ranges, counts, problem.least, size, random) for size in sizes]
-        )
-    return clipped_sums(ranges.by_octave(counts), ranges.by_octave(sums), problem.least, runs, random)
+        drawn = [choose_largest(ranges, _repeated(counts, size), problem.least, random) for size in sizes]
+        return np.concatenate(drawn)
+    counted, summed = (_repeated(ranges.by_octave(totals), runs) for totals in (counts, sums))
+    return clipped_sums(counted, summed, problem.least, random)
+
+
+def _repeated(totals: Floats, runs: int) -> Floats:
+    return np.broadcast_to(totals, (runs, totals.size))
 
 
 NAIVE = Method(

@@ -1,8 +1,8 @@
 """The paper's algorithms and personalised truncation in plain Python over rows: slow twins, for timing.
 
 As printed: one pass over the rows for each domain or threshold, E(r) called for each record, no NumPy. They
-are also a check from outside: the library's ``partition`` and ``framework`` (split 1/2, beta 1/20, which is the
-paper's β/2 for either step) must have the same errors. Not for large tables.
+are also a check from outside: the library's ``partition``, and its ``framework`` with split 1/2 and beta
+1/20 (the paper's β/2 for either step), must have the same errors. Not for large tables.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -51,22 +52,22 @@ class Universe:
         """The least budget of domain 1, 2, ...: 2^(i - 1) ε̌."""
         return math.ldexp(self.least, domain - 1)
 
-    def holds(self, domain: int, budget: float) -> bool:
-        """Whether a budget lies in a domain, which is open on the left, but for the first."""
-        low, high = self.floor(domain), min(self.floor(domain + 1), self.greatest)
-        return low < budget <= high or (domain == 1 and budget == low)
+    def ends(self, domain: int) -> tuple[float, float]:
+        """Return what a domain's budgets are above, and what they are at most; the first is closed."""
+        low = self.floor(domain)
+        return math.nextafter(low, 0) if domain == 1 else low, min(self.floor(domain + 1), self.greatest)
 
     def largest_ratio(self, domain: int) -> float:
         """Return max v/E(r) over the records of the universe in a domain; 0 where there are none.
 
         E falls when v grows, so that it is that of the largest value.
         """
+        above, most = self.ends(domain)
         low, high = CUT, self.largest
         while low < high:
             middle = (low + high + 1) // 2
-            inside = self.budget(middle) > self.floor(domain) or domain == 1
-            low, high = (middle, high) if inside else (low, middle - 1)
-        return low / self.budget(low) if self.holds(domain, self.budget(low)) else 0.0
+            low, high = (middle, high) if self.budget(middle) > above else (low, middle - 1)
+        return low / self.budget(low) if above < self.budget(low) <= most else 0.0
 
 
 def laplace(random: Random, scale: float) -> float:
@@ -76,12 +77,13 @@ def laplace(random: Random, scale: float) -> float:
 
 def prdp_count(rows: Rows, universe: Universe, random: Random, beta: float, part: float) -> tuple[int, float]:
     """Return Algorithm 1's ℓ and its count, under ``part`` times E."""
-    domains = universe.domains
+    domains, budget = universe.domains, universe.budget
     noisy = []
     for domain in range(1, domains + 1):
+        low, high = universe.ends(domain)
         count = 0
         for v in rows:
-            if universe.holds(domain, universe.budget(v)):
+            if low < budget(v) <= high:
                 count += 1
         noisy.append(count + laplace(random, 1 / (part * universe.floor(domain))))
     first = domains
@@ -94,13 +96,14 @@ def prdp_count(rows: Rows, universe: Universe, random: Random, beta: float, part
 
 def prdp_sum(rows: Rows, universe: Universe, random: Random, beta: float) -> float:
     """Return the sum of Algorithm 1's extension."""
-    domains = universe.domains
+    domains, budget = universe.domains, universe.budget
     scales = [universe.largest_ratio(domain) for domain in range(1, domains + 1)]
     noisy = []
     for domain in range(1, domains + 1):
+        low, high = universe.ends(domain)
         total = 0
         for v in rows:
-            if universe.holds(domain, universe.budget(v)):
+            if low < budget(v) <= high:
                 total += v
         noisy.append(total + laplace(random, scales[domain - 1]))
     first = domains
@@ -119,12 +122,8 @@ Base = Callable[[Rows, Universe, float, float, Random], float]
 def framework(rows: Rows, universe: Universe, random: Random, beta: float, base: Base) -> float:
     """Return Algorithm 2's answer: half of E finds ε_τ, the base runs at ε_τ/2 on what is kept."""
     first, _ = prdp_count(rows, universe, random, beta / 2, part=0.5)
-    kept = []
-    for v in rows:
-        for domain in range(first, universe.domains + 1):
-            if universe.holds(domain, universe.budget(v)):
-                kept.append(v)
-                break
+    above, _ = universe.ends(first)
+    kept = [v for v in rows if universe.budget(v) > above]
     return base(kept, universe, universe.floor(first) / 2, beta / 2, random)
 
 
@@ -156,7 +155,7 @@ def inverse_sensitivity_max(
     ordered = sorted(rows)
     edges = sorted({CUT, CUT + 1, universe.largest + 1, *ordered, *(v + 1 for v in ordered)})
     best, chosen = -math.inf, (CUT, CUT + 1)
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         above = len(ordered) - bisect_right(ordered, low)
         from_here = math.inf if low == CUT else len(ordered) - bisect_left(ordered, low)
         penalty = max(0.0, above - slack, slack - from_here)
@@ -169,13 +168,13 @@ def inverse_sensitivity_max(
 
 def truncated_count(rows: Rows, universe: Universe, random: Random, beta: float) -> float:
     """Return personalised truncation's count, as published."""
-    t = universe.domains
+    t, budget = universe.domains, universe.budget
     best = 0.0
     for i in range(t + 1):
         k = math.ldexp(universe.least, i)
         count = 0
         for v in rows:
-            if universe.budget(v) > k:
+            if budget(v) > k:
                 count += 1
         best = max(best, count + laplace(random, t / k) - t / k * math.log(t / beta))
     return best
@@ -184,12 +183,12 @@ def truncated_count(rows: Rows, universe: Universe, random: Random, beta: float)
 def truncated_sum(rows: Rows, universe: Universe, random: Random, beta: float) -> float:
     """Return personalised truncation's sum, as published."""
     t = max(1, math.ceil(math.log2(universe.greatest * universe.largest / universe.least)))
-    best = 0.0
+    best, budget, floor = 0.0, universe.budget, math.floor
     for i in range(t + 1):
         point = 2**i / universe.greatest
         total = 0
         for v in rows:
-            total += min(v, math.floor(point * universe.budget(v)))
+            total += min(v, floor(point * budget(v)))
         best = max(best, total + laplace(random, t * point) - t * point * math.log(t / beta))
     return best
 

@@ -40,12 +40,12 @@ class Ranges:
     octaves: NDArray[np.int64]
 
     @classmethod
-    def up_to(cls, largest: int) -> Ranges:
+    def up_to(cls, largest: int, per_octave: int = PER_OCTAVE) -> Ranges:
         """Return the ranges for values of at most ``largest``."""
         steps = [
-            2**octave + (place * 2**octave) // PER_OCTAVE
+            2**octave + (place * 2**octave) // per_octave
             for octave in range((CUT - 1).bit_length() - 1, (largest - 1).bit_length())
-            for place in range(1, PER_OCTAVE + 1)
+            for place in range(1, per_octave + 1)
         ]
         highs = [*(high for high in steps if CUT <= high < largest), largest]
         lows = [CUT, *(high + 1 for high in highs[:-1])]
@@ -67,10 +67,10 @@ class Ranges:
 
 
 def clipped_sums(
-    counts: Floats, sums: Floats, epsilon: float, runs: int, random: np.random.Generator, beta: float = BETA
+    counts: Floats, sums: Floats, epsilon: float, random: np.random.Generator, beta: float = BETA
 ) -> Floats:
-    """Return the universal estimator's answers; counts and sums by octave are one row, or one for each run."""
-    counts, sums = (np.broadcast_to(totals, (runs, totals.shape[-1])) for totals in (counts, sums))
+    """Return the universal estimator's answers from counts and sums by octave, one row a run."""
+    runs = counts.shape[0]
     above = counts.sum(axis=1, keepdims=True) - counts.cumsum(axis=1)
     half = epsilon / 2
     threshold = 6 / half * math.log(2 / beta) + random.laplace(0, 2 / half, (runs, 1))
@@ -84,14 +84,9 @@ def clipped_sums(
 
 
 def choose_largest(
-    ranges: Ranges,
-    counts: Floats,
-    epsilon: float,
-    runs: int,
-    random: np.random.Generator,
-    beta: float = BETA,
+    ranges: Ranges, counts: Floats, epsilon: float, random: np.random.Generator, beta: float = BETA
 ) -> Floats:
-    """Return a value of a range that about ``slack`` records exceed, for counts in one row or one for each run.
+    """Return values that about (2/ε) ln(U/β) records exceed, from the ranges' counts, one row a run.
 
     A range's penalty is how far the slack is from the numbers of records above it and from it on, 0 between
     them: some range always has none, whatever the ties. Adding a record moves a penalty by at most 1,
@@ -99,13 +94,13 @@ def choose_largest(
     """
     lengths = (ranges.highs - ranges.lows + 1).astype(float)
     slack = 2 / epsilon * math.log(lengths.sum() / beta)
-    from_here = counts[..., ::-1].cumsum(axis=-1)[..., ::-1]
+    from_here = counts[:, ::-1].cumsum(axis=1)[:, ::-1]
     above = from_here - counts
     penalties = np.maximum(0.0, np.maximum(above - slack, slack - from_here))
-    penalties[..., 0] = np.maximum(0.0, above[..., 0] - slack)
+    penalties[:, 0] = np.maximum(0.0, above[:, 0] - slack)
     weights = np.log(lengths) - epsilon / 2 * penalties
-    chosen = (weights + random.gumbel(size=(runs, lengths.size))).argmax(axis=1)
-    return np.floor(ranges.lows[chosen] + random.random(runs) * lengths[chosen])
+    chosen = (weights + random.gumbel(size=counts.shape)).argmax(axis=1)
+    return np.asarray(np.floor(ranges.lows[chosen] + random.random(chosen.size) * lengths[chosen]))
 
 
 def read(problem: Problem) -> tuple[Ranges, NDArray[np.int64], Floats, Floats]:
