@@ -1,0 +1,18 @@
+"""The experiments, in the order of the report."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from experiments.paper.experiment import Experiment
+
+_FOLDERS = ("table_3",)
+
+
+def _experiment(folder: str) -> Experiment:
+    jobs = import_module(f"experiments.paper.{folder}.jobs").jobs
+    section = import_module(f"experiments.paper.{folder}.section").section
+    return Experiment(folder, jobs, section)
+
+
+EXPERIMENTS = tuple(_experiment(folder) for folder in _FOLDERS)
