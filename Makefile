@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench accuracy questions clean
+.PHONY: help demo test check format bench accuracy questions paper paper-quick clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -53,6 +53,12 @@ accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real 
 questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
 	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.framework $(if $(DATA),--data $(DATA))
+
+paper: $(VENV)/dev  ## every table and figure of the paper, as a report in results/paper; DATA=folder as above
+	@$(BIN)/python -m experiments.paper $(if $(DATA),--data $(DATA))
+
+paper-quick: $(VENV)/dev  ## the same in a minute, with few runs and small sets, in results/paper-quick
+	@$(BIN)/python -m experiments.paper --quick --out results/paper-quick $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

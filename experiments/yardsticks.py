@@ -66,5 +66,5 @@ def trimmed(errors: Floats, part: float = 0.2) -> tuple[float, float]:
     cut = int(part * ordered.size)
     kept = ordered[cut : ordered.size - cut]
     winsorised = np.clip(ordered, kept[0], kept[-1])
-    spread = float(winsorised.std(ddof=1)) / ((1 - 2 * part) * math.sqrt(ordered.size))
+    spread = float(winsorised.std(ddof=min(1, ordered.size - 1))) / ((1 - 2 * part) * math.sqrt(ordered.size))
     return float(kept.mean()), spread

@@ -1,7 +1,8 @@
 """Every table and figure of the paper, from one command.
 
-``python -m experiments.paper --data FOLDER`` writes results, figures and a report into ``results/paper``. A run
-that was stopped goes on where it was; results of other code or another seed are not taken for these.
+``python -m experiments.paper --data FOLDER`` writes results, figures and a report into
+``results/paper``. A run that was stopped goes on where it was; results of other code or another seed are not
+taken for these.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ def lead(context: Context) -> str:
         else ""
     )
     return (
-        "Chen, Sun, Xu and Dong, A General Framework for Per-record Differential Privacy (PACMMOD 2025), run again. "
-        "Blue rows are this library's default, yellow ones the paper's printed figures, plain ones the paper's "
+        "Chen, Sun, Xu and Dong, A General Framework for Per-record Differential Privacy (PACMMOD 2025), "
+        "run again. "
+        "Blue rows are this library's default, yellow ones the paper's printed figures, plain ones its "
         "algorithms and the baselines as run here, grey ones yardsticks that are not private. "
         f"Errors are in percent unless said otherwise; the noise's seed is {context.seed}.{quick}"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.methods import METHODS
+from experiments.paper.experiment import Context
 from experiments.paper.job import Columns, Job, Label
 from experiments.paper.setting import Setting
 
@@ -19,16 +20,16 @@ def answered(setting: Setting, method: str, runs: int, seed: int, folder: Path |
 
 
 def answer_jobs(
-    experiment: str,
-    labels: tuple[tuple[str, Label], ...],
-    setting: Setting,
-    runs: int,
-    seed: int,
-    folder: Path | None,
+    experiment: str, labels: tuple[tuple[str, Label], ...], setting: Setting, runs: int, context: Context
 ) -> list[Job]:
     """Return a job for each method that answers the setting's question."""
     return [
-        Job(experiment, (*labels, ("method", name)), answered, (setting, name, runs, seed, folder))
+        Job(
+            experiment,
+            (*labels, ("method", name)),
+            answered,
+            (setting, name, runs, context.seed, context.data),
+        )
         for name, method in BY_NAME.items()
         if setting.question in method.questions
     ]

@@ -9,7 +9,8 @@ from html import escape
 from experiments.paper.report.parts import Figure, Section, Table
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 72rem; margin: 2rem auto; padding: 0 1.5rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 72rem;
+  margin: 2rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.8rem; } h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
 p { max-width: 52rem; } nav a { margin-right: 1rem; white-space: nowrap; }
 .wide { overflow-x: auto; }
@@ -19,7 +20,8 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #888; }
 tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
 tr.yardstick { color: #555; font-style: italic; }
-figure { margin: 1.5rem 0; } figure img { max-width: 100%; } figcaption { font-size: .9rem; max-width: 52rem; }
+figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
+figcaption { font-size: .9rem; max-width: 52rem; }
 .legend span { padding: .1rem .5rem; margin-right: .6rem; font-size: .85rem; }
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,7 +73,7 @@ class Section:
 
 def number(value: float, digits: int = 3) -> str:
     """Write a number for a table: three digits, and powers of ten where it is huge."""
-    if value != value:  # not a number
+    if math.isnan(value):
         return "–"
     if value == 0:
         return "0"

@@ -23,7 +23,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
         for question in QUERIES:
             setting = Setting(data, config["policy"], question)
             labels = (("set", data), ("question", question))
-            found += answer_jobs("table_3", labels, setting, config["runs"], context.seed, context.data)
+            found += answer_jobs("table_3", labels, setting, config["runs"], context)
             if question != "max":
                 found.append(Job("table_3", (*labels, ("method", FLOOR)), floor, (setting, context.data)))
     return found

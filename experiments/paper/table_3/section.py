@@ -46,7 +46,7 @@ def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> 
         least = tuple(number(found[data, question, FLOOR].mean) for data in sets)
         rows.append(Row(("floor: any private method, here or nearby", *least), "yardstick"))
     caption = (
-        f"{_TITLES[question]}: error in %, a fifth of {config['runs']:,} runs left out at each end, ± s.e."
+        f"{_TITLES[question]}: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
     )
     return Table(caption, ("", *sets), tuple(rows))
 
@@ -55,12 +55,12 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
     """Return the default and the faithful runs as multiples of the printed figures, and the tails' ratio."""
     rows = []
     for question in QUERIES:
-        published = {k: v for k, v in config["published"][question].items() if k != "SOTA PDP"}
+        published = own_published(config, question)
         for data in sets:
             if data in config["not_comparable"]:
                 continue
             default = found[data, question, "default"]
-            best = min((printed[data] for printed in published.values() if data in printed), default=None)
+            best = best_published(config, question, data)
             faithful = [
                 f"{name}: {number(found[data, question, name].trimmed / printed[data])}"
                 for name, printed in published.items()
@@ -83,6 +83,16 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
     return Table("Beside the published figures, and the tails that trimming hides", header, tuple(rows))
 
 
+def own_published(config: Config, question: str) -> dict[str, dict[str, float]]:
+    """Return the printed figures of the paper's own algorithms."""
+    return {name: v for name, v in config["published"][question].items() if name != "SOTA PDP"}
+
+
+def best_published(config: Config, question: str, data: str) -> float | None:
+    """Return the least printed figure of the paper's own algorithms, if it has the set."""
+    return min((v[data] for v in own_published(config, question).values() if data in v), default=None)
+
+
 def tails(question: str, sets: Sequence[str], found: Found) -> Table:
     """Return median, 90th and 99th percentile and mean of every run, none left out."""
     rows = []
@@ -99,14 +109,13 @@ def tails(question: str, sets: Sequence[str], found: Found) -> Table:
 def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
     """Say what the section shows, in sentences for the summary."""
     compared = [data for data in sets if data not in config["not_comparable"]]
-    below, above = [], []
+    below: list[str] = []
+    above: list[str] = []
     for question in QUERIES:
         for data in compared:
-            printed = [
-                p[data] for n, p in config["published"][question].items() if data in p and n != "SOTA PDP"
-            ]
-            if printed:
-                ratio = found[data, question, "default"].trimmed / min(printed)
+            best = best_published(config, question, data)
+            if best is not None:
+                ratio = found[data, question, "default"].trimmed / best
                 (below if ratio <= 1 else above).append(f"{data} {question} ({number(ratio)})")
     yield (
         f"The default is at or below the paper's best published figure in {len(below)} of "
