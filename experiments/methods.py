@@ -57,6 +57,13 @@ METHODS = (
         "The paper's framework as printed: half of the budget finds the domain (β = 0.1).",
     ),
     Method(
+        "Algorithm 2, split 1/4",
+        "paper",
+        ("sum", "max"),
+        library("framework", Fraction(1, 4)),
+        "The framework with a quarter of the budget for the domain, the library's split.",
+    ),
+    Method(
         "oracle clip",
         "yardstick",
         ("count", "sum"),

@@ -6,13 +6,14 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = ("table_3",)
+_FOLDERS = ("table_3", "readings")
+_TIMED = ("times",)
 
 
 def _experiment(folder: str) -> Experiment:
     jobs = import_module(f"experiments.paper.{folder}.jobs").jobs
     section = import_module(f"experiments.paper.{folder}.section").section
-    return Experiment(folder, jobs, section)
+    return Experiment(folder, jobs, section, folder in _TIMED)
 
 
-EXPERIMENTS = tuple(_experiment(folder) for folder in _FOLDERS)
+EXPERIMENTS = tuple(_experiment(folder) for folder in (*_FOLDERS, *_TIMED))
