@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from experiments.baselines import BASELINES
 from experiments.method import Answering, Method, seeded
 from experiments.problem import Problem
 from experiments.yardsticks import Floats, best_point
@@ -63,6 +64,7 @@ METHODS = (
         library("framework", Fraction(1, 4)),
         "The framework with a quarter of the budget for the domain, the library's split.",
     ),
+    *BASELINES,
     Method(
         "oracle clip",
         "yardstick",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+import prdp
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from experiments.paper.setting import Setting
@@ -51,7 +52,8 @@ def read(
     options = Options("framework", split=stages[0] / spent)
     recipe = problem.table.facts.recipe(problem.query, spent, options)
     order = Order((recipe,), spent, None, single=True)
-    releases = problem.table._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001
+    drawn = problem.table._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001
+    releases = [release for release in drawn if isinstance(release, prdp.Release)]
     answers = np.array([float(release.exact) for release in releases])
     least = [float(dict(release.choices)["kept budgets from"].split()[0]) for release in releases]
     return {"answer": answers, "error": problem.errors(answers), "dropped": dropped(problem, least)}

@@ -17,6 +17,7 @@ from experiments.problem import QUERIES
 
 Found = Mapping[tuple[Label, ...], Measures]
 
+_ROLES = {method.name: method.role for method in METHODS}
 _TITLES = {"count": "Count", "sum": "Sum", "max": "Maximum"}
 
 
@@ -55,7 +56,7 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
     """Return the default and the faithful runs as multiples of the printed figures, and the tails' ratio."""
     rows = []
     for question in QUERIES:
-        published = own_published(config, question)
+        published = config["published"][question]
         for data in sets:
             if data in config["not_comparable"]:
                 continue
@@ -85,7 +86,7 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
 
 def own_published(config: Config, question: str) -> dict[str, dict[str, float]]:
     """Return the printed figures of the paper's own algorithms."""
-    return {name: v for name, v in config["published"][question].items() if name != "SOTA PDP"}
+    return {name: v for name, v in config["published"][question].items() if _ROLES[name] == "paper"}
 
 
 def best_published(config: Config, question: str, data: str) -> float | None:
