@@ -28,6 +28,9 @@ _NORMAL = {"Normal(50k)": 50_000, "Normal(500k)": 500_000}
 _ZIPF = {"Zipf(3)": 3, "Zipf(5)": 5}
 ZIPF_SCALE = 10_000
 
+NAMES = (*_NORMAL, *_ZIPF, *_REAL)
+"""Every set, in the order of the tables; one that is added above has a column in them."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataSet:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow
 
+from experiments.datasets import NAMES
 from experiments.methods import METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
@@ -24,8 +25,9 @@ _TITLES = {"count": "Count", "sum": "Sum", "max": "Maximum"}
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
     found = measured(results, ("set", "question", "method"))
-    sets = context.present(config["sets"])
-    parts: list[Table | str] = list(context.absent(config["sets"]))
+    named = config.get("sets", NAMES)
+    sets = context.present(named)
+    parts: list[Table | str] = list(context.absent(named))
     parts += [errors(question, sets, found, config) for question in QUERIES]
     parts += [promises(sets, found, config)]
     parts += [tails(question, sets, found) for question in QUERIES]
