@@ -23,7 +23,7 @@ def lines(comparison: Comparison, runs: int, seed: int) -> Iterator[str]:
     if comparison.missing:
         yield comparison.missing
         return
-    yield f"sum, {runs} runs: error in %, 20 % trimmed each side; clip has seed {seed}, {PACKAGE} can't be seeded"
+    yield f"sum, {runs} runs, error in %, 20 % trimmed each side; clip: seed {seed}, {PACKAGE}: none possible"
     heads = ("clip", "± s.e.", "sampler", "± s.e.", "clip/sampler", "off its law")
     yield f"{'set':13}{'sampler':30}{'promise':9}{'E = 1 at':>9}" + "".join(f"{head:>13}" for head in heads)
     for row in comparison.rows:

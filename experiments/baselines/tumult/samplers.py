@@ -5,13 +5,13 @@ so that a shift by v costs at most ψ(v). This is pure differential privacy with
 
 - ``square_root_gaussian_mechanism``: P(|x| > σ u²) = (1 + u) e^-u, so the density is e^-√(|x|/σ) / 4σ, and
   ψ(v) = √(v/σ).
-- ``exponential_polylogarithmic_mechanism``: ln(a + |x|/σ) is Normal with mean and variance 1/2d, cut off below
-  ln a, so the density is ∝ exp(-d ln²(a + |x|/σ)), and ψ(v) = d (ln²(a + v/σ) - ln² a). It is concave only
-  if a ≥ e; below that, a shift costs more.
+- ``exponential_polylogarithmic_mechanism``: ln(a + |x|/σ) is Normal with mean and variance 1/2d, cut off
+  below ln a, so the density is ∝ exp(-d ln²(a + |x|/σ)), and ψ(v) = d (ln²(a + v/σ) - ln² a). It is concave
+  only if a ≥ e; below that, a shift costs more.
 
 Transformations release f(q + a) + Normal(0, σ²) and turn it back, f concave: a record of size v moves f by at
-most f(a + v) - f(a), so that P(r) = ((f(a + v) - f(a))/σ)²/2 in zero-concentrated differential privacy (zCDP).
-No pure promise follows. But pure ε implies ε²/2 in zCDP, so a pure mechanism for the policy
+most f(a + v) - f(a), so that P(r) = ((f(a + v) - f(a))/σ)²/2 in zero-concentrated differential privacy
+(zCDP). No pure promise follows. But pure ε implies ε²/2 in zCDP, so a pure mechanism for the policy
 E(r) = (f(a + v) - f(a))/σ keeps P(r) too: ours runs at that, and promises more than they do.
 
 All are set so that a record of a given size, the *anchor*, has E(r) = 1 (polylogarithmic: 1.001).
