@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.methods import METHODS
 from experiments.paper.experiment import Context
-from experiments.paper.job import Columns, Job, Label
+from experiments.paper.job import Columns, Job, Label, Work
 from experiments.paper.setting import Setting
 
 BY_NAME = {method.name: method for method in METHODS}
@@ -20,14 +20,20 @@ def answered(setting: Setting, method: str, runs: int, seed: int, folder: Path |
 
 
 def answer_jobs(
-    experiment: str, labels: tuple[tuple[str, Label], ...], setting: Setting, runs: int, context: Context
+    experiment: str,
+    labels: tuple[tuple[str, Label], ...],
+    setting: Setting,
+    runs: int,
+    context: Context,
+    *,
+    work: Work = answered,
 ) -> list[Job]:
-    """Return a job for each method that answers the setting's question."""
+    """Return a job for each method that answers the setting's question; ``work`` stands in for ``answered``."""
     return [
         Job(
             experiment,
             (*labels, ("method", name)),
-            answered,
+            work,
             (setting, name, runs, context.seed, context.data),
         )
         for name, method in BY_NAME.items()

@@ -6,7 +6,17 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = ("table_3", "readings")
+_FOLDERS = (
+    "table_3",
+    "readings",
+    "zipf_scale",
+    "figure_3",
+    "figure_4",
+    "figure_5",
+    "table_4",
+    "appendix_c",
+    "figure_1",
+)
 _TIMED = ("times",)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -33,7 +34,7 @@ def png(figure: Figure) -> bytes:
         1, len(figure.panels), figsize=(1 + 4.2 * len(figure.panels), 4.6), sharey=True, squeeze=False
     )
     for place, panel in enumerate(figure.panels):
-        _draw(axes[0][place], panel, looks, first=place == 0)
+        _draw(axes[0][place], panel, looks, figure.top or math.inf, first=place == 0)
     handles = {
         text: handle for one in axes[0] for handle, text in zip(*one.get_legend_handles_labels(), strict=True)
     }
@@ -47,12 +48,24 @@ def png(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def _draw(axes: Axes, panel: Panel, looks: dict[str, tuple[str, str, str]], *, first: bool) -> None:
+def _draw(
+    axes: Axes, panel: Panel, looks: dict[str, tuple[str, str, str]], top: float, *, first: bool
+) -> None:
     for line in panel.lines:
         colour, marker, dash = looks[line.name]
-        xs, ys = zip(*line.points, strict=True)
+        xs = [x for x, _ in line.points]
+        ys = [min(y, top) for _, y in line.points]
         thick = 2.6 if line.kind == "ours" else 1.5
-        axes.plot(xs, ys, label=line.name, color=colour, marker=marker, linestyle=dash, linewidth=thick)
+        axes.plot(
+            xs,
+            ys,
+            label=line.name,
+            color=colour,
+            marker=marker,
+            markersize=5,
+            linestyle=dash,
+            linewidth=thick,
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(panel.title)

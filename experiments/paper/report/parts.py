@@ -47,11 +47,19 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Panels side by side, with the same lines and the same scale upwards."""
+    """Panels side by side, with the same lines and the same scale upwards.
+
+    Attributes:
+        name: The picture's file, without its ending.
+        caption: What it shows.
+        panels: From left to right.
+        top: Where the scale ends, if it must; what lies above is drawn on that edge.
+    """
 
     name: str
     caption: str
     panels: tuple[Panel, ...]
+    top: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
