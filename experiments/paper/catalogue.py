@@ -6,7 +6,7 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = ("table_3",)
+_FOLDERS = ("table_3", "table_4", "appendix_c", "figure_1", "zipf_scale")
 
 
 def _experiment(folder: str) -> Experiment:
