@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
@@ -49,12 +50,14 @@ class Problem:
         policy: A name in ``POLICIES``.
         question: What is asked.
         largest: The public largest value, U in the paper.
+        factor: What every budget is multiplied by.
     """
 
     data: DataSet
     policy: str = "inverse"
     question: Question = "sum"
     largest: int = LARGEST
+    factor: Fraction = Fraction(1)
 
     @cached_property
     def values(self) -> NDArray[np.int64]:
@@ -64,13 +67,12 @@ class Problem:
     @cached_property
     def budgets(self) -> Floats:
         """The budget of each record."""
-        computed = POLICIES[self.policy].budgets(self.values.astype(float))
-        return np.minimum(computed, GREATEST_BUDGET)
+        return np.minimum(self._computed(self.values.astype(float)), GREATEST_BUDGET)
 
     @property
     def least(self) -> float:
         """The public least budget: that of the largest value."""
-        return float(POLICIES[self.policy].budgets(np.array([float(self.largest)]))[0])
+        return float(self._computed(np.array([float(self.largest)]))[0])
 
     @property
     def greatest(self) -> float:
@@ -92,15 +94,24 @@ class Problem:
         """The set, opened by the library."""
         return prdp.open(
             pyarrow.table({"v": self.values}),
-            policy=prdp.Policy(POLICIES[self.policy].expression, at_most=GREATEST_BUDGET),
+            policy=prdp.Policy(self.expression, at_most=GREATEST_BUDGET),
             bounds={"v": (CUT, self.largest)},
             name=self.data.name,
         )
 
     @property
+    def expression(self) -> str:
+        """The policy, as the library takes it."""
+        plain = POLICIES[self.policy].expression
+        return plain if self.factor == 1 else f"{float(self.factor)!r} * ({plain})"
+
+    @property
     def query(self) -> Query:
         """The question, as the library takes it."""
         return QUERIES[self.question]
+
+    def _computed(self, values: Floats) -> Floats:
+        return float(self.factor) * POLICIES[self.policy].budgets(values)
 
     def errors(self, answers: Floats) -> Floats:
         """Return relative errors in percent; for a maximum, the part of the records above the answer."""
