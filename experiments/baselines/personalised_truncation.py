@@ -9,13 +9,13 @@ Count, for i = 0, ..., t with t = ⌈log₂(ε̂/ε̌)⌉ and k = 2^i ε̌: the 
 Sum, for i = 0, ..., t with t = ⌈log₂(ε̂ B/ε̌)⌉: Σ min(v, ⌊2^i E(r)/ε̂⌋).
 
 *With sampling*, a variant for counts by the same authors: release i also counts a record with E(r) ≤ k, with
-probability (e^E(r) - 1)/(e^k - 1). This is the one whose errors are those of the paper's Table 3.
+probability (e^E(r) - 1)/(e^k - 1). Its errors are within 5 % of the paper's Table 3.
 
 *As published* the noise has scale t/k and t 2^i/ε̂, though there are t + 1 releases.
 
 - Count: harmless. r moves only releases with k < E(r), by 1 each, so it loses Σ k/t < 2 E(r)/t.
 - Count with sampling: a release costs r up to E(r)/t, so that all of them together cost more than E(r) where
-  ε̂ is small. Where it is large, as in the paper, those with k far above 1 cost nothing, and it holds.
+  ε̂ is small. Where it is large, as in the paper, those with k far above 1 cost nothing (computed: README.md).
 - Sum: r loses up to (t + 1)/t · E(r), for example where all budgets are equal and v = B is a power of two.
 
 *Mended* is E-PrDP, and not because t became t + 1:
