@@ -49,7 +49,7 @@ def read(
     """Return errors under one reading; what it spends may be more than a share can be."""
     problem = setting.problem(folder)
     spent = sum(stages, Fraction(0))
-    options = Options("framework", split=stages[0] / spent)
+    options = Options("framework", Fraction(1, 20), split=stages[0] / spent)
     recipe = problem.table.facts.recipe(problem.query, spent, options)
     order = Order((recipe,), spent, None, single=True)
     drawn = problem.table._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001
