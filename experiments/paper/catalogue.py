@@ -6,7 +6,7 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = ("table_3", "figure_3", "figure_4", "figure_5")
+_FOLDERS = ("table_3", "figure_3", "figure_4", "figure_5", "table_1")
 
 
 def _experiment(folder: str) -> Experiment:

@@ -1,4 +1,4 @@
-"""What Figures 3 to 5 have in common: a panel for each policy, the same errors in tables, and who is ahead."""
+"""What Figures 3 to 5 have in common: a panel for each policy, errors in tables, and who is ahead."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Scaling:
 def scaling_section(name: str, config: Config, results: pyarrow.Table) -> Section:
     """Return the section of a figure."""
     found = Scaling.of(config, results)
-    parts = (
+    parts: tuple[Figure | Table | str, ...] = (
         _figure(name, found, tail=False),
         _figure(f"{name}_p99", found, tail=True),
         _ratios(found),
