@@ -38,10 +38,9 @@ def png(figure: Figure) -> bytes:
     handles = {
         text: handle for one in axes[0] for handle, text in zip(*one.get_legend_handles_labels(), strict=True)
     }
-    drawn.legend(
-        handles.values(), handles.keys(), loc="lower center", ncols=min(5, len(handles)), frameon=False
-    )
-    drawn.tight_layout(rect=(0, 0.06 + 0.05 * ((len(handles) - 1) // 5), 1, 1))
+    columns = len(figure.panels) + 1
+    drawn.legend(handles.values(), handles.keys(), loc="lower center", ncols=columns, frameon=False)
+    drawn.tight_layout(rect=(0, 0.06 + 0.05 * ((len(handles) - 1) // columns), 1, 1))
     out = io.BytesIO()
     drawn.savefig(out, format="png", dpi=130, metadata={"Software": None})
     plt.close(drawn)

@@ -13,6 +13,7 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Figure, Kind, Line, Panel, Row, Section, Table
+from experiments.paper.report.scaling import held
 from experiments.paper.results import measured
 from experiments.paper.table_1.jobs import BUDGET, LOCAL, SIZE, VARIED
 from experiments.yardsticks import slope
@@ -34,6 +35,7 @@ class Growth:
         slope: The slope, NaN for fewer than two points.
         error: Its standard error, NaN for fewer than three.
         bound: The bound's exponent, if there is a bound.
+        truth: The largest true answer along the line.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -41,12 +43,13 @@ class Growth:
     slope: float
     error: float
     bound: float | None
+    truth: float
 
     def __str__(self) -> str:
         if math.isnan(self.slope):
             return f"– ({self.entered})"
         spread = "" if math.isnan(self.error) else f" ± {self.error:.2f}"
-        return f"{self.slope:.2f}{spread} ({self.entered})"
+        return f"{self.slope:z.2f}{spread} ({self.entered})"
 
 
 Grown = Mapping[tuple[str, str, str], Growth]
@@ -57,17 +60,9 @@ def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
     grown = growths(config, results)
     tables = [slopes(question, VARIED, grown) for question in _CENTRAL]
     tables += [slopes(question, (SIZE,), grown) for question in LOCAL]
-    figures = [
-        figure("table_1_count", "count", VARIED, grown),
-        figure("table_1_sum", "sum", VARIED, grown),
-        figure("table_1_distinct", "distinct count", VARIED, grown),
-    ]
-    parts: tuple[Table | Figure | str, ...] = (
-        *tables,
-        *differences(config, grown),
-        *figures,
-        local_figure(grown),
-    )
+    figures = [figure(question, VARIED, grown) for question in _CENTRAL]
+    figures += [figure(question, (SIZE,), grown) for question in LOCAL]
+    parts: tuple[Table | Figure | str, ...] = (*tables, *differences(config, grown), *figures)
     return Section(config["title"], config["about"], parts, tuple(findings(grown)))
 
 
@@ -91,7 +86,8 @@ def growth(
     question, varied, method = key
     bounds = [b for start, b in config["bounds"][question].items() if method.startswith(start)]
     bound = float(bounds[0][VARIED.index(varied)]) if bounds else None
-    return Growth(points, len(fitted), steep, error if len(fitted) > 2 else math.nan, bound)
+    truth = max(100 * absolute[*key, x].mean / relative[*key, x].mean for x in xs)
+    return Growth(points, len(fitted), steep, error if len(fitted) > 2 else math.nan, bound, truth)
 
 
 def methods_of(question: str, grown: Grown) -> list[str]:
@@ -117,7 +113,7 @@ def differences(config: Config, grown: Grown) -> Iterator[str]:
     for (question, varied, method), here in grown.items():
         if here.bound is None or math.isnan(here.error):
             continue
-        if abs(here.slope - here.bound) > config["noticeable"] + 2 * here.error:
+        if abs(here.slope - here.bound) > max(config["noticeable"], 2 * here.error):
             why = config["why"].get(question, {}).get(varied, {}).get(method, "We do not know why.")
             yield (
                 f"{question.capitalize()} against {varied}, {method}: {here.slope:.2f} where the bound has "
@@ -125,21 +121,15 @@ def differences(config: Config, grown: Grown) -> Iterator[str]:
             )
 
 
-def figure(name: str, question: str, varied: Sequence[str], grown: Grown) -> Figure:
+def figure(question: str, varied: Sequence[str], grown: Grown) -> Figure:
     """Draw the lines that were fitted."""
+    name = f"table_1_{question.replace(' ', '_')}"
     panels = tuple(
         Panel(f"{question}, against {thing}", _ACROSS[thing], "absolute error", lines(question, thing, grown))
         for thing in varied
     )
-    return Figure(name, f"The lines behind the slopes: {question}, trimmed absolute error.", panels)
-
-
-def local_figure(grown: Grown) -> Figure:
-    """Draw the local model's counts and sums side by side."""
-    panels = tuple(
-        Panel(question, "clients n", "absolute error", lines(question, SIZE, grown)) for question in LOCAL
-    )
-    return Figure("table_1_local", "The local model: trimmed absolute error against n.", panels)
+    truth = max(here.truth for (asked, _, _), here in grown.items() if asked == question)
+    return held(Figure(name, f"The lines behind the slopes: {question}, trimmed error.", panels), truth)
 
 
 def lines(question: str, varied: str, grown: Grown) -> tuple[Line, ...]:
