@@ -84,8 +84,8 @@ def growth(
     fitted = [(x, y) for x, y in points if relative[*key, x].trimmed < config["most_error"] and y > 0]
     steep, error = slope(fitted) if len(fitted) > 1 else (math.nan, math.nan)
     question, varied, method = key
-    bounds = [b for start, b in config["bounds"][question].items() if method.startswith(start)]
-    bound = float(bounds[0][VARIED.index(varied)]) if bounds else None
+    bounds = config["bounds"][question].get(method)
+    bound = None if bounds is None else float(bounds[VARIED.index(varied)])
     truth = max(100 * absolute[*key, x].mean / relative[*key, x].mean for x in xs)
     return Growth(points, len(fitted), steep, error if len(fitted) > 2 else math.nan, bound, truth)
 
