@@ -109,13 +109,24 @@ def _ratios(found: Scaling) -> Table:
 
 def _errors(policy: str, found: Scaling) -> Table:
     """Return relative errors; absolute ones are in the figure."""
-    rows = []
-    for method in _METHODS:
-        here = [found.relative[policy, value, method.name] for value in found.config["values"]]
-        cells = (f"{number(m.trimmed)} ± {number(m.standard_error, 1)}" for m in here)
-        rows.append(Row((method.name, *cells), method.role))
-    caption = f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed, ± s.e."
-    return Table(caption, _header(found), tuple(rows))
+    here = {
+        (method.name, value): found.relative[policy, value, method.name]
+        for method in _METHODS
+        for value in found.config["values"]
+    }
+    rows = tuple(
+        Row(
+            (method.name, *(number(here[method.name, v].trimmed) for v in found.config["values"])),
+            method.role,
+        )
+        for method in _METHODS
+    )
+    widest = max(m.standard_error / m.trimmed for m in here.values())
+    caption = (
+        f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed; "
+        f"standard errors are at most {100 * widest:.0f} % of them"
+    )
+    return Table(caption, _header(found), rows)
 
 
 def _header(found: Scaling) -> tuple[str, ...]:
