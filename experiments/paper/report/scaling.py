@@ -109,19 +109,10 @@ def _ratios(found: Scaling) -> Table:
 
 def _errors(policy: str, found: Scaling) -> Table:
     """Return relative errors; absolute ones are in the figure."""
-    here = {
-        (method.name, value): found.relative[policy, value, method.name]
-        for method in _METHODS
-        for value in found.config["values"]
-    }
-    rows = tuple(
-        Row(
-            (method.name, *(number(here[method.name, v].trimmed) for v in found.config["values"])),
-            method.role,
-        )
-        for method in _METHODS
-    )
-    widest = max(m.standard_error / m.trimmed for m in here.values())
+    values = found.config["values"]
+    here = {m.name: [found.relative[policy, value, m.name] for value in values] for m in _METHODS}
+    rows = tuple(Row((m.name, *(number(x.trimmed) for x in here[m.name])), m.role) for m in _METHODS)
+    widest = max(x.standard_error / x.trimmed for measures in here.values() for x in measures)
     caption = (
         f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed; "
         f"standard errors are at most {100 * widest:.0f} % of them"
