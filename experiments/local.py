@@ -19,7 +19,7 @@ import prdp
 from experiments.datasets import LARGEST, DataSet, normal, real
 from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
 from experiments.svg import log_log
-from experiments.yardsticks import trimmed
+from experiments.yardsticks import slope, trimmed
 from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy
 
 MEASURE = Measure("v", Fraction(1), 0, LARGEST)
@@ -27,6 +27,18 @@ SUMS: Mapping[str, Study] = {
     "one round, by ratio": SumStudy(**BASICS, measure=MEASURE, method="ratio"),
     "two rounds, proportional": SumStudy(**BASICS, measure=MEASURE, method="proportional"),
     "framework, LDP sum": SumStudy(**BASICS, measure=MEASURE, method="framework"),
+}
+QUARTER = CountStudy(name="quarter", policy=prdp.Policy.constant("1/4"), share="1")
+ONE: dict[str, Any] = {"name": "one", "policy": prdp.Policy.constant(1), "share": "1", "measure": MEASURE}
+COUNT_WAYS: Mapping[str, Study] = {
+    "10000 / v, bits": COUNTS[DEFAULT],
+    "10000 / v, printed": COUNTS[PRINTED],
+    "1/4 for all, bits": QUARTER,
+}
+SUM_WAYS: Mapping[str, Study] = {
+    "10000 / v, two rounds": SUMS["two rounds, proportional"],
+    "1 for all, two rounds": SumStudy(**ONE, method="proportional"),
+    "1 for all, framework": SumStudy(**ONE, method="framework"),
 }
 SIZES = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 
@@ -49,26 +61,19 @@ def sums(sets: list[DataSet], runs: int, seed: int) -> Iterator[str]:
 
 def against_n(runs: int, seed: int) -> dict[str, list[tuple[float, float]]]:
     """Return the trimmed error in clients against their number, for some ways of counting."""
-    flat = prdp.Policy.constant("1/4")
     lines: dict[str, list[tuple[float, float]]] = {}
     for n in SIZES:
-        data = normal("", 50_000, n, seed)
-        ways = {
-            "10000 / v, bits": COUNTS[DEFAULT],
-            "10000 / v, printed": COUNTS[PRINTED],
-            "1/4 for all, bits": CountStudy(name="flat", policy=flat, share="1"),
-        }
-        for name, study in ways.items():
-            crowd = Crowd.of({"v": data.values}, study.policy)
-            middle, _ = trimmed(errors(study, crowd, n, runs, seed))
-            lines.setdefault(name, []).append((float(n), middle * n / 100))
+        for name, study in COUNT_WAYS.items():
+            found, truth = errors_at(n, "count", study, runs, seed)
+            lines.setdefault(name, []).append((float(n), trimmed(found)[0] * truth / 100))
     return lines
 
 
-def slope(points: list[tuple[float, float]]) -> float:
-    """Return the slope of the straight line through points on logarithmic axes."""
-    xs, ys = (np.log([point[axis] for point in points]) for axis in (0, 1))
-    return float(np.polyfit(xs, ys, 1)[0])
+def errors_at(n: int, query: str, study: Study, runs: int, seed: int) -> tuple[NDArray[np.float64], float]:
+    """Return relative errors in percent for n clients drawn from Normal(50k), and the truth."""
+    values = normal("", 50_000, n, seed).values
+    truth = float(n if query == "count" else values.sum())
+    return errors(study, Crowd.of({"v": values}, study.policy), truth, runs, seed), truth
 
 
 def main() -> None:
@@ -95,7 +100,7 @@ def show_against_n(runs: int, seed: int, figure: Path | None) -> None:
     print(f"count, Normal(50k): error in clients against n, {runs} runs, seed {seed}; √n has the slope 0.5")
     print(f"{'n':>26}" + "".join(f"{n:11,}" for n in SIZES) + f"{'slope':>8}")
     for name, points in lines.items():
-        print(f"{name:26}" + "".join(f"{error:11,.1f}" for _, error in points) + f"{slope(points):8.2f}")
+        print(f"{name:26}" + "".join(f"{error:11,.1f}" for _, error in points) + f"{slope(points)[0]:8.2f}")
     if figure:
         start = lines["1/4 for all, bits"][0][1]
         lines["~ √n"] = [(float(n), start * math.sqrt(n / SIZES[0])) for n in SIZES]

@@ -6,6 +6,7 @@ None of this is private: it reads the data as it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,15 @@ def count_floor(budgets: Floats, share: float = 1.0) -> float:
     removed = np.arange(1, budgets.size + 1)
     reach = np.minimum(700, share * np.cumsum(np.sort(budgets)))
     return float(np.max(removed / (1 + np.exp(reach)), initial=0))
+
+
+def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the slope of the straight line through points on logarithmic axes, and its standard error."""
+    xs, ys = np.log(np.array(points)).T
+    steep, start = np.polyfit(xs, ys, 1)
+    left = ys - steep * xs - start
+    spread = float(left @ left) / max(1, xs.size - 2) / float(((xs - xs.mean()) ** 2).sum())
+    return float(steep), math.sqrt(spread)
 
 
 def trimmed(errors: Floats, part: float = 0.2) -> tuple[float, float]:

@@ -28,7 +28,7 @@ def answer_jobs(
     *,
     work: Work = answered,
 ) -> list[Job]:
-    """Return a job for each method that answers the setting's question; ``work`` stands in for ``answered``."""
+    """Return a job for each method that answers the setting's question; ``work`` is the job's."""
     return [
         Job(
             experiment,

@@ -13,6 +13,7 @@ _FOLDERS = (
     "figure_3",
     "figure_4",
     "figure_5",
+    "table_1",
     "table_4",
     "appendix_c",
     "figure_1",

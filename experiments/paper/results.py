@@ -15,13 +15,18 @@ from experiments.yardsticks import Floats
 def grouped(
     results: pyarrow.Table, by: tuple[str, ...], column: str = "error"
 ) -> dict[tuple[Label, ...], Floats]:
-    """Return a column's values for each combination of labels, in the order of the runs."""
-    keys = list(zip(*(results[name].to_pylist() for name in by), strict=True))
-    values = results[column].to_numpy()
-    places: dict[tuple[Label, ...], list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
-    return {key: np.asarray(values[found], float) for key, found in places.items()}
+    """Return a column's values for each combination of labels, all in the order of the results."""
+    codes = np.zeros(results.num_rows, np.int64)
+    for name in by:
+        labels = results[name].combine_chunks().dictionary_encode()
+        codes = codes * len(labels.dictionary) + labels.indices.to_numpy()
+    _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    values = np.asarray(results[column].to_numpy(), float)
+    named = results.select(by).take(firsts).to_pylist()
+    found = sorted(zip(firsts, named, parts, strict=True), key=lambda group: group[0])
+    return {tuple(labels.values()): values[part] for _, labels, part in found}
 
 
 def measured(

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from experiments.methods import METHODS
 from experiments.paper.report.parts import Figure, Panel
 
 # Okabe and Ito's colours; each line also has a marker and a dash of its own.
@@ -22,14 +23,15 @@ _LOOKS = (
     ("#000000", "x", ":"),
     ("#7f7f7f", "*", "-"),
     ("#8c564b", "<", "--"),
+    ("#882255", "h", "-."),
+    ("#332288", ">", ":"),
 )
 
 
 def png(figure: Figure) -> bytes:
     """Draw a figure; the same figure gives the same bytes."""
     mpl.use("Agg")
-    names = list(dict.fromkeys(line.name for panel in figure.panels for line in panel.lines))
-    looks = {name: _LOOKS[place % len(_LOOKS)] for place, name in enumerate(names)}
+    looks = _looks(figure)
     drawn, axes = plt.subplots(
         1, len(figure.panels), figsize=(1 + 4.2 * len(figure.panels), 4.6), sharey=True, squeeze=False
     )
@@ -38,14 +40,20 @@ def png(figure: Figure) -> bytes:
     handles = {
         text: handle for one in axes[0] for handle, text in zip(*one.get_legend_handles_labels(), strict=True)
     }
-    drawn.legend(
-        handles.values(), handles.keys(), loc="lower center", ncols=min(5, len(handles)), frameon=False
-    )
-    drawn.tight_layout(rect=(0, 0.06 + 0.05 * ((len(handles) - 1) // 5), 1, 1))
+    columns = len(figure.panels) + 1
+    drawn.legend(handles.values(), handles.keys(), loc="lower center", ncols=columns, frameon=False)
+    drawn.tight_layout(rect=(0, 0.06 + 0.05 * ((len(handles) - 1) // columns), 1, 1))
     out = io.BytesIO()
     drawn.savefig(out, format="png", dpi=130, metadata={"Software": None})
     plt.close(drawn)
     return out.getvalue()
+
+
+def _looks(figure: Figure) -> dict[str, tuple[str, str, str]]:
+    """Return a look for each line: a method has the same one in all figures."""
+    names = list(dict.fromkeys(line.name for panel in figure.panels for line in panel.lines))
+    places = {method.name: place for place, method in enumerate(METHODS)}
+    return {name: _LOOKS[places.get(name, place) % len(_LOOKS)] for place, name in enumerate(names)}
 
 
 def _draw(

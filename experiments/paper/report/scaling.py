@@ -1,9 +1,9 @@
-"""What Figures 3 to 5 have in common: a panel for each policy, the same errors in tables, and who is ahead."""
+"""What Figures 3 to 5 have in common: a panel for each policy, errors in tables, and who is ahead."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow
 
@@ -47,9 +47,10 @@ class Scaling:
 def scaling_section(name: str, config: Config, results: pyarrow.Table) -> Section:
     """Return the section of a figure."""
     found = Scaling.of(config, results)
-    parts = (
+    parts: tuple[Figure | Table | str, ...] = (
         _figure(name, found, tail=False),
         _figure(f"{name}_p99", found, tail=True),
+        config["remarks"],
         _ratios(found),
         *(_errors(policy, found) for policy in config["policies"]),
     )
@@ -59,7 +60,6 @@ def scaling_section(name: str, config: Config, results: pyarrow.Table) -> Sectio
 def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
     config = found.config
     shown = "99th percentile" if tail else "trimmed mean (a fifth left out at each end)"
-    top = HIGHEST * found.largest_truth
     panels = tuple(
         Panel(
             f"{policy}: {POLICIES[policy].expression}",
@@ -69,12 +69,17 @@ def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
         )
         for policy in config["policies"]
     )
-    above = any(y > top for panel in panels for line in panel.lines for _, y in line.points)
-    edge = f" Errors above {HIGHEST} times the largest sum are drawn at the upper edge." if above else ""
-    caption = (
-        f"Absolute error of the sum, {shown} of {config['runs']:,} runs. All axes are logarithmic.{edge}"
-    )
-    return Figure(name, caption, panels, top if above else None)
+    caption = f"Error of the sum, {shown} of {config['runs']:,} runs. All axes are logarithmic."
+    return held(Figure(name, caption, panels), found.largest_truth)
+
+
+def held(figure: Figure, largest_truth: float) -> Figure:
+    """Return a figure whose scale ends at ``HIGHEST`` times the truth if a line goes higher."""
+    top = HIGHEST * largest_truth
+    if all(y <= top for panel in figure.panels for line in panel.lines for _, y in line.points):
+        return figure
+    edge = f" Errors above {HIGHEST} times the largest true answer are drawn at the upper edge."
+    return replace(figure, caption=figure.caption + edge, top=top)
 
 
 def _line(method: Method, policy: str, found: Scaling, *, tail: bool) -> Line:
@@ -104,13 +109,15 @@ def _ratios(found: Scaling) -> Table:
 
 def _errors(policy: str, found: Scaling) -> Table:
     """Return relative errors; absolute ones are in the figure."""
-    rows = []
-    for method in _METHODS:
-        here = [found.relative[policy, value, method.name] for value in found.config["values"]]
-        cells = (f"{number(m.trimmed)} ± {number(m.standard_error, 1)}" for m in here)
-        rows.append(Row((method.name, *cells), method.role))
-    caption = f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed, ± s.e."
-    return Table(caption, _header(found), tuple(rows))
+    values = found.config["values"]
+    here = {m.name: [found.relative[policy, value, m.name] for value in values] for m in _METHODS}
+    rows = tuple(Row((m.name, *(number(x.trimmed) for x in here[m.name])), m.role) for m in _METHODS)
+    widest = max(x.standard_error / x.trimmed for measures in here.values() for x in measures)
+    caption = (
+        f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed; "
+        f"standard errors are at most {100 * widest:.0f} % of them"
+    )
+    return Table(caption, _header(found), rows)
 
 
 def _header(found: Scaling) -> tuple[str, ...]:
