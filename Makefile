@@ -44,7 +44,7 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
 	@$(BIN)/python -m benchmarks.local_speed
 
-accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
+accuracy: $(VENV)/dev  ## error tables beside those of make paper; DATA=folder adds the real data sets
 	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
