@@ -55,14 +55,14 @@ def main() -> None:
     chosen = [e for e in EXPERIMENTS if not arguments.only or e.name in arguments.only]
     arguments.out.mkdir(parents=True, exist_ok=True)
     pages = (
-        ("report.html", TITLE, [e for e in chosen if not e.timed]),
-        ("times.html", f"{TITLE}: times", [e for e in chosen if e.timed]),
+        ("report.html", TITLE, [e for e in chosen if e.repeatable]),
+        ("times.html", "Times, and what no seed repeats", [e for e in chosen if not e.repeatable]),
     )
     code = code_digest()
     for name, title, experiments in pages:
         if experiments:
             jobs = [job for e in experiments for job in e.jobs(e.config(quick=context.quick), context)]
-            (run_alone if experiments[0].timed else run)(jobs, arguments.out, code, console)
+            (run if experiments[0].repeatable else run_alone)(jobs, arguments.out, code, console)
             results = collect(jobs, arguments.out, code)
             console.print(written(arguments.out / name, title, experiments, context, results))
     console.print(f"{time.perf_counter() - start:.0f} s", highlight=False)
