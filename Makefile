@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench accuracy questions paper paper-quick clean
+.PHONY: help demo test check format bench questions paper paper-quick clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,15 +44,10 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
 	@$(BIN)/python -m benchmarks.local_speed
 
-accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
-	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
-	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
+questions: $(VENV)/dev  ## errors of the questions that the paper does not ask; DATA=folder adds the real sets
+	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.local $(if $(DATA),--data $(DATA))
-
-questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
-	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
-	@$(BIN)/python -m experiments.framework $(if $(DATA),--data $(DATA))
 
 paper: $(VENV)/dev  ## every table and figure of the paper, as a report in results/paper; DATA=folder as above
 	@$(BIN)/python -m experiments.paper $(if $(DATA),--data $(DATA))

@@ -28,6 +28,9 @@ _NORMAL = {"Normal(50k)": 50_000, "Normal(500k)": 500_000}
 _ZIPF = {"Zipf(3)": 3, "Zipf(5)": 5}
 ZIPF_SCALE = 10_000
 
+NAMES = (*_NORMAL, *_ZIPF, *_REAL)
+"""Every set, in the order of the tables; one that is added above has a column in them."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
@@ -43,13 +46,14 @@ def normal(name: str, mean: int, size: int = SIZE, seed: int = 0, deviation: flo
     return _drawn(name, lambda random: random.normal(mean, spread, size), size, seed)
 
 
-def zipf(name: str, power: float, size: int = SIZE, seed: int = 0) -> DataSet:
-    """Draw x with density ∝ (x + 1)^-power for x ≥ 0, times ``ZIPF_SCALE``.
+def zipf(name: str, power: float, size: int = SIZE, seed: int = 0, scale: int = ZIPF_SCALE) -> DataSet:
+    """Draw x with density ∝ (x + 1)^-power for x ≥ 0, times ``scale``, given that it passes the cut.
 
     The paper does not say how it scales them, so its figures for these sets can't be compared with ours.
     """
+    least = 1 + CUT / scale
     return _drawn(
-        name, lambda random: ZIPF_SCALE * (random.random(size) ** (-1 / (power - 1)) - 1), size, seed
+        name, lambda random: scale * (least * random.random(size) ** (-1 / (power - 1)) - 1), size, seed
     )
 
 
@@ -75,12 +79,15 @@ def real(name: str, folder: Path) -> DataSet | None:
     return DataSet(name, values[values >= CUT])
 
 
-def find(name: str, folder: Path | None) -> DataSet | None:
-    """Return a set by its name, or None where it is a real one whose file is missing."""
+def find(name: str, folder: Path | None, scale: int = ZIPF_SCALE) -> DataSet | None:
+    """Return a set by its name, or None where it is a real one whose file is missing.
+
+    ``scale`` is what a Zipf set's values are multiplied by.
+    """
     if name in _NORMAL:
         return normal(name, _NORMAL[name])
     if name in _ZIPF:
-        return zipf(name, _ZIPF[name])
+        return zipf(name, _ZIPF[name], scale=scale)
     return real(name, folder) if folder else None
 
 

@@ -10,17 +10,20 @@ from fractions import Fraction
 
 import numpy as np
 
+from experiments.baselines import BASELINES
 from experiments.method import Answering, Method, seeded
 from experiments.problem import Problem
 from experiments.yardsticks import Floats, best_point
 from prdp.testing import simulate
 
 
-def library(method: str | None, split: Fraction | None = None) -> Answering:
+def library(method: str | None, split: Fraction | None = None, beta: Fraction | None = None) -> Answering:
     """Return the answers of the library's own mechanism of that name; None is its default."""
 
     def answers(problem: Problem, runs: int, seed: int) -> Floats:
-        releases = simulate(problem.table, problem.query, method=method, split=split, runs=runs, seed=seed)
+        releases = simulate(
+            problem.table, problem.query, method=method, split=split, beta=beta, runs=runs, seed=seed
+        )
         return np.array([float(release.exact) for release in releases])
 
     return answers
@@ -53,9 +56,17 @@ METHODS = (
         "Algorithm 2",
         "paper",
         ("sum", "max"),
-        library("framework", Fraction(1, 2)),
-        "The paper's framework as printed: half of the budget finds the domain (β = 0.1).",
+        library("framework", Fraction(1, 2), beta=Fraction(1, 20)),
+        "The paper's framework as printed: half of the budget, and of β = 0.1, for either step.",
     ),
+    Method(
+        "Algorithm 2, split 1/4",
+        "paper",
+        ("sum", "max"),
+        library("framework", Fraction(1, 4)),
+        "The framework with a quarter of the budget for the domain, the library's split.",
+    ),
+    *BASELINES,
     Method(
         "oracle clip",
         "yardstick",

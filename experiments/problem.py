@@ -13,7 +13,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 import prdp
-from experiments.datasets import CUT, LARGEST, DataSet
+from experiments.datasets import LARGEST, DataSet
 from experiments.yardsticks import Floats
 from prdp.query import Query
 
@@ -43,7 +43,7 @@ QUERIES: dict[Question, Query] = {"count": prdp.Count(), "sum": prdp.Sum("v"), "
 
 @dataclass(frozen=True)
 class Problem:
-    """A question about one column of whole values from ``CUT`` to ``largest``, each a record of its own.
+    """A question about one column of whole values from 0 to ``largest``, each a record of its own.
 
     Attributes:
         data: The values; those above ``largest`` are taken to be ``largest``.
@@ -95,7 +95,7 @@ class Problem:
         return prdp.open(
             pyarrow.table({"v": self.values}),
             policy=prdp.Policy(self.expression, at_most=GREATEST_BUDGET),
-            bounds={"v": (CUT, self.largest)},
+            bounds={"v": (0, self.largest)},
             name=self.data.name,
         )
 

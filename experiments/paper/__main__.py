@@ -8,19 +8,19 @@ taken for these.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
+import pyarrow
 from rich.console import Console
 
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context, Experiment
-from experiments.paper.job import Job, code_digest
+from experiments.paper.job import code_digest
 from experiments.paper.report.figures import png
 from experiments.paper.report.page import page
 from experiments.paper.report.parts import Figure
-from experiments.paper.runner import collect, run
+from experiments.paper.runner import collect, run, run_alone
 
 TITLE = "Per-record differential privacy: the paper, reproduced and beaten"
 
@@ -53,31 +53,36 @@ def main() -> None:
     start = time.perf_counter()
     context = Context(arguments.data, arguments.seed, arguments.quick)
     chosen = [e for e in EXPERIMENTS if not arguments.only or e.name in arguments.only]
-    code = code_digest()
-    jobs = {e.name: e.jobs(e.config(quick=context.quick), context) for e in chosen}
     arguments.out.mkdir(parents=True, exist_ok=True)
-    every = [job for found in jobs.values() for job in found]
-    run(every, arguments.out, code, console)
-    report = written(chosen, context, every, arguments.out, code)
-    seconds = time.perf_counter() - start
-    (arguments.out / "times.json").write_text(json.dumps({"whole run, seconds": round(seconds, 1)}) + "\n")
-    console.print(f"{report} ({seconds:.0f} s)", highlight=False)
+    pages = (
+        ("report.html", TITLE, [e for e in chosen if not e.timed]),
+        ("times.html", f"{TITLE}: times", [e for e in chosen if e.timed]),
+    )
+    code = code_digest()
+    for name, title, experiments in pages:
+        if experiments:
+            jobs = [job for e in experiments for job in e.jobs(e.config(quick=context.quick), context)]
+            (run_alone if experiments[0].timed else run)(jobs, arguments.out, code, console)
+            results = collect(jobs, arguments.out, code)
+            console.print(written(arguments.out / name, title, experiments, context, results))
+    console.print(f"{time.perf_counter() - start:.0f} s", highlight=False)
 
 
-def written(chosen: list[Experiment], context: Context, jobs: list[Job], out: Path, code: str) -> Path:
-    """Write the results, the figures and the report; return where the report is."""
-    results = collect(jobs, out, code)
+def written(
+    path: Path, title: str, experiments: list[Experiment], context: Context, results: dict[str, pyarrow.Table]
+) -> Path:
+    """Write a page and its figures."""
     sections = [
-        experiment.section(experiment.config(quick=context.quick), context, results[experiment.name])
-        for experiment in chosen
+        e.section(e.config(quick=context.quick), context, results.get(e.name, pyarrow.table({})))
+        for e in experiments
     ]
     pictures = {part.name: png(part) for s in sections for part in s.parts if isinstance(part, Figure)}
-    (out / "figures").mkdir(exist_ok=True)
+    folder = path.parent / "figures"
+    folder.mkdir(exist_ok=True)
     for name, data in pictures.items():
-        (out / "figures" / f"{name}.png").write_bytes(data)
-    report = out / "report.html"
-    report.write_text(page(TITLE, lead(context), sections, pictures), encoding="utf-8")
-    return report
+        (folder / f"{name}.png").write_bytes(data)
+    path.write_text(page(title, lead(context), sections, pictures), encoding="utf-8")
+    return path
 
 
 def lead(context: Context) -> str:

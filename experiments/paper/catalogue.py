@@ -6,13 +6,25 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = ("table_3", "figure_3", "figure_4", "figure_5", "table_1")
+_FOLDERS = (
+    "table_3",
+    "readings",
+    "zipf_scale",
+    "figure_3",
+    "figure_4",
+    "figure_5",
+    "table_1",
+    "table_4",
+    "appendix_c",
+    "figure_1",
+)
+_TIMED = ("times",)
 
 
 def _experiment(folder: str) -> Experiment:
     jobs = import_module(f"experiments.paper.{folder}.jobs").jobs
     section = import_module(f"experiments.paper.{folder}.section").section
-    return Experiment(folder, jobs, section)
+    return Experiment(folder, jobs, section, folder in _TIMED)
 
 
-EXPERIMENTS = tuple(_experiment(folder) for folder in _FOLDERS)
+EXPERIMENTS = tuple(_experiment(folder) for folder in (*_FOLDERS, *_TIMED))

@@ -42,11 +42,14 @@ class Experiment:
         name: The folder's name.
         jobs: The work to do.
         section: The section of the report, from the results of all jobs.
+        timed: Whether its results are times: then its jobs run alone, one after the other, and its section
+            stands on a page of its own, since no two runs of it agree.
     """
 
     name: str
     jobs: Callable[[Config, Context], list[Job]]
     section: Callable[[Config, Context, pyarrow.Table], Section]
+    timed: bool = False
 
     def config(self, *, quick: bool) -> Config:
         """Read the config; for a quick run, what stands under [quick] replaces the rest."""

@@ -59,6 +59,14 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str, float], None]]
         yield lambda name, _: progress.update(task, advance=1, description=name)
 
 
+def run_alone(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
+    """Do the jobs whose results are not there yet, one after the other, so that none slows another."""
+    missing = [job for job in jobs if not job.path(folder, code).exists()]
+    with _bar(console, len(missing)) as step:
+        for job in missing:
+            step(str(job), done(job, job.path(folder, code)))
+
+
 def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.Table]:
     """Return the results of each experiment as one table, and write it beside the report."""
     parts: dict[str, list[pyarrow.Table]] = {}

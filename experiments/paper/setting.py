@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
-from experiments.datasets import LARGEST, DataSet, find, normal
+from experiments.datasets import LARGEST, ZIPF_SCALE, DataSet, find, normal
 from experiments.problem import Problem, Question
 
 
@@ -23,6 +23,7 @@ class Setting:
         factor: What every budget is multiplied by.
         size: How many records a "Normal" has.
         deviation: Its standard deviation; its mean is 50,000.
+        scale: What a Zipf set's values are multiplied by.
     """
 
     data: str
@@ -32,18 +33,19 @@ class Setting:
     factor: Fraction = Fraction(1)
     size: int = 200_000
     deviation: int = 50_000
+    scale: int = ZIPF_SCALE
 
     def problem(self, folder: Path | None) -> Problem:
         """Return the problem itself."""
-        data = _data(self.data, self.size, self.deviation, folder)
+        data = _data(self.data, self.size, self.deviation, self.scale, folder)
         return _problem(data.name, self, folder)
 
 
 @lru_cache(maxsize=2)
-def _data(name: str, size: int, deviation: int, folder: Path | None) -> DataSet:
+def _data(name: str, size: int, deviation: int, scale: int, folder: Path | None) -> DataSet:
     if name == "Normal":
         return normal(f"Normal, {size:,} records, σ = {deviation:,}", 50_000, size, deviation=deviation)
-    found = find(name, folder)
+    found = find(name, folder, scale)
     if found is None:
         raise FileNotFoundError(f"{name} is not in {folder}")
     return found
@@ -51,5 +53,5 @@ def _data(name: str, size: int, deviation: int, folder: Path | None) -> DataSet:
 
 @lru_cache(maxsize=2)
 def _problem(_: str, setting: Setting, folder: Path | None) -> Problem:
-    data = _data(setting.data, setting.size, setting.deviation, folder)
+    data = _data(setting.data, setting.size, setting.deviation, setting.scale, folder)
     return Problem(data, setting.policy, setting.question, setting.largest, setting.factor)

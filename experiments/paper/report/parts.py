@@ -88,6 +88,6 @@ def number(value: float, digits: int = 3) -> str:
     size = abs(value)
     if size >= 10**6 or size < 10**-5:
         return f"{value:.1e}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
-    if size >= 1000:
+    if size >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.datasets import NAMES
 from experiments.paper.answering import answer_jobs
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
@@ -19,7 +20,7 @@ FLOOR = "floor"
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return a job for each method that answers a question, on each set that can be had."""
     found: list[Job] = []
-    for data in context.present(config["sets"]):
+    for data in context.present(config.get("sets", NAMES)):
         for question in QUERIES:
             setting = Setting(data, config["policy"], question)
             labels = (("set", data), ("question", question))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow
 
+from experiments.datasets import NAMES
 from experiments.methods import METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
@@ -17,14 +18,16 @@ from experiments.problem import QUERIES
 
 Found = Mapping[tuple[Label, ...], Measures]
 
+_ROLES = {method.name: method.role for method in METHODS}
 _TITLES = {"count": "Count", "sum": "Sum", "max": "Maximum"}
 
 
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
     found = measured(results, ("set", "question", "method"))
-    sets = context.present(config["sets"])
-    parts: list[Table | str] = list(context.absent(config["sets"]))
+    named = config.get("sets", NAMES)
+    sets = context.present(named)
+    parts: list[Table | str] = list(context.absent(named))
     parts += [errors(question, sets, found, config) for question in QUERIES]
     parts += [promises(sets, found, config)]
     parts += [tails(question, sets, found) for question in QUERIES]
@@ -55,7 +58,7 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
     """Return the default and the faithful runs as multiples of the printed figures, and the tails' ratio."""
     rows = []
     for question in QUERIES:
-        published = own_published(config, question)
+        published = config["published"][question]
         for data in sets:
             if data in config["not_comparable"]:
                 continue
@@ -85,7 +88,7 @@ def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
 
 def own_published(config: Config, question: str) -> dict[str, dict[str, float]]:
     """Return the printed figures of the paper's own algorithms."""
-    return {name: v for name, v in config["published"][question].items() if name != "SOTA PDP"}
+    return {name: v for name, v in config["published"][question].items() if _ROLES[name] == "paper"}
 
 
 def best_published(config: Config, question: str, data: str) -> float | None:
