@@ -12,8 +12,10 @@ import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import prdp
 from experiments.datasets import LARGEST, DataSet, normal, real

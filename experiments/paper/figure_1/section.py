@@ -47,10 +47,11 @@ def ran(config: Config, results: pyarrow.Table) -> str:
     on_path = np.isclose(kept, target, rtol=1e-3)
     measures = Measures.of(errors)
     printed_error = 100 * (1 - float(config["printed"]["answer"]) / config["printed"]["truth"])
+    before, after = kept < 0.99 * target, kept > 1.01 * target
     return (
         f"Algorithm 1, as the library runs it, begins at X_12 (ε_τ = {target}) in "
-        f"{100 * on_path.mean():.2f} % of {kept.size:,} runs, before it in "
-        f"{100 * (kept < 0.99 * target).mean():.2f} % and after it in {100 * (kept > 1.01 * target).mean():.2f} %. On that path the answer has the median "
+        f"{100 * on_path.mean():.2f} % of {kept.size:,} runs, before it in {100 * before.mean():.2f} % and "
+        f"after it in {100 * after.mean():.2f} %. On that path the answer has the median "
         f"{np.median(results['answer'].to_numpy()[on_path]):,.1f}; the error's trimmed mean is "
         f"{number(measures.trimmed)} % (the example's is {printed_error:.2f} %) and its 99th percentile "
         f"{number(measures.p99)} %."

@@ -1,4 +1,4 @@
-"""The Zipf scales in the report: a row for each, with the published figures as multiples."""
+"""The Zipf scales in the report: a row for each, with multiples of the published figures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
     found = {key: m.trimmed for key, m in measured(results, ("set", "scale", "method", "question")).items()}
     parts: list[Table] = []
     findings: list[str] = []
+    every: dict[int, tuple[float, ...]] = dict.fromkeys(config["scales"], ())
     for data in config["sets"]:
         printed = [cell["published"][data] for cell in config["cells"]]
         errors = {
@@ -28,6 +29,8 @@ def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
         }
         parts.append(table(data, printed, errors, ratios, config))
         findings.append(finding(data, ratios, config["near"]))
+        every = {scale: (*before, *ratios[scale]) for scale, before in every.items()}
+    findings.append(finding("Both Zipf sets at one scale", every, config["near"]))
     return Section(config["title"], config["about"], tuple(parts), tuple(findings))
 
 
@@ -49,12 +52,12 @@ def off(ratios: tuple[float, ...]) -> float:
     return max(max(ratio, 1 / ratio) if ratio > 0 else float("inf") for ratio in ratios)
 
 
-def finding(data: str, ratios: Ratios, near: float) -> str:
+def finding(asked: str, ratios: Ratios, near: float) -> str:
     """Say which scale comes closest, and how many fit."""
     best = min(ratios, key=lambda scale: off(ratios[scale]))
     fitting = [scale for scale in ratios if off(ratios[scale]) <= near]
-    which = f"scale {', '.join(f'{scale:,}' for scale in fitting)}" if fitting else "no scale"
+    which = f"scale {', '.join(f'{scale:,}' for scale in fitting)}" if fitting else "no scale tried"
     return (
-        f"{data}: {which} gives all four published figures within a factor of {near}; the closest is "
+        f"{asked}: {which} gives all published figures within a factor of {near}; the closest is "
         f"{best:,}, where the worst is off by a factor of {number(off(ratios[best]), 2)}."
     )
