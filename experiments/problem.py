@@ -25,15 +25,22 @@ GREATEST_BUDGET = 100
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A policy of the paper, as the library reads it and as NumPy computes it for the baselines."""
+    """A policy of the paper, as the library reads it and as NumPy computes it for the baselines.
+
+    Attributes:
+        expression: As the library reads it.
+        budgets: As NumPy computes it.
+        lowest: The public least value, from which on budgets fall.
+    """
 
     expression: str
     budgets: Callable[[Floats], Floats]
+    lowest: int = 0
 
 
 POLICIES = {
     "inverse": PolicyRule("10000 / v", lambda v: 10_000 / v),
-    "log": PolicyRule("500 / power(ln(v), 4)", lambda v: 500 / np.log(v) ** 4),
+    "log": PolicyRule("500 / power(ln(v), 4)", lambda v: 500 / np.log(v) ** 4, lowest=2),
     "sqrt": PolicyRule("8 / sqrt(v)", lambda v: 8 / np.sqrt(v)),
 }
 """The paper's three; its log is taken to be the natural one, which it does not say."""
@@ -43,7 +50,7 @@ QUERIES: dict[Question, Query] = {"count": prdp.Count(), "sum": prdp.Sum("v"), "
 
 @dataclass(frozen=True)
 class Problem:
-    """A question about one column of whole values from 0 to ``largest``, each a record of its own.
+    """A question about one column of whole values up to ``largest``, each a record of its own.
 
     Attributes:
         data: The values; those above ``largest`` are taken to be ``largest``.
@@ -95,7 +102,7 @@ class Problem:
         return prdp.open(
             pyarrow.table({"v": self.values}),
             policy=prdp.Policy(self.expression, at_most=GREATEST_BUDGET),
-            bounds={"v": (0, self.largest)},
+            bounds={"v": (POLICIES[self.policy].lowest, self.largest)},
             name=self.data.name,
         )
 

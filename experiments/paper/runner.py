@@ -34,8 +34,9 @@ def run(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
             for future in as_completed(waiting):
                 step(str(waiting[future]), future.result())
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             console.print("stopped; what is done is kept, and the same command goes on from there")
+            # To wait matters: leaving the block shuts down once more, and would take the cancelling back.
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 

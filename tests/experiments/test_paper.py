@@ -82,6 +82,20 @@ def test_a_killed_run_goes_on_where_it_was_to_the_same_report(finished: Path, tm
     assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
 
 
+def test_an_interrupted_run_stops_and_keeps_what_is_done(tmp_path: Path) -> None:
+    going = subprocess.Popen(
+        command(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    while not kept(tmp_path) and going.poll() is None:
+        time.sleep(0.02)
+    going.send_signal(signal.SIGINT)
+    said, _ = going.communicate()
+    jobs, before = done_before(said)
+    assert before == 0 < len(kept(tmp_path)) < jobs
+    assert "stopped" in said
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_another_seed_takes_no_result_of_the_first_and_gives_another_report(finished: Path) -> None:
     report = (finished / "report.html").read_bytes()
     files = kept(finished)

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow
 
 import prdp
-from experiments.datasets import CUT
 from experiments.local import COUNT_WAYS, SUM_WAYS, errors_at
 from experiments.paper.answering import answer_jobs
 from experiments.paper.experiment import Config, Context
@@ -74,7 +73,7 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
     table = prdp.open(
         pyarrow.table({"v": problem.values, "key": keys}),
         policy=prdp.Policy(problem.expression, at_most=GREATEST_BUDGET),
-        bounds={"v": (CUT, problem.largest)},
+        bounds={"v": (0, problem.largest)},
         name=problem.data.name,
     )
     releases = simulate(table, prdp.Distinct("key"), runs=runs, seed=seed)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from experiments.baselines import ROW_TWINS
 
+from experiments.baselines import ROW_TWINS
 from experiments.method import Method
 from experiments.methods import METHODS
 from experiments.paper.experiment import Config, Context
