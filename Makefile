@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench accuracy questions clean
+.PHONY: help demo test check format bench questions paper paper-quick clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -44,15 +44,16 @@ bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a ba
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
 	@$(BIN)/python -m benchmarks.local_speed
 
-accuracy: $(VENV)/dev  ## error tables; make accuracy DATA=folder adds the real data sets
-	@$(BIN)/python -m experiments.accuracy $(if $(DATA),--data $(DATA))
-	@$(BIN)/python -m experiments.extremes $(if $(DATA),--data $(DATA))
+questions: $(VENV)/dev  ## errors of the questions that the paper does not ask; DATA=folder adds the real sets
+	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.keys $(if $(DATA),--data $(DATA))
 	@$(BIN)/python -m experiments.local $(if $(DATA),--data $(DATA))
 
-questions: $(VENV)/dev  ## errors of quantiles, distinct counts, means, histograms; DATA=folder as above
-	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
-	@$(BIN)/python -m experiments.framework $(if $(DATA),--data $(DATA))
+paper: $(VENV)/dev  ## every table and figure of the paper, as a report in results/paper; DATA=folder as above
+	@$(BIN)/python -m experiments.paper $(if $(DATA),--data $(DATA))
+
+paper-quick: $(VENV)/dev  ## the same in a minute, with few runs and small sets, in results/paper-quick
+	@$(BIN)/python -m experiments.paper --quick --out results/paper-quick $(if $(DATA),--data $(DATA))
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

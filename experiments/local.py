@@ -1,7 +1,8 @@
-"""How accurate the local model is: counts and sums beside the paper's figures, and errors against n.
+"""How accurate the local model is beyond the paper's table: sums, and errors of counts against n.
 
 Run ``python -m experiments.local --data FOLDER``. One virtual client for each record, all of whose budget is
-used (share 1), β = 0.1. The noise is exact; ``prdp.local.simulate`` draws the tallies.
+used (share 1), β = 0.1. The noise is exact; ``prdp.local.simulate`` draws the tallies. Counts on every set
+are Table 4 of the paper: ``python -m experiments.paper --only table_4``.
 """
 
 from __future__ import annotations
@@ -18,78 +19,63 @@ from numpy.typing import NDArray
 
 import prdp
 from experiments.datasets import LARGEST, DataSet, normal, real
+from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
 from experiments.svg import log_log
-from experiments.yardsticks import trimmed
-from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy, simulate
+from experiments.yardsticks import slope, trimmed
+from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy
 
-POLICY = prdp.Policy("10000 / v", at_least="1e-8", at_most=100)
 MEASURE = Measure("v", Fraction(1), 0, LARGEST)
-BASICS: dict[str, Any] = {"name": "experiment", "policy": POLICY, "share": "1"}
-COUNTS: Mapping[str, Study] = {
-    "bits, exact threshold": CountStudy(**BASICS),
-    "bits, printed threshold": CountStudy(**BASICS, threshold="paper"),
-    "laplace, exact threshold": CountStudy(**BASICS, noise="laplace"),
-    "laplace, printed (Algs 3, 4)": CountStudy(**BASICS, noise="laplace", threshold="paper"),
-    "two rounds, proportional": CountStudy(**BASICS, proportional=True),
-}
 SUMS: Mapping[str, Study] = {
     "one round, by ratio": SumStudy(**BASICS, measure=MEASURE, method="ratio"),
     "two rounds, proportional": SumStudy(**BASICS, measure=MEASURE, method="proportional"),
     "framework, LDP sum": SumStudy(**BASICS, measure=MEASURE, method="framework"),
 }
-AIMS = {"Normal(50k)": 9.84, "Bank": 1.6, "SF": 12.0}
-PAPER = {"Normal(50k)": 9.84, "Bank": 4.51}
+QUARTER = CountStudy(name="quarter", policy=prdp.Policy.constant("1/4"), share="1")
+ONE: dict[str, Any] = {"name": "one", "policy": prdp.Policy.constant(1), "share": "1", "measure": MEASURE}
+COUNT_WAYS: Mapping[str, Study] = {
+    "10000 / v, bits": COUNTS[DEFAULT],
+    "10000 / v, printed": COUNTS[PRINTED],
+    "1/4 for all, bits": QUARTER,
+}
+SUM_WAYS: Mapping[str, Study] = {
+    "10000 / v, two rounds": SUMS["two rounds, proportional"],
+    "1 for all, two rounds": SumStudy(**ONE, method="proportional"),
+    "1 for all, framework": SumStudy(**ONE, method="framework"),
+}
 SIZES = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 
 
-def errors(study: Study, crowd: Crowd, truth: float, runs: int, seed: int) -> NDArray[np.float64]:
-    """Return relative errors in percent."""
-    estimates = simulate(study, crowd, runs=runs, seed=seed)
-    return np.array([100 * abs(estimate.value - truth) / truth for estimate in estimates])
-
-
-def table(sets: list[DataSet], query: str, runs: int, seed: int) -> Iterator[str]:
-    """Yield one table: relative errors in percent, 20 % trimmed each side."""
-    yield f"{query}, inverse policy, share 1, β = 0.1, {runs} runs, seed {seed}: error in %, 20 % trimmed"
-    heads = "".join(f"{name:>10}" for name in ("error", "± s.e.", "aim", "paper", "p90", "mean"))
+def sums(sets: list[DataSet], runs: int, seed: int) -> Iterator[str]:
+    """Yield the table of sums: relative errors in percent, 20 % trimmed each side."""
+    yield f"sum, inverse policy, share 1, β = 0.1, {runs} runs, seed {seed}: error in %, 20 % trimmed"
+    heads = "".join(f"{name:>10}" for name in ("error", "± s.e.", "p90", "mean"))
     yield f"{'set':14}{'clients':>9}  {'method':30}{heads}"
     for data in sets:
         crowd = Crowd.of({"v": data.values}, POLICY)
-        truth = float(data.values.size if query == "count" else data.values.sum())
-        for name, study in (COUNTS if query == "count" else SUMS).items():
-            found = errors(study, crowd, truth, runs, seed)
+        for name, study in SUMS.items():
+            found = errors(study, crowd, float(data.values.sum()), runs, seed)
             middle, error = trimmed(found)
-            first = query == "count" and name == next(iter(COUNTS))
-            aim = f"{AIMS[data.name]:10.2f}" if first and data.name in AIMS else f"{'':10}"
-            paper = f"{PAPER[data.name]:10.2f}" if query == "count" and data.name in PAPER else f"{'':10}"
             yield (
-                f"{data.name:14}{data.values.size:9,}  {name:30}{middle:10.2f}{error:10.2f}{aim}{paper}"
+                f"{data.name:14}{data.values.size:9,}  {name:30}{middle:10.2f}{error:10.2f}"
                 f"{np.quantile(found, 0.9):10.4g}{found.mean():10.4g}"
             )
 
 
 def against_n(runs: int, seed: int) -> dict[str, list[tuple[float, float]]]:
     """Return the trimmed error in clients against their number, for some ways of counting."""
-    flat = prdp.Policy.constant("1/4")
     lines: dict[str, list[tuple[float, float]]] = {}
     for n in SIZES:
-        data = normal("", 50_000, n, seed)
-        ways = {
-            "10000 / v, bits": COUNTS["bits, exact threshold"],
-            "10000 / v, printed": COUNTS["laplace, printed (Algs 3, 4)"],
-            "1/4 for all, bits": CountStudy(name="flat", policy=flat, share="1"),
-        }
-        for name, study in ways.items():
-            crowd = Crowd.of({"v": data.values}, study.policy)
-            middle, _ = trimmed(errors(study, crowd, n, runs, seed))
-            lines.setdefault(name, []).append((float(n), middle * n / 100))
+        for name, study in COUNT_WAYS.items():
+            found, truth = errors_at(n, "count", study, runs, seed)
+            lines.setdefault(name, []).append((float(n), trimmed(found)[0] * truth / 100))
     return lines
 
 
-def slope(points: list[tuple[float, float]]) -> float:
-    """Return the slope of the straight line through points on logarithmic axes."""
-    xs, ys = (np.log([point[axis] for point in points]) for axis in (0, 1))
-    return float(np.polyfit(xs, ys, 1)[0])
+def errors_at(n: int, query: str, study: Study, runs: int, seed: int) -> tuple[NDArray[np.float64], float]:
+    """Return relative errors in percent for n clients drawn from Normal(50k), and the truth."""
+    values = normal("", 50_000, n, seed).values
+    truth = float(n if query == "count" else values.sum())
+    return errors(study, Crowd.of({"v": values}, study.policy), truth, runs, seed), truth
 
 
 def main() -> None:
@@ -97,17 +83,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
     parser.add_argument("--runs", type=int, default=500, help="how often each question is asked")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
-    parser.add_argument("--only", choices=("count", "sum", "n"), help="one table instead of all three")
+    parser.add_argument("--only", choices=("sum", "n"), help="one table instead of both")
     parser.add_argument("--figure", type=Path, help="where to write the figure of errors against n, as SVG")
     arguments = parser.parse_args()
     runs, seed, folder = arguments.runs, arguments.seed, arguments.data
     named = [normal("Normal(50k)", 50_000), *(real(name, folder) for name in ("Bank", "SF") if folder)]
     sets = [data for data in named if data is not None]
-    for query in ("count", "sum"):
-        if arguments.only in (None, query):
-            for line in table(sets, query, runs, seed):
-                print(line, flush=True)
-            print()
+    if arguments.only in (None, "sum"):
+        for line in sums(sets, runs, seed):
+            print(line, flush=True)
+        print()
     if arguments.only in (None, "n"):
         show_against_n(max(20, runs // 5), seed, arguments.figure)
 
@@ -117,7 +102,7 @@ def show_against_n(runs: int, seed: int, figure: Path | None) -> None:
     print(f"count, Normal(50k): error in clients against n, {runs} runs, seed {seed}; √n has the slope 0.5")
     print(f"{'n':>26}" + "".join(f"{n:11,}" for n in SIZES) + f"{'slope':>8}")
     for name, points in lines.items():
-        print(f"{name:26}" + "".join(f"{error:11,.1f}" for _, error in points) + f"{slope(points):8.2f}")
+        print(f"{name:26}" + "".join(f"{error:11,.1f}" for _, error in points) + f"{slope(points)[0]:8.2f}")
     if figure:
         start = lines["1/4 for all, bits"][0][1]
         lines["~ √n"] = [(float(n), start * math.sqrt(n / SIZES[0])) for n in SIZES]

@@ -6,6 +6,7 @@ None of this is private: it reads the data as it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,26 @@ def oracle_clip(values: Floats, budgets: Floats, share: float) -> float:
     return total
 
 
+def best_point(values: Floats, budgets: Floats, share: float = 1.0) -> float:
+    """Return the point of ``oracle_clip``: the ratio above which lies a budget mass of 1 / share."""
+    ratios = values / budgets
+    order = np.argsort(-ratios)
+    place = int(np.searchsorted(np.cumsum(budgets[order]), 1 / share))
+    return float(ratios[order[min(place, order.size - 1)]])
+
+
+def sum_floor(values: Floats, budgets: Floats, share: float = 1.0) -> float:
+    """Return what any sum must err by, on this table or on it without some records: Δ / (1 + exp(cost)).
+
+    Removed are the records with the largest ratios of value to budget, or a single one; any set is valid.
+    """
+    order = np.argsort(-values / budgets)
+    reach = np.minimum(700, share * np.cumsum(budgets[order]))
+    many = np.cumsum(values[order]) / (1 + np.exp(reach))
+    alone = values / (1 + np.exp(np.minimum(700, share * budgets)))
+    return float(max(np.max(many, initial=0), np.max(alone, initial=0)))
+
+
 def count_floor(budgets: Floats, share: float = 1.0) -> float:
     """Return max over k of k / (1 + exp(share · the k smallest budgets)): what any count must err by.
 
@@ -40,11 +61,20 @@ def count_floor(budgets: Floats, share: float = 1.0) -> float:
     return float(np.max(removed / (1 + np.exp(reach)), initial=0))
 
 
+def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the slope of the straight line through points on logarithmic axes, and its standard error."""
+    xs, ys = np.log(np.array(points)).T
+    steep, start = np.polyfit(xs, ys, 1)
+    left = ys - steep * xs - start
+    spread = float(left @ left) / max(1, xs.size - 2) / float(((xs - xs.mean()) ** 2).sum())
+    return float(steep), math.sqrt(spread)
+
+
 def trimmed(errors: Floats, part: float = 0.2) -> tuple[float, float]:
     """Return the mean without the lowest and highest ``part``, and its standard error."""
     ordered = np.sort(errors)
     cut = int(part * ordered.size)
     kept = ordered[cut : ordered.size - cut]
     winsorised = np.clip(ordered, kept[0], kept[-1])
-    spread = float(winsorised.std(ddof=1)) / ((1 - 2 * part) * math.sqrt(ordered.size))
+    spread = float(winsorised.std(ddof=min(1, ordered.size - 1))) / ((1 - 2 * part) * math.sqrt(ordered.size))
     return float(kept.mean()), spread

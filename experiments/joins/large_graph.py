@@ -23,19 +23,19 @@ from prdp.testing import simulate
 NODES, EDGES, EXPONENT = 300_000, 1_000_000, 2.3
 
 
-def drawn(seed: int) -> dict[str, NDArray[np.int64]]:
-    """Draw pairs until there are a million different ones."""
+def drawn(seed: int, nodes: int = NODES, edges: int = EDGES) -> dict[str, NDArray[np.int64]]:
+    """Draw pairs of nodes until there are so many different ones."""
     random = np.random.default_rng(seed)
-    weights = (np.arange(NODES) + 20.0) ** (-1 / (EXPONENT - 1))
+    weights = (np.arange(nodes) + 20.0) ** (-1 / (EXPONENT - 1))
     chances = np.cumsum(weights) / weights.sum()
     found = np.zeros(0, np.int64)
-    while found.size < EDGES:
-        ends = np.sort(np.searchsorted(chances, random.random((2, EDGES // 2))), axis=0)
+    while found.size < edges:
+        ends = np.sort(np.searchsorted(chances, random.random((2, edges // 2))), axis=0)
         different = ends[:, ends[0] < ends[1]]
-        found = np.unique(np.concatenate([found, different[0] * NODES + different[1]]))
-    kept = random.permutation(found)[:EDGES]
-    weight = np.minimum(10_000, np.floor(1 / random.random(EDGES))).astype(np.int64)
-    return {"src": kept // NODES, "dst": kept % NODES, "weight": weight}
+        found = np.unique(np.concatenate([found, different[0] * nodes + different[1]]))
+    kept = random.permutation(found)[:edges]
+    weight = np.minimum(10_000, np.floor(1 / random.random(edges))).astype(np.int64)
+    return {"src": kept // nodes, "dst": kept % nodes, "weight": weight}
 
 
 def peak() -> float:

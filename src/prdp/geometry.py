@@ -37,6 +37,7 @@ def whole_root(number: int, degree: int) -> int:
     return number
 
 
+@lru_cache(maxsize=4096)
 def power_below(step: int, bits: int) -> int:
     """Return ⌊2^(step/8) · (1 - 2^-30) · 2^bits⌋ for step ≥ 0."""
     margin = (1 << MARGIN_BITS) - 1

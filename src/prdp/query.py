@@ -240,6 +240,7 @@ class Reading:
         measure: What to add up; None to count only.
         where: Which records take part; None for all.
         groups: The public groups to tell apart; None for one group of all records.
+        by_level: Whether each record's budget must be that of its level, with no shortcut.
     """
 
     policy: Policy
@@ -248,6 +249,7 @@ class Reading:
     measure: Measure | None
     where: Node | None
     groups: Grouping | None = None
+    by_level: bool = False
 
     @property
     def smallest(self) -> int:

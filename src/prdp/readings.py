@@ -12,7 +12,7 @@ from prdp.levels import Levels
 from prdp.policy import Policy
 from prdp.possible import possible_ratios
 from prdp.query import KeyReading, Reading
-from prdp.recipe import Cells, Keys, Need, Tops, serves
+from prdp.recipe import ByLevel, Cells, Keys, Need, Tops, serves
 from prdp.schema import Bounds
 from prdp.summary import Summary, TopSummary
 from prdp.units import PerUnit, UnitCells, UnitGroups, UnitReading
@@ -50,14 +50,17 @@ class Readings:
         elif isinstance(need, Keys | Tops):
             found = self._value_cells(need, where, groups)
         else:
-            reading = Reading(self.policy, self.levels, self.bounds, need, where, groups)
+            by_level = isinstance(need, ByLevel)
+            measure = need.measure if isinstance(need, ByLevel) else need
+            reading = Reading(self.policy, self.levels, self.bounds, measure, where, groups, by_level)
             ratios = possible_ratios(reading)
             found = tuple(replace(cells, ratios=ratios) for cells in self.engine.summarise(reading))
         return self.kept.setdefault((need, where, groups), found)
 
     def counts(self, where: Node | None, groups: Grouping | None) -> tuple[Summary, ...]:
         """Return each group's records by budget alone."""
-        return tuple(cells for cells in self.cells(None, where, groups) if isinstance(cells, Summary))
+        found = self.cells(ByLevel(None), where, groups)
+        return tuple(cells for cells in found if isinstance(cells, Summary))
 
     def _value_cells(
         self, need: Keys | Tops, where: Node | None, groups: Grouping | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from prdp.combined import PARTS, combined
-from prdp.mechanisms import Answer, Clip, Framework, Joint, Mechanism, Rank
+from prdp.mechanisms import Answer, Clip, Framework, Joint, Mechanism, Partition, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
 from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query, shown_part
@@ -37,7 +37,18 @@ class Tops:
     column: str
 
 
-Need = Measure | Keys | Tops | PerUnit | None
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """Cells of a measured column, or counts, whose budgets must be told by level.
+
+    A shortcut may take a budget for somewhat smaller than its level, which costs little where budgets are
+    added up, but moves records across the edges of the paper's domains.
+    """
+
+    measure: Measure | None
+
+
+Need = Measure | ByLevel | Keys | Tops | PerUnit | None
 """What must be read: cells of a measured column, what stands behind each value, units, or counts."""
 
 Cells = Summary | KeySummary | TopSummary | UnitCells
@@ -78,7 +89,8 @@ class Recipe:
             return PerUnit(self.asked.measure, fold)
         if isinstance(self.query, Distinct):
             return (Tops if isinstance(self.mechanism, Framework) else Keys)(self.query.column)
-        return self.asked.measure
+        by_domain = any(isinstance(m, Framework | Partition) for m in (self.mechanism, *self.parts.values()))
+        return ByLevel(self.asked.measure) if by_domain else self.asked.measure
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -370,6 +382,8 @@ def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
 
 def serves(read: Need, need: Need) -> bool:
     """Say whether what was read answers a need too: any cells can be counted, and squares be ignored."""
+    if isinstance(read, ByLevel):
+        return serves(read.measure, need.measure if isinstance(need, ByLevel) else need)
     if isinstance(read, Measure) and isinstance(need, Measure):
         return replace(read, squares=need.squares) == need and read.squares >= need.squares
     return read == need or (need is None and isinstance(read, Measure))

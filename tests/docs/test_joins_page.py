@@ -35,4 +35,5 @@ def test_the_page_s_links_and_commands_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([\w./]+)\)", PAGE):
         assert (ROOT / "docs" / target).exists(), target
     for module in re.findall(r"python -m ([\w.]+)", PAGE):
-        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module

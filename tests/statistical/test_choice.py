@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from prdp.geometry import PER_OCTAVE
 from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.summary import magnitude_key
@@ -64,6 +65,6 @@ def test_ranges_are_in_order_and_preferred_toward_the_data(lowest: bool) -> None
     ranges = Choice(-1000, 10**6, lowest).ranges(10**6)
     ends = [candidate.first for candidate in ranges]
     assert ends == sorted(ends, reverse=lowest)
-    octaves = [candidate.octaves for candidate in ranges]
-    assert octaves == sorted(octaves)
-    assert octaves[-1] > 9
+    steps = [candidate.steps for candidate in ranges]
+    assert steps == sorted(steps)
+    assert steps[-1] > 9 * PER_OCTAVE

@@ -15,6 +15,7 @@ import pytest
 
 import prdp
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PolicyError, RecordsLeftOut
+from prdp.query import Query
 from prdp.testing import simulate
 
 POLICY = prdp.Policy("10000 / balance", at_most=100)
@@ -337,3 +338,31 @@ def test_a_failure_after_the_charge_says_nothing_and_the_charge_is_taken_up(
     assert caught.value.__context__ is None
     assert table.count(share="1/4").value > 0
     assert table.ledger.left == Fraction(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("method", "query"),
+    [
+        ("partition", prdp.Count()),
+        ("partition", prdp.Sum("v")),
+        ("framework", prdp.Sum("v")),
+        ("framework", prdp.Mean("v")),
+    ],
+)
+def test_domains_hold_the_same_records_whether_or_not_the_column_tells_the_budget(
+    method: str, query: Query
+) -> None:
+    """Under bounds from 0 on, budgets can be read off magnitudes; from 1 on, 0 would be moved to 1.
+
+    The budgets lie just above an edge between domains, the least one of their magnitude below it.
+    """
+    values = {"v": np.arange(56_000, 59_500)}
+    tables = (
+        prdp.open(values, policy=prdp.Policy("10000 / v", at_most=100), bounds={"v": (low, 10**12)}, name="t")
+        for low in (0, 1)
+    )
+    first, second = (
+        [release.exact for release in simulate(table, query, method=method, runs=20, seed=0)]
+        for table in tables
+    )
+    assert first == second

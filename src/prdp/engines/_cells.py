@@ -87,7 +87,7 @@ def statement(reading: Reading, schema: Schema, records: str, *, own_column: boo
         records: The name under which the statement finds the table.
         own_column: Whether the form with one key may be used.
     """
-    own = OwnColumn.of(reading, schema) if own_column else None
+    own = OwnColumn.of(reading, schema) if own_column and not reading.by_level else None
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     measure = reading.measure
     if own:

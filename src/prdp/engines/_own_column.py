@@ -10,10 +10,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.geometry import PER_OCTAVE
+from prdp.levels import Levels
+from prdp.policy import Policy
 from prdp.query import Reading
 from prdp.schema import Schema
 from prdp.summary import magnitudes
@@ -47,16 +50,26 @@ class OwnColumn:
         if column is None:
             return None
         low, high = (int(end) for end in reading.bounds[column])
-        if not _left_out_beyond(reading, column, low, high):
+        quanta = _budgets(reading.policy, reading.levels, column, low, high)
+        return None if quanta is None else cls(column, low, high, quanta)
+
+
+@lru_cache(maxsize=64)
+def _budgets(policy: Policy, levels: Levels, column: str, low: int, high: int) -> Mapping[int, int] | None:
+    """Return the budget of each magnitude that takes part, or None where one can't be told.
+
+    Kept, because every question about a table needs it again.
+    """
+    if not _left_out_beyond(policy, levels, column, low, high):
+        return None
+    quanta: dict[int, int] = {}
+    for code, first, last in magnitudes(low, high):
+        budget = _cell_budget(policy, levels, column, Interval(float(first), float(last)))
+        if budget is None:
             return None
-        quanta: dict[int, int] = {}
-        for code, first, last in magnitudes(low, high):
-            budget = _cell_budget(reading, column, Interval(float(first), float(last)))
-            if budget is None:
-                return None
-            if budget:
-                quanta[code] = budget
-        return cls(column, low, high, quanta)
+        if budget:
+            quanta[code] = budget
+    return quanta
 
 
 def _only_column(reading: Reading, schema: Schema) -> str | None:
@@ -78,19 +91,18 @@ def _only_column(reading: Reading, schema: Schema) -> str | None:
     return column
 
 
-def _left_out_beyond(reading: Reading, column: str, low: int, high: int) -> bool:
+def _left_out_beyond(policy: Policy, levels: Levels, column: str, low: int, high: int) -> bool:
     """Say whether the policy provably leaves out every record beyond the bounds."""
     beyond = (Interval(-math.inf, float(low - 1)), Interval(float(high + 1), math.inf))
     if float(low - 1) >= low or float(high + 1) <= high:
         return False  # beyond 2^53 the neighbouring double may be the bound itself
-    ranges = (bound(reading.policy.expression, {column: interval}) for interval in beyond)
-    return all(budgets.empty or budgets.high < reading.levels.least for budgets in ranges)
+    ranges = (bound(policy.expression, {column: interval}) for interval in beyond)
+    return all(budgets.empty or budgets.high < levels.least for budgets in ranges)
 
 
-def _cell_budget(reading: Reading, column: str, values: Interval) -> int | None:
+def _cell_budget(policy: Policy, levels: Levels, column: str, values: Interval) -> int | None:
     """Return a cell's budget in quanta, 0 if all of it is left out, None if that is not clear."""
-    levels = reading.levels
-    given = outcome(reading.policy.expression, {column: values})
+    given = outcome(policy.expression, {column: values})
     budgets = given.values
     if budgets.empty or budgets.high < levels.least:
         return 0

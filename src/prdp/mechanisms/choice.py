@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.geometry import PER_OCTAVE
 from prdp.mechanisms._mechanism import Answer, beyond
@@ -19,13 +20,13 @@ class Range:
     Attributes:
         first: The least value.
         last: The greatest value.
-        octaves: How far its magnitude lies above the smallest one that the bounds allow.
+        steps: How far its magnitude lies above the smallest one that the bounds allow, in parts of an octave.
         key: What the cells of its records have in common but for the budget.
     """
 
     first: int
     last: int
-    octaves: Fraction
+    steps: int
     key: CellKey
 
 
@@ -61,16 +62,9 @@ class Choice:
         """Return what the range does not cover."""
         return f"well protected records may lie {'below' if self.lowest else 'above'} it"
 
-    def ranges(self, largest: int) -> list[Range]:
+    def ranges(self, largest: int) -> tuple[Range, ...]:
         """Return the candidates, those first that are preferred while nothing is known."""
-        outward = -1 if self.lowest else 1
-        ranges: dict[CellKey, Range] = {}
-        least = min((abs(code) for code, _, _ in magnitudes(self.low, self.high) if code), default=0)
-        for code, first, last in magnitudes(self.low, self.high):
-            steps = max(0, abs(code) - least) if code * outward > 0 else 0
-            key = magnitude_key(0, code, largest)
-            ranges.setdefault(key, Range(first, last, Fraction(steps, PER_OCTAVE), key))
-        return sorted(ranges.values(), key=lambda r: outward * (r.first + r.last))
+        return _ranges(self.low, self.high, largest, lowest=self.lowest)
 
     def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
         """Return the distribution of the range that is chosen."""
@@ -81,12 +75,15 @@ class Choice:
             if not cell.key.missing:
                 key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
                 masses[places[key]] += cell.key.quanta * cell.count
-        unit = share * summary.levels.quantum
+        # Penalties are whole multiples of the least common part of a step's and a quantum's price.
+        step, quantum = self.fall / PER_OCTAVE, share * summary.levels.quantum
+        per_step, per_quantum = step.numerator * quantum.denominator, quantum.numerator * step.denominator
         return ExponentialChoice(
             tuple(
-                self.fall * candidate.octaves + unit * mass
+                per_step * candidate.steps + per_quantum * mass
                 for candidate, mass in zip(ranges, beyond(masses), strict=True)
-            )
+            ),
+            unit=Fraction(1, step.denominator * quantum.denominator),
         )
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
@@ -98,3 +95,16 @@ class Choice:
             value = first if self.lowest else last
             answers.append(Answer(value, Fraction(1), (), (), ends=(first, last)))
         return answers
+
+
+@lru_cache(maxsize=64)
+def _ranges(low: int, high: int, largest: int, *, lowest: bool) -> tuple[Range, ...]:
+    outward = -1 if lowest else 1
+    ranges: dict[CellKey, Range] = {}
+    found = list(magnitudes(low, high))
+    least = min((abs(code) for code, _, _ in found if code), default=0)
+    for code, first, last in found:
+        steps = max(0, abs(code) - least) if code * outward > 0 else 0
+        key = magnitude_key(0, code, largest)
+        ranges.setdefault(key, Range(first, last, steps, key))
+    return tuple(sorted(ranges.values(), key=lambda r: outward * (r.first + r.last)))

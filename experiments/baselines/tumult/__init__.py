@@ -1,0 +1,1 @@
+"""The slowly scaling samplers that Tumult Core ships, called in an environment of their own."""

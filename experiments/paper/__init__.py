@@ -1,0 +1,1 @@
+"""The paper's tables and figures, from one command: ``python -m experiments.paper --data FOLDER``."""

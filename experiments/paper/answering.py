@@ -1,0 +1,41 @@
+"""The work of most jobs: one method's answers to one problem, and their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.methods import METHODS
+from experiments.paper.experiment import Context
+from experiments.paper.job import Columns, Job, Label, Work
+from experiments.paper.setting import Setting
+
+BY_NAME = {method.name: method for method in METHODS}
+
+
+def answered(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
+    """Return answers and errors of so many runs."""
+    problem = setting.problem(folder)
+    answers = BY_NAME[method].answers(problem, runs, seed)
+    return {"answer": answers, "error": problem.errors(answers)}
+
+
+def answer_jobs(
+    experiment: str,
+    labels: tuple[tuple[str, Label], ...],
+    setting: Setting,
+    runs: int,
+    context: Context,
+    *,
+    work: Work = answered,
+) -> list[Job]:
+    """Return a job for each method that answers the setting's question; ``work`` is the job's."""
+    return [
+        Job(
+            experiment,
+            (*labels, ("method", name)),
+            work,
+            (setting, name, runs, context.seed, context.data),
+        )
+        for name, method in BY_NAME.items()
+        if setting.question in method.questions
+    ]

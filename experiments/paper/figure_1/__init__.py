@@ -1,0 +1,1 @@
+"""Figure 1 and Example 1: the worked numbers, computed again."""

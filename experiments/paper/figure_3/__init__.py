@@ -1,0 +1,1 @@
+"""Figure 3: the error of a sum against the number of records, under three policies."""

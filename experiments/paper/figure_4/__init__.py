@@ -1,0 +1,1 @@
+"""Figure 4: the error of a sum against the public largest value U, under three policies."""

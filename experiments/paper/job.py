@@ -1,0 +1,80 @@
+"""A piece of work that can be done on its own, kept in a file, and not done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+
+from experiments.yardsticks import Floats
+
+Label = str | int | float
+Columns = Mapping[str, Floats]
+Work = Callable[..., Columns]
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Some runs of one method on one problem.
+
+    Attributes:
+        experiment: The folder of the experiment that it belongs to.
+        labels: What tells it from the experiment's other jobs, as columns of the results.
+        work: A function of a module, so that another process can call it; gives one number for each run
+            and column.
+        arguments: What it is called with.
+    """
+
+    experiment: str
+    labels: tuple[tuple[str, Label], ...]
+    work: Work
+    arguments: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return f"{self.experiment}: " + ", ".join(str(value) for _, value in self.labels)
+
+    def path(self, folder: Path, code: str) -> Path:
+        """Return where its results are kept: another file for other arguments or other code."""
+        asked = json.dumps([code, self.labels, [repr(argument) for argument in self.arguments]])
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:20]
+        return folder / "jobs" / self.experiment / f"{digest}.parquet"
+
+
+def code_digest() -> str:
+    """Return a digest of all code that results depend on: the library's and the experiments' own.
+
+    How results are shown is left out: ``section.py`` and the folder ``report``.
+    """
+    digest = hashlib.sha256()
+    for folder in ("src/prdp", "experiments"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "report" not in path.parts and path.name != "section.py":
+                digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def done(job: Job, path: Path) -> float:
+    """Do a job, keep its results, and return how long it took in seconds.
+
+    The file is moved to its place when it is whole, so that an interrupted run leaves no half of one.
+    """
+    start = time.perf_counter()
+    columns = job.work(*job.arguments)
+    seconds = time.perf_counter() - start
+    runs = len(next(iter(columns.values())))
+    labels = {name: [value] * runs for name, value in job.labels}
+    table = pyarrow.table({**labels, "run": np.arange(runs), **columns})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    pyarrow.parquet.write_table(table, part, compression="zstd")
+    part.replace(path)
+    return seconds

@@ -1,0 +1,75 @@
+"""One HTML page with everything in it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from experiments.paper.report.parts import Figure, Section, Table
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 72rem;
+  margin: 2rem auto; padding: 0 1.5rem; }
+h1 { font-size: 1.8rem; } h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
+p { max-width: 52rem; } nav a { margin-right: 1rem; white-space: nowrap; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .86rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding: .3rem 0; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #888; }
+tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
+tr.yardstick { color: #555; font-style: italic; }
+figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
+figcaption { font-size: .9rem; max-width: 52rem; }
+.legend span { padding: .1rem .5rem; margin-right: .6rem; font-size: .85rem; }
+"""
+
+
+def page(title: str, lead: str, sections: Sequence[Section], pictures: Mapping[str, bytes]) -> str:
+    """Return the page; ``pictures`` are the figures' PNGs by name."""
+    links = "".join(f'<a href="#{_anchor(s.title)}">{escape(s.title)}</a> ' for s in sections)
+    findings = "".join(f"<li>{escape(found)}</li>" for s in sections for found in s.findings)
+    body = "".join(_section(section, pictures) for section in sections)
+    summary = f"<h2>In short</h2><ul>{findings}</ul>" if findings else ""
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
+        f"<h1>{escape(title)}</h1>{_paragraphs(lead)}<nav>{links}</nav>{summary}{body}</body></html>\n"
+    )
+
+
+def _section(section: Section, pictures: Mapping[str, bytes]) -> str:
+    parts = "".join(_part(part, pictures) for part in section.parts)
+    head = f'<h2 id="{_anchor(section.title)}">{escape(section.title)}</h2>'
+    return f"<section>{head}{_paragraphs(section.about)}{parts}</section>"
+
+
+def _part(part: Table | Figure | str, pictures: Mapping[str, bytes]) -> str:
+    if isinstance(part, str):
+        return _paragraphs(part)
+    if isinstance(part, Figure):
+        data = base64.b64encode(pictures[part.name]).decode()
+        return (
+            f'<figure><img alt="{escape(part.caption)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(part.caption)}</figcaption></figure>"
+        )
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in part.header)
+    return (
+        f'<div class="wide"><table><caption>{escape(part.caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(_rows(part))}</tbody></table></div>"
+    )
+
+
+def _rows(table: Table) -> Iterator[str]:
+    for row in table.rows:
+        kind = f' class="{row.kind}"' if row.kind else ""
+        yield f"<tr{kind}>{''.join(f'<td>{escape(cell)}</td>' for cell in row.cells)}</tr>"
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
+
+
+def _anchor(title: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in title.lower())

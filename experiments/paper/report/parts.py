@@ -1,0 +1,93 @@
+"""What a report is made of: sections of text, tables and figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["ours", "paper", "published", "baseline", "yardstick", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table; its kind says how it is coloured."""
+
+    cells: tuple[str, ...]
+    kind: Kind = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with one line of headings."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a figure: its name, its points, and the kind of method it stands for."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    kind: Kind = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A set of axes, both logarithmic."""
+
+    title: str
+    across: str
+    up: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels side by side, with the same lines and the same scale upwards.
+
+    Attributes:
+        name: The picture's file, without its ending.
+        caption: What it shows.
+        panels: From left to right.
+        top: Where the scale ends, if it must; what lies above is drawn on that edge.
+    """
+
+    name: str
+    caption: str
+    panels: tuple[Panel, ...]
+    top: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One experiment in the report.
+
+    Attributes:
+        title: Its heading.
+        about: Paragraphs that say what was done.
+        parts: Tables, figures and paragraphs, in order.
+        findings: Sentences for the summary at the top.
+    """
+
+    title: str
+    about: str
+    parts: tuple[Table | Figure | str, ...]
+    findings: tuple[str, ...] = ()
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number for a table: three digits, and powers of ten where it is huge."""
+    if math.isnan(value):
+        return "–"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 10**6 or size < 10**-5:
+        return f"{value:.1e}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+    if size >= 10**digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"

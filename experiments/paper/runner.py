@@ -1,0 +1,80 @@
+"""Doing the jobs of all experiments side by side, with progress, and none of them twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from experiments.paper.job import Job, done
+
+
+def run(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
+    """Do the jobs whose results are not there yet."""
+    missing = [job for job in jobs if not job.path(folder, code).exists()]
+    console.print(f"{len(jobs)} jobs, {len(jobs) - len(missing)} of them done before")
+    if not missing:
+        return
+    workers = min(len(missing), os.cpu_count() or 1)
+    # A fork would copy the engine's threads half-alive, so each worker starts afresh.
+    context = multiprocessing.get_context("spawn")
+    with _bar(console, len(missing)) as step, ProcessPoolExecutor(workers, context) as pool:
+        waiting: dict[Future[float], Job] = {
+            pool.submit(done, job, job.path(folder, code)): job for job in missing
+        }
+        try:
+            for future in as_completed(waiting):
+                step(str(waiting[future]), future.result())
+        except BaseException:
+            console.print("stopped; what is done is kept, and the same command goes on from there")
+            # To wait matters: leaving the block shuts down once more, and would take the cancelling back.
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _bar(console: Console, total: int) -> Iterator[Callable[[str, float], None]]:
+    """Show a bar on a terminal; elsewhere, a line now and then."""
+    if not console.is_terminal:
+        count = 0
+
+        def say(name: str, seconds: float) -> None:
+            nonlocal count
+            count += 1
+            if count % 25 == 0 or count == total:
+                console.print(f"{count} of {total} done; last {name} ({seconds:.1f} s)", highlight=False)
+
+        yield say
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda name, _: progress.update(task, advance=1, description=name)
+
+
+def run_alone(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
+    """Do the jobs whose results are not there yet, one after the other, so that none slows another."""
+    missing = [job for job in jobs if not job.path(folder, code).exists()]
+    with _bar(console, len(missing)) as step:
+        for job in missing:
+            step(str(job), done(job, job.path(folder, code)))
+
+
+def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.Table]:
+    """Return the results of each experiment as one table, and write it beside the report."""
+    parts: dict[str, list[pyarrow.Table]] = {}
+    for job in jobs:
+        parts.setdefault(job.experiment, []).append(pyarrow.parquet.read_table(job.path(folder, code)))
+    tables = {}
+    for name, found in parts.items():
+        tables[name] = pyarrow.concat_tables(found)
+        pyarrow.parquet.write_table(tables[name], folder / f"{name}.parquet", compression="zstd")
+    return tables

@@ -1,0 +1,1 @@
+"""Tumult Core's slowly scaling samplers beside the default."""

@@ -1,0 +1,1 @@
+"""Table 3: counts, sums and maxima on every set."""

@@ -1,0 +1,67 @@
+"""Table 4 in the report: errors beside the printed figures, and what trimming hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow
+
+from experiments.paper.experiment import Config, Context
+from experiments.paper.job import Label
+from experiments.paper.measures import Measures
+from experiments.paper.report.parts import Kind, Row, Section, Table, number
+from experiments.paper.results import measured
+from experiments.paper.table_4.studies import COUNTS, DEFAULT, EXACT_LAPLACE, NAIVE, PRINTED
+
+Found = Mapping[tuple[Label, ...], Measures]
+
+_KINDS: dict[str, Kind] = {DEFAULT: "ours", PRINTED: "paper", NAIVE: "baseline"}
+
+
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
+    """Return the section."""
+    found = measured(results, ("set", "method"))
+    sets = context.present(config["sets"])
+    parts: list[Table | str] = [*context.absent(config["sets"])]
+    parts += [errors(sets, found, config), tails(sets, found)]
+    return Section(config["title"], config["about"], tuple(parts), tuple(findings(sets, found, config)))
+
+
+def errors(sets: Sequence[str], found: Found, config: Config) -> Table:
+    """Return trimmed means with their standard errors, published figures first."""
+    rows = [
+        Row((f"{name}, as published", *(printed.get(data, "–") for data in sets)), "published")
+        for name, printed in config["published"].items()
+    ]
+    for name in COUNTS:
+        here = [found[data, name] for data in sets]
+        cells = (f"{number(m.trimmed)} ± {number(m.standard_error, 1)}" for m in here)
+        rows.append(Row((name, *cells), _KINDS.get(name, "")))
+    caption = f"Local count: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
+    return Table(caption, ("", *sets), tuple(rows))
+
+
+def tails(sets: Sequence[str], found: Found) -> Table:
+    """Return median, 90th and 99th percentile and mean of every run, none left out."""
+    rows = []
+    for data in sets:
+        for name in COUNTS:
+            m = found[data, name]
+            figures = (number(x) for x in (m.trimmed, m.median, m.p90, m.p99, m.mean))
+            rows.append(Row((f"{data}: {name}", *figures), _KINDS.get(name, "")))
+    header = ("", "trimmed", "median", "p90", "p99", "mean")
+    return Table("Local count: error in %, all runs", header, tuple(rows))
+
+
+def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
+    """Say what the section shows, in sentences for the summary."""
+    printed = config["published"]["Algorithms 3 and 4"]
+    for data in sets:
+        if data in printed and data not in config["not_comparable"]:
+            faithful, exact, default = (
+                number(found[data, name].trimmed) for name in (PRINTED, EXACT_LAPLACE, DEFAULT)
+            )
+            yield (
+                f"Local count on {data}: {printed[data]} % in the paper; its algorithms as printed give "
+                f"{faithful} % here, with the exact threshold {exact} %, and the default {default} %."
+            )

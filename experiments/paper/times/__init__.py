@@ -1,0 +1,1 @@
+"""How long one query takes, beside the paper's algorithms over rows."""

@@ -1,0 +1,104 @@
+"""The paper's experiments as one command: finished work is kept, and a seed decides the report."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(out: Path, only: str = "figure_3", seed: int = 0) -> list[str]:
+    options = ["--quick", "--out", str(out), "--seed", str(seed), "--only", only]
+    return [sys.executable, "-m", "experiments.paper", *options]
+
+
+def paper(out: Path, only: str = "figure_3", seed: int = 0) -> str:
+    """Run the command to its end and return what it says."""
+    done = subprocess.run(command(out, only, seed), cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def kept(out: Path) -> dict[Path, int]:
+    """Return the results that are there, with the times at which they were written."""
+    return {path.relative_to(out): path.stat().st_mtime_ns for path in out.glob("jobs/*/*.parquet")}
+
+
+def done_before(said: str) -> tuple[int, int]:
+    """Return how many jobs there are, and how many of them were found done."""
+    found = re.search(r"(\d+) jobs, (\d+) of them done before", said)
+    assert found
+    return int(found[1]), int(found[2])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("finished")
+    paper(out)
+    return out
+
+
+def test_without_data_the_report_names_each_set_that_is_missing(tmp_path: Path) -> None:
+    paper(tmp_path, "table_3")
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Bank: left out, bank.parquet is not in a folder given by --data" in report
+    assert "Normal(50k): left out" not in report
+
+
+def test_the_report_holds_its_figures_and_the_folder_has_them_too(finished: Path) -> None:
+    report = (finished / "report.html").read_text(encoding="utf-8")
+    figures = list((finished / "figures").glob("figure_3*.png"))
+    assert figures
+    assert report.count("data:image/png;base64,") == len(figures)
+
+
+def test_a_second_run_does_no_job_again_and_writes_the_same_report(finished: Path) -> None:
+    files, report = kept(finished), (finished / "report.html").read_bytes()
+    jobs, before = done_before(paper(finished))
+    assert jobs == before == len(files)
+    assert kept(finished) == files
+    assert (finished / "report.html").read_bytes() == report
+
+
+def test_a_killed_run_goes_on_where_it_was_to_the_same_report(finished: Path, tmp_path: Path) -> None:
+    going = subprocess.Popen(command(tmp_path), cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not kept(tmp_path) and going.poll() is None:
+        time.sleep(0.02)
+    os.killpg(going.pid, signal.SIGKILL)  # the workers are of its group
+    going.wait()
+    files = kept(tmp_path)
+    assert files
+    assert not (tmp_path / "report.html").exists()
+    jobs, before = done_before(paper(tmp_path))
+    assert before == len(files) < jobs
+    assert files.items() <= kept(tmp_path).items()
+    assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
+
+
+def test_an_interrupted_run_stops_and_keeps_what_is_done(tmp_path: Path) -> None:
+    going = subprocess.Popen(
+        command(tmp_path), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    while not kept(tmp_path) and going.poll() is None:
+        time.sleep(0.02)
+    going.send_signal(signal.SIGINT)
+    said, _ = going.communicate()
+    jobs, before = done_before(said)
+    assert before == 0 < len(kept(tmp_path)) < jobs
+    assert "stopped" in said
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_another_seed_takes_no_result_of_the_first_and_gives_another_report(finished: Path) -> None:
+    report = (finished / "report.html").read_bytes()
+    files = kept(finished)
+    said = paper(finished, seed=1)
+    assert done_before(said)[1] < len(files)
+    assert (finished / "report.html").read_bytes() != report
