@@ -107,7 +107,7 @@ def test_several_questions_share_one_charge_and_one_reading() -> None:
     for (job,), (count, total, variance) in answers:
         assert [count.share, total.share, variance.share] == [Fraction(1, 8), Fraction(1, 8), Fraction(1, 4)]
         assert count.value == pytest.approx(len(of_job("job", str(job))), rel=0.1)
-        assert total.value == pytest.approx(of_job("balance", str(job)).sum(), rel=0.2)
+        assert total.value == pytest.approx(of_job("balance", str(job)).sum(), rel=0.3)
 
 
 def test_the_parts_of_a_mean_state_what_they_used() -> None:

@@ -133,7 +133,7 @@ class PointFinder:
         """Return the finder for totals, which were looked at more closely than what else is clipped."""
         if share > Fraction(1, 3):
             return cls.tuned(share)
-        return cls(tunings=((420, RICH), (10, MIDDLING), (10, LEAN), (25, POOR), (None, POOR)))
+        return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, POOR), (None, POOR)))
 
     def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the ladder, the answer there)).
