@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from prdp.clipping import Clipping
+from prdp.clipping import Clipping, Dropped
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
@@ -123,6 +123,8 @@ def test_a_line_tells_noise_from_clipping() -> None:
 
 def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
     assert release_from_json(release_to_json(CLIPPED)) == CLIPPED
+    tiers = replace(CLIPPED, clipping=Dropped(40, Fraction(7, 3), 2, below=True))
+    assert release_from_json(release_to_json(tiers)) == tiers
     before = json.loads(release_to_json(COUNT))
     del before["clipping"], before["noise"]
     assert release_from_json(json.dumps(before)) == COUNT
