@@ -12,9 +12,10 @@ from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.nodes import Node
 from prdp.grouping import Grouping
+from prdp.needs import Cells, Need, shared_needs
 from prdp.noise.entropy import Entropy
 from prdp.query import DEFAULT, Options, Query, Question
-from prdp.recipe import Cells, Need, Recipe, shared_needs
+from prdp.recipe import Recipe
 from prdp.release import Release
 from prdp.release_table import Key, Released, ReleaseTable
 from prdp.units import refuse_unless_proved, refuse_unless_shared_out
@@ -49,7 +50,7 @@ class Order:
     @property
     def needs(self) -> dict[Need, Need]:
         """For what each recipe needs to be read, what is read in its stead: one reading serves several."""
-        return shared_needs(self.recipes)
+        return shared_needs([recipe.need for recipe in self.recipes])
 
     def released(
         self,

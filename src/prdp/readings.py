@@ -9,10 +9,10 @@ from prdp.engines.engine import Engine
 from prdp.expressions.nodes import Node
 from prdp.grouping import Grouping
 from prdp.levels import Levels
+from prdp.needs import ByLevel, Cells, Keys, Need, Tops, serves
 from prdp.policy import Policy
 from prdp.possible import possible_ratios
 from prdp.query import KeyReading, Reading
-from prdp.recipe import ByLevel, Cells, Keys, Need, Tops, serves
 from prdp.schema import Bounds
 from prdp.summary import Summary, TopSummary
 from prdp.units import PerUnit, UnitCells, UnitGroups, UnitReading

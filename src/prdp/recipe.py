@@ -9,6 +9,7 @@ from fractions import Fraction
 from prdp.combined import PARTS, combined
 from prdp.mechanisms import Answer, Clip, Framework, Joint, Mechanism, Partition, Rank
 from prdp.mechanisms import Distinct as DistinctKeys
+from prdp.needs import ByLevel, Cells, Keys, Need, Tops
 from prdp.noise.entropy import Entropy
 from prdp.query import Asked, Count, Distinct, Max, Measure, Min, Quantile, Query, shown_part
 from prdp.release import Release
@@ -21,38 +22,6 @@ _FINER_BITS = 20
 
 AnyMechanism = Mechanism | Rank | DistinctKeys
 """What can answer: from cells to one answer, to one for each quantile, or from keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """A column whose different values are to be told apart."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tops:
-    """A column whose different values are to be found at the highest levels of their records."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class ByLevel:
-    """Cells of a measured column, or counts, whose budgets must be told by level.
-
-    A shortcut may take a budget for somewhat smaller than its level, which costs little where budgets are
-    added up, but moves records across the edges of the paper's domains.
-    """
-
-    measure: Measure | None
-
-
-Need = Measure | ByLevel | Keys | Tops | PerUnit | None
-"""What must be read: cells of a measured column, what stands behind each value, units, or counts."""
-
-Cells = Summary | KeySummary | TopSummary | UnitCells
-"""What an engine finds for a need, in one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,30 +347,3 @@ def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
         return low, high
     half = (high - low) / 2  # no values spread wider than half of them at either end
     return Fraction(0), half if rule == "std" else half**2
-
-
-def serves(read: Need, need: Need) -> bool:
-    """Say whether what was read answers a need too: any cells can be counted, and squares be ignored."""
-    if isinstance(read, ByLevel):
-        return serves(read.measure, need.measure if isinstance(need, ByLevel) else need)
-    if isinstance(read, Measure) and isinstance(need, Measure):
-        return replace(read, squares=need.squares) == need and read.squares >= need.squares
-    return read == need or (need is None and isinstance(read, Measure))
-
-
-def shared_needs(recipes: Sequence[Recipe]) -> dict[Need, Need]:
-    """Return, for what each recipe needs to be read, one reading for all that can share it.
-
-    A count can be taken from any reading of cells, and squares come along where somebody needs them.
-    """
-    needs = [recipe.need for recipe in recipes]
-    columns: dict[tuple[str, int], Measure] = {}
-    for need in needs:
-        if isinstance(need, Measure):
-            known = columns.get((need.column, need.per_octave), need)
-            columns[need.column, need.per_octave] = replace(need, squares=need.squares or known.squares)
-    first = next(iter(columns.values()), None)
-    return {
-        need: columns[need.column, need.per_octave] if isinstance(need, Measure) else (need or first)
-        for need in needs
-    }

@@ -26,6 +26,7 @@ from prdp.foreign_question import ForeignQuestion, foreign_question
 from prdp.grouping import Grouping, GroupKey, bins, read_grouping
 from prdp.ledger import Binding, Charge, Ledger
 from prdp.levels import Levels
+from prdp.needs import Cells, Need
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.order import Order, order_of
@@ -33,7 +34,6 @@ from prdp.policy import Policy
 from prdp.query import DEFAULT, Options, Quantile, Query
 from prdp.questions import Questions, listed_quantiles
 from prdp.readings import Readings
-from prdp.recipe import Cells, Need
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.schema import Bounds, Units

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,12 @@ def test_it_sees_the_asked_columns_of_the_rows_with_large_budgets_only() -> None
 
 
 def test_rows_with_smaller_budgets_take_part_now_and_then_if_asked_for() -> None:
-    dropped = accounts().release(shown, sample=False, **KEYWORDS)
-    sampled = accounts().release(shown, sample=True, **KEYWORDS)
-    assert len(dropped.value["rows"]["balance"]) < len(sampled.value["rows"]["balance"]) < N
+    def rows(*, sample: bool) -> float:
+        """Return the median of nine runs: now and then an empty domain passes for a heavy one."""
+        releases = (accounts().release(shown, sample=sample, **KEYWORDS) for _ in range(9))
+        return median(len(release.value["rows"]["balance"]) for release in releases)
+
+    assert rows(sample=False) < rows(sample=True) < N
 
 
 def test_what_it_raises_is_an_answer_that_says_nothing_else() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from prdp.combined import root
+from prdp.needs import Cells
 from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
-from prdp.recipe import Cells, Recipe
+from prdp.recipe import Recipe
 from prdp.summary import Cell, KeySummary, Summary, TopSummary
 from prdp.units import UnitCells, UnitGroups
 
