@@ -65,17 +65,22 @@ class Tuning:
     fall: Fraction
     stride: int = 2
 
-    def climbs(self, heights: Sequence[int]) -> list[Fraction]:
+    def climbs(self, heights: tuple[int, ...]) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
 
         Octaves that no record can be in, beyond one stride, cost less: there is nothing in them to stop at.
         """
-        climbs = [Fraction(0)]
-        for below, above in pairwise(heights):
-            near = min(above - below, self.stride)
-            gap = min(self.fall, _GAP_FALL) * (above - below - near)
-            climbs.append(climbs[-1] + (self.fall * near + gap) / _QUARTERS)
-        return climbs
+        return _climbs(self.fall, self.stride, heights)
+
+
+@lru_cache(maxsize=256)
+def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...]) -> Sequence[Fraction]:
+    climbs = [Fraction(0)]
+    for below, above in pairwise(heights):
+        near = min(above - below, stride)
+        gap = min(fall, _GAP_FALL) * (above - below - near)
+        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS)
+    return climbs
 
 
 def _tuning(choice: int, fall: str) -> Tuning:
@@ -171,7 +176,7 @@ class PointFinder:
         )
 
     def choice(
-        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: Sequence[int]
+        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: tuple[int, ...]
     ) -> PermuteAndFlip:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
@@ -191,7 +196,7 @@ class PointFinder:
         parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
         return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
 
-    def least(self, margin: int, tuning: Tuning, heights: Sequence[int]) -> Fraction:
+    def least(self, margin: int, tuning: Tuning, heights: tuple[int, ...]) -> Fraction:
         """Return from which noisy mass on, times the share, a tuning is used on points of these heights."""
         return (_CLIMB * tuning.climbs(heights)[-1] + margin) / tuning.choice
 
