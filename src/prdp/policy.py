@@ -118,7 +118,7 @@ class Policy:
             PolicyError: An end of the range is not given and does not follow from the bounds.
         """
         expression = check(self.expression, schema, Kind.NUMBER, self.text)
-        values = bound(expression, _ranges(bounds))
+        values = bound(expression, ranges_of(bounds))
         needed = columns(expression)
         unbounded = [
             name for name in schema
@@ -139,7 +139,7 @@ class Policy:
             bounds: The public least and greatest value of number columns.
             whole: The columns that hold whole numbers only.
         """
-        ranges = _ranges(bounds)
+        ranges = ranges_of(bounds)
         threshold = Threshold(self._is_valid)
         if threshold.everywhere(outcome(self.expression, ranges)):
             return None
@@ -267,7 +267,8 @@ def _check_ends(at_least: Fraction | None, at_most: Fraction | None) -> None:
         )
 
 
-def _ranges(bounds: Bounds) -> dict[str, Interval]:
+def ranges_of(bounds: Bounds) -> dict[str, Interval]:
+    """Return the columns' bounds as intervals of doubles, where they have such."""
     ends = {name: (as_double(low), as_double(high)) for name, (low, high) in bounds.items()}
     return {
         name: Interval(low, high)

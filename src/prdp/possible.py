@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from prdp.expressions.evaluate import as_double
 from prdp.expressions.intervals import Interval, bound
 from prdp.geometry import PER_OCTAVE
 from prdp.levels import Levels
-from prdp.policy import Policy
+from prdp.policy import Policy, ranges_of
 from prdp.query import Measure, Reading
-from prdp.schema import Bounds
 from prdp.summary import Ratios, Span, magnitudes
 
 _STEP = 2 ** (1 / PER_OCTAVE)
@@ -63,18 +61,9 @@ def _cut_column(reading: Reading) -> str | None:
     return min(reading.policy.columns & reading.bounds.keys(), default=None)
 
 
-def _ranges(bounds: Bounds) -> dict[str, Interval]:
-    ends = {name: (as_double(low), as_double(high)) for name, (low, high) in bounds.items()}
-    return {
-        name: Interval(low, high)
-        for name, (low, high) in ends.items()
-        if low is not None and high is not None
-    }
-
-
 def _whole(reading: Reading) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
-    budgets = _budgets(reading, _ranges(reading.bounds))
+    budgets = _budgets(reading, ranges_of(reading.bounds))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
 
 
@@ -83,7 +72,7 @@ def _pieces(reading: Reading, column: str) -> list[Piece]:
 
     Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
     """
-    ranges = _ranges(reading.bounds)
+    ranges = ranges_of(reading.bounds)
     if ranges[column].infinite:
         return []
     unit = float(reading.measure.unit) if reading.measure else 0.0
