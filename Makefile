@@ -50,10 +50,10 @@ questions: $(VENV)/dev  ## errors of the questions that the paper does not ask; 
 	@$(BIN)/python -m experiments.local $(if $(DATA),--data $(DATA))
 
 paper: $(VENV)/dev  ## every table and figure of the paper, as a report in results/paper; DATA=folder as above
-	@$(BIN)/python -m experiments.paper $(if $(DATA),--data $(DATA))
+	@$(BIN)/python -m experiments.paper $(if $(DATA),--data "$(DATA)")
 
-paper-quick: $(VENV)/dev  ## the same in a minute, with few runs and small sets, in results/paper-quick
-	@$(BIN)/python -m experiments.paper --quick --out results/paper-quick $(if $(DATA),--data $(DATA))
+paper-quick: $(VENV)/dev  ## the same in a minute or two, with few runs and small sets, in results/paper-quick
+	@$(BIN)/python -m experiments.paper --quick $(if $(DATA),--data "$(DATA)")
 
 clean:  ## remove what make made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from experiments.methods import METHODS
 from experiments.paper.experiment import Context
 from experiments.paper.job import Columns, Job, Label, Work
@@ -13,10 +15,10 @@ BY_NAME = {method.name: method for method in METHODS}
 
 
 def answered(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
-    """Return answers and errors of so many runs."""
+    """Return answers and errors of so many runs, and the truth."""
     problem = setting.problem(folder)
     answers = BY_NAME[method].answers(problem, runs, seed)
-    return {"answer": answers, "error": problem.errors(answers)}
+    return {"answer": answers, "error": problem.errors(answers), "truth": np.full(runs, problem.truth)}
 
 
 def answer_jobs(

@@ -7,6 +7,7 @@ from importlib import import_module
 from experiments.paper.experiment import Experiment
 
 _FOLDERS = (
+    "table_2",
     "table_3",
     "readings",
     "zipf_scale",

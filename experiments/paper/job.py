@@ -43,23 +43,34 @@ class Job:
         return f"{self.experiment}: " + ", ".join(str(value) for _, value in self.labels)
 
     def path(self, folder: Path, code: str) -> Path:
-        """Return where its results are kept: another file for other arguments or other code."""
-        asked = json.dumps([code, self.labels, [repr(argument) for argument in self.arguments]])
+        """Return where its results are kept: another file for other arguments, other code or other data."""
+        told = [repr(argument) for argument in self.arguments if not isinstance(argument, Path)]
+        asked = json.dumps([code, self.labels, told])
         digest = hashlib.sha256(asked.encode()).hexdigest()[:20]
         return folder / "jobs" / self.experiment / f"{digest}.parquet"
 
 
-def code_digest() -> str:
-    """Return a digest of all code that results depend on: the library's and the experiments' own.
+def digest_of(data: Path | None) -> str:
+    """Return a digest of all that results depend on: the library's and the experiments' code, and the data.
 
     How results are shown is left out: ``section.py`` and the folder ``report``.
     """
     digest = hashlib.sha256()
+    for path in sorted(data.glob("*.parquet")) if data else ():
+        digest.update(path.name.encode() + path.read_bytes())
     for folder in ("src/prdp", "experiments"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "report" not in path.parts and path.name != "section.py":
                 digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def kept(job: Job, folder: Path, code: str) -> pyarrow.Table | None:
+    """Return a job's results, or None where they are not there or can't be read."""
+    try:
+        return pyarrow.parquet.read_table(job.path(folder, code))
+    except (OSError, pyarrow.ArrowInvalid):
+        return None
 
 
 def done(job: Job, path: Path) -> float:

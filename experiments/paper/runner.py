@@ -14,12 +14,12 @@ import pyarrow.parquet
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.paper.job import Job, done
+from experiments.paper.job import Job, done, kept
 
 
 def run(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
     """Do the jobs whose results are not there yet."""
-    missing = [job for job in jobs if not job.path(folder, code).exists()]
+    missing = [job for job in jobs if kept(job, folder, code) is None]
     console.print(f"{len(jobs)} jobs, {len(jobs) - len(missing)} of them done before")
     if not missing:
         return
@@ -34,7 +34,6 @@ def run(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
             for future in as_completed(waiting):
                 step(str(waiting[future]), future.result())
         except BaseException:
-            console.print("stopped; what is done is kept, and the same command goes on from there")
             # To wait matters: leaving the block shuts down once more, and would take the cancelling back.
             pool.shutdown(wait=True, cancel_futures=True)
             raise
@@ -62,7 +61,7 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str, float], None]]
 
 def run_alone(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
     """Do the jobs whose results are not there yet, one after the other, so that none slows another."""
-    missing = [job for job in jobs if not job.path(folder, code).exists()]
+    missing = [job for job in jobs if kept(job, folder, code) is None]
     with _bar(console, len(missing)) as step:
         for job in missing:
             step(str(job), done(job, job.path(folder, code)))
@@ -72,9 +71,11 @@ def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.T
     """Return the results of each experiment as one table, and write it beside the report."""
     parts: dict[str, list[pyarrow.Table]] = {}
     for job in jobs:
-        parts.setdefault(job.experiment, []).append(pyarrow.parquet.read_table(job.path(folder, code)))
+        found = kept(job, folder, code)
+        assert found is not None  # noqa: S101  (all jobs are done)
+        parts.setdefault(job.experiment, []).append(found)
     tables = {}
-    for name, found in parts.items():
-        tables[name] = pyarrow.concat_tables(found)
+    for name, tables_of_jobs in parts.items():
+        tables[name] = pyarrow.concat_tables(tables_of_jobs, promote_options="default")
         pyarrow.parquet.write_table(tables[name], folder / f"{name}.parquet", compression="zstd")
     return tables

@@ -30,13 +30,12 @@ def scaling_jobs(
             setting(policy, value),
             config["runs"],
             context,
-            work=with_truth,
+            work=with_absolute,
         )
     ]
 
 
-def with_truth(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
-    """Return answers and errors of so many runs, with the absolute errors and the truth."""
+def with_absolute(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
+    """Return answers and errors of so many runs, the absolute ones too."""
     columns = answered(setting, method, runs, seed, folder)
-    truth = setting.problem(folder).truth
-    return {**columns, "absolute": np.abs(columns["answer"] - truth), "truth": np.full(runs, truth)}
+    return {**columns, "absolute": np.abs(columns["answer"] - columns["truth"])}

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paper.job import digest_of
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -47,24 +49,24 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_data_the_report_names_each_set_that_is_missing(tmp_path: Path) -> None:
     paper(tmp_path, "table_3")
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    report = (tmp_path / "partial.html").read_text(encoding="utf-8")
     assert "Bank: left out, bank.parquet is not in a folder given by --data" in report
     assert "Normal(50k): left out" not in report
 
 
 def test_the_report_holds_its_figures_and_the_folder_has_them_too(finished: Path) -> None:
-    report = (finished / "report.html").read_text(encoding="utf-8")
+    report = (finished / "partial.html").read_text(encoding="utf-8")
     figures = list((finished / "figures").glob("figure_3*.png"))
     assert figures
     assert report.count("data:image/png;base64,") == len(figures)
 
 
 def test_a_second_run_does_no_job_again_and_writes_the_same_report(finished: Path) -> None:
-    files, report = kept(finished), (finished / "report.html").read_bytes()
+    files, report = kept(finished), (finished / "partial.html").read_bytes()
     jobs, before = done_before(paper(finished))
     assert jobs == before == len(files)
     assert kept(finished) == files
-    assert (finished / "report.html").read_bytes() == report
+    assert (finished / "partial.html").read_bytes() == report
 
 
 def test_a_killed_run_goes_on_where_it_was_to_the_same_report(finished: Path, tmp_path: Path) -> None:
@@ -75,11 +77,11 @@ def test_a_killed_run_goes_on_where_it_was_to_the_same_report(finished: Path, tm
     going.wait()
     files = kept(tmp_path)
     assert files
-    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "partial.html").exists()
     jobs, before = done_before(paper(tmp_path))
     assert before == len(files) < jobs
     assert files.items() <= kept(tmp_path).items()
-    assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
+    assert (tmp_path / "partial.html").read_bytes() == (finished / "partial.html").read_bytes()
 
 
 def test_an_interrupted_run_stops_and_keeps_what_is_done(tmp_path: Path) -> None:
@@ -93,12 +95,37 @@ def test_an_interrupted_run_stops_and_keeps_what_is_done(tmp_path: Path) -> None
     jobs, before = done_before(said)
     assert before == 0 < len(kept(tmp_path)) < jobs
     assert "stopped" in said
-    assert not (tmp_path / "report.html").exists()
+    assert going.returncode == 130
+    assert not (tmp_path / "partial.html").exists()
+
+
+def test_a_damaged_result_is_made_again(finished: Path) -> None:
+    report = (finished / "partial.html").read_bytes()
+    damaged = finished / sorted(kept(finished))[0]
+    damaged.write_bytes(b"half of it")
+    jobs, before = done_before(paper(finished))
+    assert before == jobs - 1
+    assert (finished / "partial.html").read_bytes() == report
+
+
+def test_results_are_of_the_data_that_is_there(tmp_path: Path) -> None:
+    first = digest_of(tmp_path)
+    (tmp_path / "bank.parquet").write_bytes(b"some")
+    second = digest_of(tmp_path)
+    (tmp_path / "bank.parquet").write_bytes(b"others")
+    assert len({first, second, digest_of(tmp_path)}) == 3
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    asked = [*command(tmp_path), "--data", str(tmp_path / "nowhere")]
+    done = subprocess.run(asked, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no such folder" in done.stderr
 
 
 def test_another_seed_takes_no_result_of_the_first_and_gives_another_report(finished: Path) -> None:
-    report = (finished / "report.html").read_bytes()
+    report = (finished / "partial.html").read_bytes()
     files = kept(finished)
     said = paper(finished, seed=1)
     assert done_before(said)[1] < len(files)
-    assert (finished / "report.html").read_bytes() != report
+    assert (finished / "partial.html").read_bytes() != report

@@ -30,6 +30,17 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     for reading in READINGS:
         parts = (number(lost[data, q, reading].trimmed) if q == "sum" else "" for data, q in columns)
         rows.append(Row((f"dropped; {reading}", *parts), "yardstick"))
+    fitting = [
+        reading
+        for reading in READINGS
+        if all(2 / 3 <= found[data, q, reading].trimmed / printed[q][data] <= 1.5 for data, q in columns)
+    ]
+    conclusion = (
+        "Readings of Algorithm 2 that give all of its published figures within a factor of 1.5: "
+        + ("; ".join(fitting) or "none of the four")
+        + "."
+    )
     header = ("", *(f"{data} {question}" for data, question in columns))
     table = Table(f"Errors in %, {config['runs']:,} runs", header, tuple(rows))
-    return Section(config["title"], config["about"], (*context.absent(config["sets"]), table))
+    shown: tuple[Table | str, ...] = (*context.absent(config["sets"]), table)
+    return Section(config["title"], config["about"], shown, (conclusion,))

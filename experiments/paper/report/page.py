@@ -9,29 +9,47 @@ from html import escape
 from experiments.paper.report.parts import Figure, Section, Table
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 72rem;
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 92rem;
   margin: 2rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.8rem; } h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
 p { max-width: 52rem; } nav a { margin-right: 1rem; white-space: nowrap; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .86rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .8rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #888; }
+th, td { padding: .22rem .45rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; max-width: 15rem; }
+thead th { border-bottom: 2px solid #888; }
 tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
 tr.yardstick { color: #555; font-style: italic; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
 figcaption { font-size: .9rem; max-width: 52rem; }
-.legend span { padding: .1rem .5rem; margin-right: .6rem; font-size: .85rem; }
 """
 
 
-def page(title: str, lead: str, sections: Sequence[Section], pictures: Mapping[str, bytes]) -> str:
-    """Return the page; ``pictures`` are the figures' PNGs by name."""
+def page(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    pictures: Mapping[str, bytes],
+    other: str,
+    *,
+    brief: bool,
+) -> str:
+    """Return the page.
+
+    Args:
+        title: Its heading.
+        lead: What stands above all sections.
+        sections: The sections.
+        pictures: The figures' PNGs by name.
+        other: The file of another page that belongs to it.
+        brief: Whether the findings stand at the top.
+    """
     links = "".join(f'<a href="#{_anchor(s.title)}">{escape(s.title)}</a> ' for s in sections)
     findings = "".join(f"<li>{escape(found)}</li>" for s in sections for found in s.findings)
     body = "".join(_section(section, pictures) for section in sections)
-    summary = f"<h2>In short</h2><ul>{findings}</ul>" if findings else ""
+    summary = f"<h2>In short</h2><ul>{findings}</ul>" if findings and brief else ""
+    links += f'<a href="{escape(other)}">{escape(other)}</a>'
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'

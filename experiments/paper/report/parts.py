@@ -81,12 +81,12 @@ class Section:
 
 def number(value: float, digits: int = 3) -> str:
     """Write a number for a table: three digits, and powers of ten where it is huge."""
-    if math.isnan(value):
+    if not math.isfinite(value):
         return "–"
-    if value == 0:
-        return "0"
     size = abs(value)
-    if size >= 10**6 or size < 10**-5:
+    if size < 1e-12:
+        return "0"
+    if size >= 10**6 or size < 10**-4:
         return f"{value:.1e}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
     if size >= 10**digits:
         return f"{value:,.0f}"

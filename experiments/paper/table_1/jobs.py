@@ -13,7 +13,7 @@ from experiments.local import COUNT_WAYS, SUM_WAYS, errors_at
 from experiments.paper.answering import answer_jobs
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
-from experiments.paper.scaling import with_truth
+from experiments.paper.scaling import with_absolute
 from experiments.paper.setting import Setting
 from experiments.problem import GREATEST_BUDGET, Question
 from prdp.testing import simulate
@@ -38,7 +38,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
 def _answers(question: Question, config: Config, context: Context) -> Iterator[Job]:
     for varied, x, setting in settings(question, config):
         labels = (("question", question), ("varied", varied), ("x", x))
-        yield from answer_jobs(EXPERIMENT, labels, setting, config["runs"], context, work=with_truth)
+        yield from answer_jobs(EXPERIMENT, labels, setting, config["runs"], context, work=with_absolute)
 
 
 def _distinct_counts(config: Config, context: Context) -> Iterator[Job]:

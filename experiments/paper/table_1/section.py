@@ -114,7 +114,7 @@ def differences(config: Config, grown: Grown) -> Iterator[str]:
         if here.bound is None or math.isnan(here.error):
             continue
         if abs(here.slope - here.bound) > max(config["noticeable"], 2 * here.error):
-            why = config["why"].get(question, {}).get(varied, {}).get(method, "We do not know why.")
+            why = config["why"].get(question, {}).get(varied, {}).get(method, "No reason is known.")
             yield (
                 f"{question.capitalize()} against {varied}, {method}: {here.slope:.2f} where the bound has "
                 f"{here.bound:g}. {why}"

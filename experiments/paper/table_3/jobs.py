@@ -35,4 +35,5 @@ def floor(setting: Setting, folder: Path | None) -> Columns:
     problem = setting.problem(folder)
     counted = setting.question == "count"
     least = count_floor(problem.budgets) if counted else sum_floor(problem.weights, problem.budgets)
-    return {"answer": np.array([np.nan]), "error": np.array([100 * least / problem.truth])}
+    truth = np.array([problem.truth])
+    return {"answer": np.array([np.nan]), "error": 100 * least / truth, "truth": truth}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow
 
 from experiments.datasets import NAMES
@@ -12,7 +13,7 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Row, Section, Table, number
-from experiments.paper.results import measured
+from experiments.paper.results import grouped, measured
 from experiments.paper.table_3.jobs import FLOOR
 from experiments.problem import QUERIES
 
@@ -29,17 +30,18 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     sets = context.present(named)
     parts: list[Table | str] = list(context.absent(named))
     parts += [errors(question, sets, found, config) for question in QUERIES]
-    parts += [promises(sets, found, config)]
+    parts += [beside_published(sets, found, config), heights(sets, results)]
     parts += [tails(question, sets, found) for question in QUERIES]
     return Section(config["title"], config["about"], tuple(parts), tuple(findings(sets, found, config)))
 
 
 def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> Table:
     """Return the paper's measure: trimmed means with their standard errors, published figures first."""
-    rows = []
+    naive = ("naive, as published", *(config["naive"][question] if data != "CBP" else "–" for data in sets))
+    rows = [Row(naive, "published")]
     for name, printed in config["published"][question].items():
-        figures = (number(printed[data]) if data in printed else "–" for data in sets)
-        rows.append(Row((f"{name}, as published", *figures), "published"))
+        figures = (str(printed.get(data, "–")) for data in sets)
+        rows.append(Row((f"{config['called'].get(name, name)}, as published", *figures), "published"))
     for method in METHODS:
         if question in method.questions:
             here = [found[data, question, method.name] for data in sets]
@@ -54,36 +56,60 @@ def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> 
     return Table(caption, ("", *sets), tuple(rows))
 
 
-def promises(sets: Sequence[str], found: Found, config: Config) -> Table:
-    """Return the default and the faithful runs as multiples of the printed figures, and the tails' ratio."""
+def beside_published(sets: Sequence[str], found: Found, config: Config) -> Table:
+    """Return what each published figure is beside our run of the same method, and beside the default."""
     rows = []
-    for question in QUERIES:
-        published = config["published"][question]
-        for data in sets:
-            if data in config["not_comparable"]:
-                continue
-            default = found[data, question, "default"]
-            best = best_published(config, question, data)
-            faithful = [
-                f"{name}: {number(found[data, question, name].trimmed / printed[data])}"
-                for name, printed in published.items()
-                if data in printed
-            ]
-            worse = found[data, question, "Algorithm 2" if question == "max" else "Algorithm 1"]
-            rows.append(
-                Row(
-                    (
-                        f"{data}, {question}",
-                        "; ".join(faithful) or "–",
-                        "–" if best is None else number(default.trimmed / best),
-                        number(default.p99),
-                        number(worse.p99),
-                        number(worse.p99 / default.p99),
-                    )
-                )
-            )
-    header = ("", "faithful / published", "default / best published", "default's p99", "paper's p99", "ratio")
+    for question, data, name, printed in compared(sets, config):
+        here, default = found[data, question, name], found[data, question, "default"]
+        figures = (
+            here.trimmed,
+            here.trimmed / printed,
+            default.trimmed,
+            default.trimmed / printed,
+            here.p99,
+            default.p99,
+            here.p99 / default.p99,
+        )
+        rows.append(Row((f"{data}, {question}: {name}", str(printed), *(number(x) for x in figures))))
+    header = (
+        "",
+        "published",
+        "run here",
+        "/ published",
+        "default",
+        "/ published",
+        "its p99",
+        "default's p99",
+        "ratio of p99s",
+    )
     return Table("Beside the published figures, and the tails that trimming hides", header, tuple(rows))
+
+
+def compared(sets: Sequence[str], config: Config) -> Iterator[tuple[str, str, str, float]]:
+    """Yield every published figure that can be compared: question, set, method and figure."""
+    for question in QUERIES:
+        for data in sets:
+            for name, printed in config["published"][question].items():
+                if data in printed and data not in config["not_comparable"]:
+                    yield question, data, name, printed[data]
+
+
+def heights(sets: Sequence[str], results: pyarrow.Table) -> Table:
+    """Return how high answers to a maximum are, which its rank error does not say."""
+    answers = grouped(results, ("set", "question", "method"), "answer")
+    truths = grouped(results, ("set", "question", "method"), "truth")
+    rows = []
+    for data in sets:
+        for method in METHODS:
+            if "max" in method.questions:
+                key = (data, "max", method.name)
+                ratio = answers[key] / truths[key]
+                figures = (*(np.quantile(ratio, part) for part in (0.5, 0.99)), 100 * (ratio > 1.7).mean())
+                rows.append(
+                    Row((f"{data}: {method.name}", *(number(float(x)) for x in figures)), method.role)
+                )
+    header = ("", "median", "p99", "above 1.7 times, %")
+    return Table("Maximum: the answer as a multiple of the largest value, all runs", header, tuple(rows))
 
 
 def own_published(config: Config, question: str) -> dict[str, dict[str, float]]:
@@ -111,24 +137,57 @@ def tails(question: str, sets: Sequence[str], found: Found) -> Table:
 
 def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
     """Say what the section shows, in sentences for the summary."""
-    compared = [data for data in sets if data not in config["not_comparable"]]
-    below: list[str] = []
-    above: list[str] = []
-    for question in QUERIES:
-        for data in compared:
-            best = best_published(config, question, data)
-            if best is not None:
-                ratio = found[data, question, "default"].trimmed / best
-                (below if ratio <= 1 else above).append(f"{data} {question} ({number(ratio)})")
-    yield (
-        f"The default is at or below the paper's best published figure in {len(below)} of "
-        f"{len(below) + len(above)} cells" + (f"; above it in {', '.join(above)}." if above else ".")
-    )
+    yield _against_published(sets, found, config)
+    yield _faithful(sets, found, config)
+    for question, name in (("count", "Algorithm 1"), ("sum", "Algorithm 1"), ("max", "Algorithm 2")):
+        ratios = {d: found[d, question, name].p99 / found[d, question, "default"].p99 for d in sets}
+        least = min(ratios, key=lambda data: ratios[data])
+        yield (
+            f"The 99th percentile of the default's error, {question}, is at least {number(ratios[least])} "
+            f"times smaller than {name}'s on every set (least on {least})."
+        )
+    yield _ahead_of_default(sets, found)
+
+
+def _against_published(sets: Sequence[str], found: Found, config: Config) -> str:
+    cells = [(d, question) for question in QUERIES for d in sets if d not in config["not_comparable"]]
+    best = {cell: best_published(config, cell[1], cell[0]) for cell in cells}
     ratios = {
-        data: found[data, "count", "Algorithm 1"].p99 / found[data, "count", "default"].p99 for data in sets
+        f"{data} {question}": found[data, question, "default"].trimmed / figure
+        for (data, question), figure in best.items()
+        if figure is not None
     }
-    least = min(ratios, key=lambda data: ratios[data])
-    yield (
-        f"The 99th percentile of a count's error is at least {number(ratios[least])} times smaller than "
-        f"Algorithm 1's on every set (least on {least})."
+    above = ", ".join(f"{cell} ({number(ratio)})" for cell, ratio in ratios.items() if ratio > 1)
+    below = sum(ratio <= 1 for ratio in ratios.values())
+    return (
+        f"The default is at or below the paper's best published figure in {below} of {len(ratios)} cells"
+        + (f"; above it in {above}." if above else ".")
     )
+
+
+def _faithful(sets: Sequence[str], found: Found, config: Config) -> str:
+    ratios = {
+        f"{data} {question}, {name}": found[data, question, name].trimmed / printed
+        for question, data, name, printed in compared(sets, config)
+    }
+    apart = {cell: ratio for cell, ratio in ratios.items() if not 1 / 1.5 <= ratio <= 1.5}
+    named = "; ".join(f"{cell} ({number(ratio)} of the published figure)" for cell, ratio in apart.items())
+    return (
+        f"Run as published, {len(ratios) - len(apart)} of {len(ratios)} figures come out within a factor "
+        "of 1.5" + (f"; not so {named}." if apart else ".")
+    )
+
+
+def _ahead_of_default(sets: Sequence[str], found: Found) -> str:
+    ahead = [
+        f"{method.name} ({data} {question}: "
+        f"{number(found[data, question, method.name].trimmed / found[data, question, 'default'].trimmed)})"
+        for method in METHODS
+        if method.role != "yardstick"
+        for question in method.questions
+        for data in sets
+        if found[data, question, method.name].trimmed < found[data, question, "default"].trimmed
+    ]
+    if not ahead:
+        return "No other private method has a smaller trimmed error than the default on any set."
+    return f"Private methods with a smaller trimmed error than the default somewhere: {'; '.join(ahead)}."

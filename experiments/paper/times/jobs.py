@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.baselines import ROW_TWINS
+from experiments.datasets import NAMES
 from experiments.method import Method
 from experiments.methods import METHODS
 from experiments.paper.experiment import Config, Context
@@ -25,7 +26,7 @@ BY_NAME = {method.name: method for method in (*TIMED, *ROW_TWINS)}
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return a job for each set, question and way of answering it."""
     found: list[Job] = []
-    for data in context.present(config["sets"]):
+    for data in context.present(config.get("sets", NAMES)):
         for question in QUERIES:
             setting = Setting(data, question=question)
             labels = (("set", data), ("question", question))

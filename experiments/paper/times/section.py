@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow
 
+from experiments.datasets import NAMES
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.report.parts import Kind, Row, Section, Table, number
@@ -21,9 +24,24 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     """Return the section."""
     seconds = grouped(results, ("set", "question", "method"), "seconds")
     medians = {key: float(np.median(values)) for key, values in seconds.items()}
-    sets = context.present(config["sets"])
+    named = config.get("sets", NAMES)
+    sets = context.present(named)
     tables = tuple(times(question, sets, medians, config) for question in QUERIES)
-    return Section(config["title"], config["about"], (*context.absent(config["sets"]), *tables))
+    machine = f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores."
+    parts: tuple[Table | str, ...] = (machine, *context.absent(named), *tables)
+    return Section(config["title"], config["about"], parts, tuple(findings(medians)))
+
+
+def findings(medians: Medians) -> Iterator[str]:
+    """Say how many times as long the row twins take."""
+    ratios = {
+        (data, question, name): seconds / medians[data, question, OPEN]
+        for (data, question, name), seconds in medians.items()
+        if str(name).endswith("over rows")
+    }
+    if ratios:
+        told = "; ".join(f"{q}, {name}: {number(ratio)}" for (_, q, name), ratio in ratios.items())
+        yield f"Over rows in plain Python, times the default's from an open table: {told}."
 
 
 def times(question: str, sets: Sequence[str], medians: Medians, config: Config) -> Table:

@@ -1,0 +1,1 @@
+"""Table 2: what the data sets are like."""
