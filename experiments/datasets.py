@@ -74,7 +74,10 @@ def real(name: str, folder: Path) -> DataSet | None:
     path = folder / file
     if not path.exists():
         return None
-    read = pyarrow.parquet.read_table(path, columns=[column])[column].drop_null()
+    try:
+        read = pyarrow.parquet.read_table(path, columns=[column])[column].drop_null()
+    except (pyarrow.ArrowInvalid, KeyError) as error:
+        raise ValueError(f"{path} is no Parquet file with a column {column!r}") from error
     values = np.rint(read.to_numpy()).astype(np.int64)
     return DataSet(name, values[values >= CUT])
 
