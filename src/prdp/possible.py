@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.nodes import walk
 from prdp.geometry import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.policy import Policy, ranges_of
@@ -22,6 +23,9 @@ _STEP = 2 ** (1 / PER_OCTAVE)
 _CELL = _STEP**2
 _SHORT = 2**0.5
 _MOST_HALVINGS = 4096
+_MOST_NODES = 40_000
+_LARGEST_POLICY = 150
+"""Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
 _SLACK = Fraction(2**28 + 1, 2**28)
 _DOUBLE_SLACK = 2.0**-30
 
@@ -45,13 +49,15 @@ def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None
     if not pieces:
         return None
     values: list[Span] = []
-    records: list[Span] = []
     for piece, budgets in pieces:
         least, most = _quanta(reading.levels, budgets)
         near, far = _sizes(reading.measure, piece)
         values.append((Fraction(near, most), Fraction(far, least)))
-        records.append((Fraction(1, most), Fraction(1, least)))
-    return Ratios(_joined(values), _joined(records))
+    spans = _joined(values)
+    if measure is None:
+        return Ratios(spans, spans)
+    counted = _found(policy, levels, bounds, None)
+    return Ratios(spans, counted.records if counted else None)
 
 
 def _cut_column(reading: Reading) -> str | None:
@@ -78,7 +84,10 @@ def _pieces(reading: Reading, column: str) -> list[Piece]:
     unit = float(reading.measure.unit) if reading.measure else 0.0
     pieces: list[Piece] = []
     todo = list(_signed(ranges[column]))
-    for _ in range(_MOST_HALVINGS):
+    size = sum(1 for _ in walk(reading.policy.expression))
+    if size > _LARGEST_POLICY:
+        return []
+    for _ in range(min(_MOST_HALVINGS, _MOST_NODES // size)):
         if not todo:
             return pieces + _cells(reading, column, ranges[column])
         piece = todo.pop()

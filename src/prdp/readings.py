@@ -60,7 +60,7 @@ class Readings:
     def counts(self, where: Node | None, groups: Grouping | None) -> tuple[Summary, ...]:
         """Return each group's records by budget alone."""
         found = self.cells(ByLevel(None), where, groups)
-        return tuple(cells for cells in found if isinstance(cells, Summary))
+        return tuple(cells.counted() for cells in found if isinstance(cells, Summary))
 
     def _value_cells(
         self, need: Keys | Tops, where: Node | None, groups: Grouping | None

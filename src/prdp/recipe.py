@@ -120,7 +120,7 @@ class Recipe:
         blanks = [self._blank(about, simulated=simulated) for about in abouts]
         if self.rule:
             return self._computed_groups(blanks, summaries, entropy, runs)
-        seen = [summary.counted() for summary in summaries] if self.need is None else summaries
+        seen = [summary.counted() for summary in summaries] if self._counts_records else summaries
         drawn = self.mechanism.grouped(seen, self.asked.share, entropy, runs)
         return [
             [
@@ -218,6 +218,11 @@ class Recipe:
             seen = self._units_seen(cells) if isinstance(cells, UnitCells) else cells
             yield from self._cell_answers(seen, entropy, runs)
 
+    @property
+    def _counts_records(self) -> bool:
+        """Whether records are counted, from whatever cells were read."""
+        return self.asked.measure is None and self.protect is None
+
     def _units_seen(self, cells: UnitCells) -> Summary:
         """Return the units' contributions; each counts 1 where they themselves are counted."""
         if counts_units(self.query, self.protect):
@@ -229,7 +234,7 @@ class Recipe:
         if isinstance(self.mechanism, Rank):
             yield from self.mechanism.answers(seen, share, entropy, runs)
         elif not isinstance(self.mechanism, DistinctKeys):
-            seen = seen.counted() if self.need is None else seen
+            seen = seen.counted() if self._counts_records else seen
             yield from ((answer,) for answer in self.mechanism.answers(seen, share, entropy, runs))
 
     @property

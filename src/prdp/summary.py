@@ -71,11 +71,11 @@ class Ratios:
 
     Attributes:
         values: Those of the values.
-        records: Those where every record counts 1.
+        records: Those where every record counts 1; None where nothing is known of them.
     """
 
     values: tuple[Span, ...]
-    records: tuple[Span, ...]
+    records: tuple[Span, ...] | None
 
     def refined(self, bits: int) -> Ratios:
         """Return the ratios of values on a lattice 2^bits times as fine."""
@@ -124,7 +124,8 @@ class Summary:
     def counted(self) -> Summary:
         """Return the summary in which every record has the value 1."""
         cells = (Cell(CellKey(cell.key.quanta, 1, 1, 1), cell.count, cell.count) for cell in self.cells)
-        ratios = self.ratios and Ratios(self.ratios.records, self.ratios.records)
+        records = self.ratios.records if self.ratios else None
+        ratios = Ratios(records, records) if records else None
         return replace(Summary.of(self.levels, 1, 1, cells), ratios=ratios)
 
     def valued(self) -> Summary:

@@ -77,3 +77,34 @@ def test_groups_keep_together_what_none_could_alone(each: int, least: float, mos
     found = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), share="1/2", runs=20, seed=1)
     tiers = [len(row[0].noise_scales) for release in found for row in release.releases]
     assert least <= np.mean(np.array(tiers) >= 2) <= most
+
+
+def test_one_groups_heavy_tier_does_not_put_noise_into_the_others() -> None:
+    groups = range(40)
+    rare = np.full(30_000, 1_000)
+    table = prdp.open(
+        {
+            "v": np.concatenate([np.full(40 * 200, 10), rare]),
+            "g": np.concatenate([np.repeat(groups, 200), np.zeros(rare.size, np.int64)]),
+        },
+        policy=prdp.Policy("CASE WHEN v < 100 THEN 10 ELSE 0.1 END"),
+        bounds={"v": (1, 10**6)},
+        name="t",
+    )
+    (found,) = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), runs=1, seed=1)
+    errors = [abs(row[0].value - 200) for row in found.releases[1:]]
+    assert float(np.mean(errors)) < 2
+
+
+def test_records_without_value_do_not_make_a_table_rich() -> None:
+    """Only those that a point could clip say how far the choice can climb."""
+    values = np.concatenate([np.zeros(4_000, np.int64), np.arange(1, 1_001) * 5])
+    table = prdp.open(
+        {"v": values, "e": np.ones(5_000)},
+        policy=prdp.Policy("e", at_least="1/2", at_most=2),
+        bounds={"v": (0, 10**9)},
+        name="t",
+    )
+    found = simulate(table, prdp.Sum("v"), share="1/10", runs=100, seed=0)
+    lost = sum(release.value < 0.01 * values.sum() for release in found)
+    assert lost < 10

@@ -48,6 +48,7 @@ def test_every_cell_has_a_ratio_that_is_listed(policy: str, measure: Measure | N
     random = np.random.default_rng(0)
     values = np.concatenate([np.arange(0, 2000), random.integers(LOW, HIGH, 3000), [49_999, 50_000, HIGH]])
     summary, ratios = read(policy, measure, values)
+    assert ratios.records
     for cell in summary.cells:
         size = cell.key.high if measure else 1
         ratio = Fraction(size, cell.key.quanta)
@@ -69,3 +70,14 @@ def test_points_start_at_the_least_ratio_and_leave_gaps_away() -> None:
     found = [float(points.per_quantum(place)) for place in range(len(points.numerators))]
     assert found == pytest.approx([1, 2**0.5, 2, 2**1.5, 4, 2**2.5, 8, 120], rel=1e-5)
     assert points.heights == (0, 2, 4, 6, 8, 10, 12, 27)
+
+
+def test_a_policy_of_hundreds_of_steps_is_not_worked_out() -> None:
+    steps = " ".join(f"WHEN v < {100 * step} THEN {10 if step % 2 else 0.1}" for step in range(1, 200))
+    table = prdp.open(
+        pyarrow.table({"v": np.arange(1000)}),
+        policy=prdp.Policy(f"CASE {steps} ELSE 0.1 END"),
+        bounds={"v": (LOW, HIGH)},
+        name="t",
+    )
+    assert possible_ratios(Reading(table.policy, table.levels, table.bounds, None, None)) is None

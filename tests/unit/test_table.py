@@ -366,3 +366,35 @@ def test_domains_hold_the_same_records_whether_or_not_the_column_tells_the_budge
         for table in tables
     )
     assert first == second
+
+
+@pytest.mark.parametrize("first", ["partition", "framework", "clip"])
+@pytest.mark.parametrize("counting", ["partition", "framework", "clip"])
+def test_a_count_counts_records_whatever_was_read_before(first: str, counting: str) -> None:
+    """Half of the values are zero, half negative: cells of a sum, taken for counts, would add up to less."""
+    values = {"v": np.tile([0, -10], 2000), "e": np.ones(4000)}
+    table = prdp.open(
+        values, policy=prdp.Policy("e", at_least="1/2", at_most=2), bounds={"v": (-(10**6), 10**6)}, name="t"
+    )
+    simulate(table, prdp.Sum("v"), method=first, runs=1, seed=0)
+    (count,) = simulate(table, prdp.Count(), method=counting, runs=1, seed=0)
+    assert count.value == pytest.approx(4000, abs=100)
+
+
+def test_a_count_is_answered_alike_alone_and_beside_a_sum_of_another_column() -> None:
+    random = np.random.default_rng(7)
+    values = {"age": random.integers(0, 100, 3000), "v": random.integers(0, 10**6, 3000)}
+
+    def choices(*queries: Query) -> Any:
+        table = prdp.open(
+            values,
+            policy=prdp.Policy("CASE WHEN age < 18 THEN 0.05 ELSE 5 END"),
+            bounds={"age": (0, 120), "v": (0, 10**9)},
+            name="t",
+        )
+        (answers,) = simulate(table, list(queries), share="1/2", runs=1, seed=0)
+        return dict(answers.releases[0][0].choices)
+
+    alone = choices(prdp.Count())
+    assert "budget tiers" in alone
+    assert choices(prdp.Count(), prdp.Sum("v")).keys() == alone.keys()

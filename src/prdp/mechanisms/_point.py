@@ -299,8 +299,9 @@ class RecordLadder:
         return self.summary.levels.quantum
 
     def mass(self, lattice: int) -> int:
-        """Return the budget mass of all records."""
-        return sum(cell.key.quanta // lattice * cell.count for cell in self.summary.cells)
+        """Return the budget mass of all records that a point could clip: those whose value is not zero."""
+        cells = (cell for cell in self.summary.cells if cell.key.high)
+        return sum(cell.key.quanta // lattice * cell.count for cell in cells)
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return the budget mass that each point clips; adding a record raises it by 0 or by its own."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
+from math import isqrt
 
 from prdp.clipping import Clipping
 from prdp.mechanisms._mechanism import Answer
@@ -121,7 +122,7 @@ class Clip:
             if len(poor) < 2:
                 continue
             law = pooled(poor)
-            which = law.rule((sum(masses[place][run] for place in poor),))
+            which = law.rule((sum(masses[place][run] for place in poor) - self._reserve(law, len(poor)),))
             choice = law.laws[which]
             assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
             point = int(choice.first.draw(entropy, 1)[0])
@@ -130,6 +131,12 @@ class Clip:
                 ((total,),) = noisy.draw(entropy, 1)
                 answers[place, run] = groups[place].answer(which, point, total)
         return answers
+
+    @staticmethod
+    def _reserve(law: Gated, groups: int) -> int:
+        """Return what is taken off the noisy mass of several groups: its noise is that of all of them."""
+        (noise,) = law.first.noises
+        return int(2 * noise.scale * (isqrt(groups) - 1))
 
     def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> Gated:
         """Return the law of a point for several groups together; nothing else is drawn from it."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
+from statistics import median_low
 
 from prdp.clipping import Dropped
 from prdp.mechanisms._mechanism import Answer
@@ -90,16 +91,16 @@ class Tiers:
         ]
 
     def _worth_keeping(self, groups: Sequence[Sequence[int]], law: Noisy) -> int:
-        """Return how many tiers groups have so much of, taken together, that the noise is worth it in each.
+        """Return how many tiers most groups have so much of that the noise is worth it in each.
 
-        It is where their mean passes the noise's own size by three standard errors.
+        It is where the groups' median passes the noise's own size by three standard errors.
         """
         if len(groups) == 1:
             return 1
-        least = 1 + 3 * Fraction(sqrt(2 / len(groups)))
+        least = 1 + Fraction(3 / sqrt(len(groups)))
         return self.kept(
-            [sum(totals) for totals in zip(*groups, strict=True)],
-            [ceil(noise.scale * least * len(groups)) for noise in law.noises],
+            [median_low(totals) for totals in zip(*groups, strict=True)],
+            [ceil(noise.scale * least) for noise in law.noises],
         )
 
     def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int], kept: int) -> Answer:
