@@ -94,6 +94,11 @@ def find(name: str, folder: Path | None, scale: int = ZIPF_SCALE) -> DataSet | N
     return real(name, folder) if folder else None
 
 
+def can_be_had(name: str, folder: Path | None) -> bool:
+    """Say whether ``find`` would find a set, without drawing or reading it."""
+    return name not in _REAL or (folder is not None and (folder / _REAL[name][0]).exists())
+
+
 def why_missing(name: str, folder: Path | None) -> str:
     """Say which file a missing set would be read from."""
     return f"{name}: left out, {_REAL[name][0]} is not in {folder or 'a folder given by --data'}"

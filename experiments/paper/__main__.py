@@ -24,7 +24,7 @@ from experiments.paper.job import digest_of
 from experiments.paper.report.figures import png
 from experiments.paper.report.page import page
 from experiments.paper.report.parts import Figure, Row, Section, Table
-from experiments.paper.runner import collect, run, run_alone
+from experiments.paper.runner import collect, run
 
 TITLE = "Per-record differential privacy: the paper, reproduced and beaten"
 
@@ -63,10 +63,14 @@ def main() -> None:
     for line in context.absent(NAMES):
         console.print(line, highlight=False)
     chosen = [e for e in EXPERIMENTS if not asked.only or e.name in asked.only]
+    digest = digest_of(asked.data)
     start = time.perf_counter()
     try:
         for page_name, title, experiments in pages(chosen, partial=bool(asked.only)):
-            console.print(produced(asked.out / page_name, title, experiments, context, console))
+            jobs = [job for e in experiments for job in e.jobs(e.config(quick=context.quick), context)]
+            run(jobs, asked.out, digest, console, alone=not experiments[0].repeatable)
+            results = collect(jobs, asked.out, digest)
+            console.print(written(asked.out / page_name, title, experiments, context, results))
     except KeyboardInterrupt:
         console.print("stopped; what is done is kept, and the same command goes on from there")
         sys.exit(130)
@@ -81,16 +85,6 @@ def pages(chosen: list[Experiment], *, partial: bool) -> Iterator[tuple[str, str
     others = [e for e in chosen if not e.repeatable]
     if others:
         yield "partial_times.html" if partial else "times.html", "Times, and what no seed repeats", others
-
-
-def produced(
-    path: Path, title: str, experiments: list[Experiment], context: Context, console: Console
-) -> Path:
-    """Do what is to be done for a page, and write it."""
-    jobs = [job for e in experiments for job in e.jobs(e.config(quick=context.quick), context)]
-    digest = digest_of(context.data)
-    (run if experiments[0].repeatable else run_alone)(jobs, path.parent, digest, console)
-    return written(path, title, experiments, context, collect(jobs, path.parent, digest))
 
 
 def written(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow
 
-from experiments.datasets import find, why_missing
+from experiments.datasets import can_be_had, why_missing
 from experiments.paper.job import Job
 from experiments.paper.report.parts import Section
 
@@ -27,11 +27,11 @@ class Context:
 
     def present(self, names: Sequence[str]) -> list[str]:
         """Return the sets that can be had."""
-        return [name for name in names if find(name, self.data) is not None]
+        return [name for name in names if can_be_had(name, self.data)]
 
     def absent(self, names: Sequence[str]) -> list[str]:
         """Say of each set that can't be had why."""
-        return [why_missing(name, self.data) for name in names if find(name, self.data) is None]
+        return [why_missing(name, self.data) for name in names if not can_be_had(name, self.data)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,22 +17,40 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.paper.job import Job, done, kept
 
 
-def run(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
-    """Do the jobs whose results are not there yet."""
+def run(jobs: Sequence[Job], folder: Path, code: str, console: Console, *, alone: bool) -> None:
+    """Do the jobs whose results are not there yet.
+
+    Args:
+        jobs: All jobs.
+        folder: Where results are kept.
+        code: The digest of what they depend on.
+        console: Where progress is shown.
+        alone: Whether they are done one after the other, so that none slows another.
+    """
     missing = [job for job in jobs if kept(job, folder, code) is None]
     console.print(f"{len(jobs)} jobs, {len(jobs) - len(missing)} of them done before")
-    if not missing:
-        return
-    workers = min(len(missing), os.cpu_count() or 1)
+    if missing:
+        with _bar(console, len(missing)) as step:
+            for job, seconds in (_in_turn if alone else _side_by_side)(missing, folder, code):
+                step(str(job), seconds)
+
+
+def _in_turn(jobs: Sequence[Job], folder: Path, code: str) -> Iterator[tuple[Job, float]]:
+    for job in jobs:
+        yield job, done(job, job.path(folder, code))
+
+
+def _side_by_side(jobs: Sequence[Job], folder: Path, code: str) -> Iterator[tuple[Job, float]]:
+    workers = min(len(jobs), os.cpu_count() or 1)
     # A fork would copy the engine's threads half-alive, so each worker starts afresh.
     context = multiprocessing.get_context("spawn")
-    with _bar(console, len(missing)) as step, ProcessPoolExecutor(workers, context) as pool:
+    with ProcessPoolExecutor(workers, context) as pool:
         waiting: dict[Future[float], Job] = {
-            pool.submit(done, job, job.path(folder, code)): job for job in missing
+            pool.submit(done, job, job.path(folder, code)): job for job in jobs
         }
         try:
             for future in as_completed(waiting):
-                step(str(waiting[future]), future.result())
+                yield waiting[future], future.result()
         except BaseException:
             # To wait matters: leaving the block shuts down once more, and would take the cancelling back.
             pool.shutdown(wait=True, cancel_futures=True)
@@ -57,14 +75,6 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str, float], None]]
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=total)
         yield lambda name, _: progress.update(task, advance=1, description=name)
-
-
-def run_alone(jobs: Sequence[Job], folder: Path, code: str, console: Console) -> None:
-    """Do the jobs whose results are not there yet, one after the other, so that none slows another."""
-    missing = [job for job in jobs if kept(job, folder, code) is None]
-    with _bar(console, len(missing)) as step:
-        for job in missing:
-            step(str(job), done(job, job.path(folder, code)))
 
 
 def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.Table]:

@@ -9,6 +9,7 @@ from experiments.paper.appendix_c.jobs import FLOOR
 from experiments.paper.appendix_c.methods import DEFAULT, FRAMEWORK, METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.report.parts import Row, Section, Table, number
+from experiments.paper.report.tails import HEADER, with_error
 from experiments.paper.results import measured
 
 
@@ -21,13 +22,12 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     ]
     for name, method in METHODS.items():
         m = measures[name]
-        first = f"{number(m.trimmed)} ± {number(m.standard_error, 1)}"
         figures = (number(x) for x in (m.median, m.p90, m.p99, m.mean))
-        rows.append(Row((name, first, *figures), method.role))
+        rows.append(Row((name, with_error(m), *figures), method.role))
     least = number(measures[FLOOR].mean)
     rows.append(Row(("floor: any private method, here or nearby", least, *["–"] * 4), "yardstick"))
     caption = f"Paths of two edges: error in %, {config['runs']:,} runs, a tenth left out at each end, ± s.e."
-    table = Table(caption, ("", "trimmed", "median", "p90", "p99", "mean"), tuple(rows))
+    table = Table(caption, HEADER, tuple(rows))
     if not real:
         return Section(config["title"], config["about"], (missing(context), table))
     finding = (

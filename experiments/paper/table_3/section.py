@@ -13,6 +13,7 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Row, Section, Table, number
+from experiments.paper.report.tails import HEADER, tail_row, with_error
 from experiments.paper.results import grouped, measured
 from experiments.paper.table_3.jobs import FLOOR
 from experiments.problem import QUERIES
@@ -45,8 +46,7 @@ def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> 
     for method in METHODS:
         if question in method.questions:
             here = [found[data, question, method.name] for data in sets]
-            cells = tuple(f"{number(m.trimmed)} ± {number(m.standard_error, 1)}" for m in here)
-            rows.append(Row((method.name, *cells), method.role))
+            rows.append(Row((method.name, *map(with_error, here)), method.role))
     if question != "max":
         least = tuple(number(found[data, question, FLOOR].mean) for data in sets)
         rows.append(Row(("floor: any private method, here or nearby", *least), "yardstick"))
@@ -112,27 +112,22 @@ def heights(sets: Sequence[str], results: pyarrow.Table) -> Table:
     return Table("Maximum: the answer as a multiple of the largest value, all runs", header, tuple(rows))
 
 
-def own_published(config: Config, question: str) -> dict[str, dict[str, float]]:
-    """Return the printed figures of the paper's own algorithms."""
-    return {name: v for name, v in config["published"][question].items() if _ROLES[name] == "paper"}
-
-
 def best_published(config: Config, question: str, data: str) -> float | None:
     """Return the least printed figure of the paper's own algorithms, if it has the set."""
-    return min((v[data] for v in own_published(config, question).values() if data in v), default=None)
+    published = config["published"][question].items()
+    own = (printed[data] for name, printed in published if _ROLES[name] == "paper" and data in printed)
+    return min(own, default=None)
 
 
 def tails(question: str, sets: Sequence[str], found: Found) -> Table:
     """Return median, 90th and 99th percentile and mean of every run, none left out."""
-    rows = []
-    for data in sets:
-        for method in METHODS:
-            if question in method.questions:
-                m = found[data, question, method.name]
-                figures = (number(x) for x in (m.trimmed, m.median, m.p90, m.p99, m.mean))
-                rows.append(Row((f"{data}: {method.name}", *figures), method.role))
-    header = ("", "trimmed", "median", "p90", "p99", "mean")
-    return Table(f"{_TITLES[question]}: error in %, all runs", header, tuple(rows))
+    rows = tuple(
+        tail_row(f"{data}: {method.name}", found[data, question, method.name], method.role)
+        for data in sets
+        for method in METHODS
+        if question in method.questions
+    )
+    return Table(f"{_TITLES[question]}: error in %, all runs", HEADER, rows)
 
 
 def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:

@@ -10,6 +10,7 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Kind, Row, Section, Table, number
+from experiments.paper.report.tails import HEADER, tail_row, with_error
 from experiments.paper.results import measured
 from experiments.paper.table_4.studies import COUNTS, DEFAULT, EXACT_LAPLACE, NAIVE, PRINTED
 
@@ -34,8 +35,7 @@ def errors(sets: Sequence[str], found: Found, config: Config) -> Table:
         for name, printed in config["published"].items()
     ]
     for name in COUNTS:
-        here = [found[data, name] for data in sets]
-        cells = (f"{number(m.trimmed)} ± {number(m.standard_error, 1)}" for m in here)
+        cells = (with_error(found[data, name]) for data in sets)
         rows.append(Row((name, *cells), _KINDS.get(name, "")))
     caption = f"Local count: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
     return Table(caption, ("", *sets), tuple(rows))
@@ -43,14 +43,12 @@ def errors(sets: Sequence[str], found: Found, config: Config) -> Table:
 
 def tails(sets: Sequence[str], found: Found) -> Table:
     """Return median, 90th and 99th percentile and mean of every run, none left out."""
-    rows = []
-    for data in sets:
-        for name in COUNTS:
-            m = found[data, name]
-            figures = (number(x) for x in (m.trimmed, m.median, m.p90, m.p99, m.mean))
-            rows.append(Row((f"{data}: {name}", *figures), _KINDS.get(name, "")))
-    header = ("", "trimmed", "median", "p90", "p99", "mean")
-    return Table("Local count: error in %, all runs", header, tuple(rows))
+    rows = tuple(
+        tail_row(f"{data}: {name}", found[data, name], _KINDS.get(name, ""))
+        for data in sets
+        for name in COUNTS
+    )
+    return Table("Local count: error in %, all runs", HEADER, rows)
 
 
 def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
