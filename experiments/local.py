@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 import prdp
 from experiments.datasets import LARGEST, DataSet, normal, real
+from experiments.paper.report.figures import png
+from experiments.paper.report.parts import Figure, Line, Panel
 from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
-from experiments.svg import log_log
 from experiments.yardsticks import slope, trimmed
 from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy
 
@@ -84,7 +85,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=500, help="how often each question is asked")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--only", choices=("sum", "n"), help="one table instead of both")
-    parser.add_argument("--figure", type=Path, help="where to write the figure of errors against n, as SVG")
+    parser.add_argument("--figure", type=Path, help="where to write the figure of errors against n, as PNG")
     arguments = parser.parse_args()
     runs, seed, folder = arguments.runs, arguments.seed, arguments.data
     named = [normal("Normal(50k)", 50_000), *(real(name, folder) for name in ("Bank", "SF") if folder)]
@@ -105,9 +106,11 @@ def show_against_n(runs: int, seed: int, figure: Path | None) -> None:
         print(f"{name:26}" + "".join(f"{error:11,.1f}" for _, error in points) + f"{slope(points)[0]:8.2f}")
     if figure:
         start = lines["1/4 for all, bits"][0][1]
-        lines["~ √n"] = [(float(n), start * math.sqrt(n / SIZES[0])) for n in SIZES]
+        lines["√n"] = [(float(n), start * math.sqrt(n / SIZES[0])) for n in SIZES]
+        drawn = tuple(Line(name, tuple(points)) for name, points in lines.items())
         title = "Counting clients under PrLDP: error against n"
-        figure.write_text(log_log(title, "clients", "error in clients", lines), encoding="utf-8")
+        panel = Panel(title, "clients", "error in clients", drawn)
+        figure.write_bytes(png(Figure("local_error", title, (panel,))))
 
 
 if __name__ == "__main__":
