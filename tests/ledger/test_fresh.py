@@ -67,6 +67,12 @@ def test_one_that_asks_afresh_after_another_s_answer_pays_again(ledger: Ledger) 
     assert asked(ledger, drawn(14), fresh=False).steps == 13
 
 
+def test_a_charge_that_was_left_unanswered_is_taken_up_afresh(ledger: Ledger) -> None:
+    ledger.charge("count", SHARE, fresh=True)
+    assert asked(ledger, drawn(11), fresh=True).steps == 11
+    assert ledger.left == 1 - 2 * SHARE
+
+
 def test_others_get_the_old_answer_while_a_new_one_is_drawn(ledger: Ledger) -> None:
     meanwhile: list[Release] = []
 
