@@ -2,15 +2,107 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from prdp.errors import InvalidRequest
 from prdp.exact import exact
+from prdp.expressions.nodes import MOST_LEVELS
 
 _MOST_TEXT = 200
+_MOST_SHOWN = 200
+_MOST_CHARACTERS = 1 << 24
+_MOST_DIGITS = 400
+_MOST_LEVELS = 3 * MOST_LEVELS + 16
+"""How deep lists may be nested: a CASE takes three of them."""
+
+_LARGEST = Fraction(2) ** 1000
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def read_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """Return a JSON object, refusing what two readers could read in two ways and what has no bound.
+
+    >>> read_object('{"share": "1", "share": "1/2"}', "campaign")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: this is no campaign: it says 'share' twice.
+    """
+    found = None
+    if isinstance(text, str | bytes) and len(text) > _MOST_CHARACTERS:
+        raise InvalidRequest(f"this is no {what}: it has more than {_MOST_CHARACTERS:,} characters.")
+    try:
+        found = json.loads(
+            text,
+            object_pairs_hook=lambda pairs: _once(pairs, what),
+            parse_int=_whole,
+            parse_constant=_no_number,
+        )
+    except InvalidRequest:
+        raise
+    except RecursionError:
+        _too_deep(what)
+    except (ValueError, TypeError):
+        pass
+    if not isinstance(found, dict):
+        raise InvalidRequest(f"this is no {what}: it is not a JSON object.")
+    _refuse_halves_and_depth(found, what)
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]], what: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InvalidRequest(f"this is no {what}: it says '{shown(name)}' twice.")
+        found[name] = value
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a whole number of more digits than any double has")
+    return int(digits)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _too_deep(what: str) -> NoReturn:
+    raise InvalidRequest(f"this is no {what}: its lists are nested too deeply.") from None
+
+
+def _refuse_halves_and_depth(found: object, what: str) -> None:
+    """Refuse texts that no UTF-8 can hold, and lists that walking would run out of stack on."""
+    waiting = [(found, 0)]
+    while waiting:
+        item, level = waiting.pop()
+        if isinstance(item, str):
+            if _HALF.search(item):
+                raise InvalidRequest(f"this is no {what}: the text '{shown(item)}' has half of a character.")
+        elif isinstance(item, dict | list):
+            if level == _MOST_LEVELS:
+                _too_deep(what)
+            inside = (*item, *item.values()) if isinstance(item, dict) else item
+            waiting.extend((part, level + 1) for part in inside)
+
+
+def shown(text: str) -> str:
+    """Return somebody else's text for a message: not too long, and with nothing that a terminal obeys."""
+    cut = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in cut)
+
+
+def whole_text(given: str, what: str) -> str:
+    """Return a text, refusing half of a character: no campaign can say it, and no digest be taken of it."""
+    if _HALF.search(given):
+        raise InvalidRequest(f"{what} '{shown(given)}' has half of a character: write it as UTF-8 can.")
+    return given
 
 
 def column_name(given: object) -> str:
@@ -19,7 +111,7 @@ def column_name(given: object) -> str:
         raise InvalidRequest(
             f"column={given!r} is no column's name: write a text of 1 to {_MOST_TEXT} characters."
         )
-    return given
+    return whole_text(given, "the column's name")
 
 
 def listed(given: object, what: str, example: str) -> tuple[Any, ...]:
@@ -47,7 +139,8 @@ class Reader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self._left:
-            raise InvalidRequest(f"a campaign says {min(map(str, self._left))!r}, which is not known here.")
+            unknown = shown(min(map(str, self._left)))
+            raise InvalidRequest(f"a campaign says '{unknown}', which is not known here.")
 
     def take(self, name: str) -> Any:
         """Return a fact of any kind."""
@@ -85,7 +178,18 @@ class Reader:
         found = self.fraction(name)
         if found <= 0:
             raise InvalidRequest(f"a campaign's {name!r} is more than 0.")
+        if not 1 / _LARGEST <= found <= _LARGEST:
+            raise InvalidRequest(f"a campaign's {name!r} is beyond what doubles can hold.")
         return found
+
+    def exact_items(self, name: str) -> list[Fraction]:
+        """Return a list of exact numbers, which JSON holds as texts or whole numbers."""
+        found = self.items(name)
+        if not all(
+            type(item) is int or (isinstance(item, str) and len(item) <= _MOST_TEXT) for item in found
+        ):
+            raise InvalidRequest(f"a campaign's {name!r} are numbers, each as a text such as '1/10'.")
+        return [exact(item, name) for item in found]
 
     def items(self, name: str) -> list[Any]:
         """Return a list."""
