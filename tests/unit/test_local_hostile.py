@@ -20,9 +20,9 @@ from prdp.local.account import another_policy
 from prdp.local.campaign import MOST_REPORT_BITS, policy_text
 from prdp.local.categories import MOST_BITS, Frequencies, Method
 from prdp.local.client import Checked
-from prdp.local.counting import DomainCount
+from prdp.local.counting import DomainCount, ProportionalCount
 from prdp.local.randomisers import PRIME, Bit, Hashed, Symbol
-from prdp.local.summing import RatioSum
+from prdp.local.summing import ProportionalSum, RatioSum
 
 POLICY = prdp.Policy("10000 / balance", at_least="1e-8", at_most=100)
 CAMPAIGN = Campaign("balances", POLICY, "1/2", DomainCount())
@@ -280,6 +280,24 @@ def test_a_policy_of_too_many_constants_or_parts_is_refused() -> None:
 )  # fmt: skip
 def test_a_malformed_campaign_is_refused_in_few_and_printable_words(text: Any) -> None:
     assert refusal(text)
+
+
+@pytest.mark.parametrize("number", [Fraction(10**300), Fraction(1, 10**300), Fraction(10**120 + 1, 10**120)])
+def test_a_campaign_that_no_client_could_read_is_refused_where_it_is_made(number: Fraction) -> None:
+    measure = measured("v", 0, 100)
+    for wrong in (
+        lambda: ProportionalCount(number),
+        lambda: ProportionalSum(measure, number),
+        lambda: measured("v", 0, 0, unit=number),
+        lambda: Campaign("v", prdp.Policy("v", at_least="1/2", at_most=number), "1", DomainCount()),
+    ):
+        with pytest.raises(InvalidRequest):
+            wrong()
+    fine = Fraction(10**97 + 1, 10**97)
+    for protocol in (ProportionalCount(fine), ProportionalSum(measured("v", 0, 1, unit=fine), fine)):
+        policy = prdp.Policy("v", at_least="1/2", at_most=fine)
+        campaign = Campaign("v", policy, "1", protocol)
+        assert Campaign.from_json(campaign.to_json()) == campaign
 
 
 def test_what_an_owner_reads_has_nothing_that_a_terminal_obeys() -> None:

@@ -14,7 +14,7 @@ from prdp.exact import Exact, exact_share
 from prdp.expressions.json_form import from_json, to_json
 from prdp.local.categories import Frequencies
 from prdp.local.counting import DomainCount, ProportionalCount
-from prdp.local.facts import Reader, read_object, whole_text
+from prdp.local.facts import Reader, read_object, sayable, whole_text
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Field, Framework, Known, LdpProtocol, Protocol, Terms
 from prdp.local.summing import ProportionalSum, RatioMass, RatioSum
@@ -67,7 +67,9 @@ class Campaign:
             raise InvalidRequest(f"round={round!r} is not 1, 2, ...")
         if not isinstance(policy, Policy):
             raise InvalidRequest(f"policy={policy!r} is no policy: write prdp.Policy('20 / visits', ...).")
-        _ = policy.levels  # refuses a policy without a range
+        levels = policy.levels  # refuses a policy without a range
+        sayable(levels.at_least, "at_least")
+        sayable(levels.at_most, "at_most")
         read = exact_share(share)
         facts = (
             ("name", name),

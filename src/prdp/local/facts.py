@@ -20,7 +20,9 @@ _MOST_DIGITS = 400
 _MOST_LEVELS = 3 * MOST_LEVELS + 16
 """How deep lists may be nested: a CASE takes three of them."""
 
-_LARGEST = Fraction(2) ** 1000
+_MOST_BITS = 650
+"""How large numerator and denominator may be together: as many as ``_MOST_TEXT`` characters can say."""
+
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -105,6 +107,15 @@ def whole_text(given: str, what: str) -> str:
     return given
 
 
+def sayable(number: Fraction, name: str) -> Fraction:
+    """Return a number above 0, refusing one that takes more digits than a campaign has room for."""
+    if number <= 0:
+        raise InvalidRequest(f"a campaign's {name!r} is more than 0.")
+    if number.numerator.bit_length() + number.denominator.bit_length() > _MOST_BITS:
+        raise InvalidRequest(f"a campaign's {name!r} takes too many digits: write a simpler number.")
+    return number
+
+
 def column_name(given: object) -> str:
     """Return a column's name, refusing what a campaign could not say."""
     if not isinstance(given, str) or not 0 < len(given) <= _MOST_TEXT:
@@ -175,12 +186,7 @@ class Reader:
 
     def positive(self, name: str) -> Fraction:
         """Return an exact number above 0."""
-        found = self.fraction(name)
-        if found <= 0:
-            raise InvalidRequest(f"a campaign's {name!r} is more than 0.")
-        if not 1 / _LARGEST <= found <= _LARGEST:
-            raise InvalidRequest(f"a campaign's {name!r} is beyond what doubles can hold.")
-        return found
+        return sayable(self.fraction(name), name)
 
     def exact_items(self, name: str) -> list[Fraction]:
         """Return a list of exact numbers, which JSON holds as texts or whole numbers."""
