@@ -21,6 +21,7 @@ from prdp.local.campaign import MOST_REPORT_BITS, policy_text
 from prdp.local.categories import MOST_BITS, Frequencies, Method
 from prdp.local.client import Checked
 from prdp.local.counting import DomainCount, ProportionalCount
+from prdp.local.protocol import Terms
 from prdp.local.randomisers import PRIME, Bit, Hashed, Symbol
 from prdp.local.summing import ProportionalSum, RatioSum
 
@@ -370,6 +371,26 @@ def test_no_bytes_make_a_collector_do_anything_but_take_or_refuse(data: bytes, p
         taken = False
     assert len(collector) == taken
     assert collector.tally.clients == taken
+
+
+def test_a_report_with_one_bit_of_its_token_flipped_is_a_new_client_s() -> None:
+    """Reports are not signed: the page on the local model tells operators to let each client in once."""
+    collector = Collector(CAMPAIGN)
+    report = Client().report(CAMPAIGN, {"balance": 40_000})
+    flipped = bytes([report.token[0] ^ 1]) + report.token[1:]
+    assert collector.receive(report)
+    assert collector.receive(Report(report.campaign, flipped, report.payload))
+    assert len(collector) == 2
+
+
+@pytest.mark.parametrize("loss", ["1/1000", "1/100", "1/10"])
+def test_one_forged_report_weighs_as_much_as_the_page_on_the_local_model_says(loss: str) -> None:
+    terms = Terms(prdp.Policy.constant(loss).levels, Fraction(1))
+    bits, budget = DomainCount(), float(Fraction(loss))
+    honest, forged = (bits.estimate(terms, Tally(1, (ones,))).counts[0] for ones in (0, 1))
+    assert max(-honest, forged) == pytest.approx(1 / budget, rel=0.1)
+    (field,) = DomainCount("laplace").fields(terms)
+    assert field.last > 178 / budget
 
 
 def test_what_one_collector_gathered_is_not_added_twice() -> None:

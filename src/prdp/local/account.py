@@ -28,7 +28,7 @@ PRAGMA user_version = 1;
 _BUSY_SECONDS = 30
 
 _FINEST = 10**640
-"""The largest denominator that a sum of shares may have.
+"""What the denominator of a sum of shares must stay below, to have at most 640 digits.
 
 A process may forbid Python to read or write whole numbers of many digits, but never those of up to 640.
 """
@@ -99,7 +99,7 @@ class ClientAccount:
                 raise another_policy(self._readable(bound), policy)
             before = self._spent(database)
             spent = before + share
-            if spent.denominator > _FINEST:
+            if spent.denominator >= _FINEST:
                 raise _too_fine(share)
             if spent > 1:
                 raise _exhausted(share, 1 - before)
@@ -209,8 +209,9 @@ def another_policy(own: str, asked: str) -> InvalidRequest:
 
 def _shown(policy: str) -> str:
     facts = read_object(policy, "policy")
-    text = canonical(from_json(facts.get("expression")))
-    return shown(f"{text}, from {facts.get('at_least')} to {facts.get('at_most')}")
+    text, *ends = canonical(from_json(facts.get("expression"))), facts.get("at_least"), facts.get("at_most")
+    least, most = (shown(str(end)) for end in ends)
+    return f"{shown(text)}, from {least} to {most}"
 
 
 def _too_fine(share: Fraction) -> InvalidRequest:

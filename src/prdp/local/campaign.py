@@ -22,7 +22,7 @@ from prdp.policy import Policy
 
 VERSION = 1
 
-MOST_REPORT_BITS = 1 << 16
+MOST_REPORT_BITS = 1 << 15
 """How long a report may be; each bit takes about a coin, so this bounds a client's work too."""
 
 KNOWN = Known(
@@ -151,7 +151,7 @@ class Campaign:
                 return cls(read.text("name"), policy, read.fraction("share"), protocol, read.whole("round"))
         except RecursionError:
             raise InvalidRequest(
-                "this campaign's policy is nested too deeply for what is left here."
+                "this campaign's policy is nested too deeply for this program's stack."
             ) from None
 
 
