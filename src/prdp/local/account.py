@@ -119,8 +119,7 @@ class ClientAccount:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            with self._lock:  # one connection for all threads
-                yield self._memory
+            yield self._memory
             return
         assert self._path is not None  # noqa: S101  (one of the two)
         with self._explained():
