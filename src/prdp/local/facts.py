@@ -79,19 +79,21 @@ def _too_deep(what: str) -> NoReturn:
     raise InvalidRequest(f"this is no {what}: its lists are nested too deeply.") from None
 
 
-def _refuse_halves_and_depth(found: object, what: str) -> None:
+def _refuse_halves_and_depth(found: dict[str, Any], what: str) -> None:
     """Refuse texts that no UTF-8 can hold, and lists that walking would run out of stack on."""
-    waiting = [(found, 0)]
-    while waiting:
-        item, level = waiting.pop()
-        if isinstance(item, str):
-            if _HALF.search(item):
-                raise InvalidRequest(f"this is no {what}: the text '{shown(item)}' has half of a character.")
-        elif isinstance(item, dict | list):
-            if level == _MOST_LEVELS:
-                _too_deep(what)
-            inside = (*item, *item.values()) if isinstance(item, dict) else item
-            waiting.extend((part, level + 1) for part in inside)
+    level: list[Any] = [found]
+    for _ in range(_MOST_LEVELS):
+        inside = [part for item in level for part in (item if isinstance(item, list) else _both(item))]
+        for text in inside:
+            if isinstance(text, str) and _HALF.search(text):
+                raise InvalidRequest(f"this is no {what}: the text '{shown(text)}' has half of a character.")
+        level = [part for part in inside if isinstance(part, dict | list)]
+    if level:
+        _too_deep(what)
+
+
+def _both(item: dict[str, Any]) -> Iterable[Any]:
+    return (*item, *item.values())
 
 
 def shown(text: str) -> str:
