@@ -16,8 +16,19 @@ from sqlglot import Dialect
 
 import prdp.expressions
 from prdp.errors import ExpressionError, InvalidRequest
-from prdp.expressions.nodes import Case, Column, Compare, Node, Number, canonical
+from prdp.expressions.nodes import (
+    MOST_CONSTANTS,
+    Among,
+    Case,
+    Column,
+    Compare,
+    Node,
+    Number,
+    canonical,
+    too_large,
+)
 from prdp.expressions.parse import parse
+from prdp.expressions.screen import MOST_CHARACTERS
 from tests.unit.expression_trees import conditions, library_numbers, numbers
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -191,6 +202,16 @@ def test_repeating_by_between_cannot_make_a_small_text_a_large_tree() -> None:
         text = f"case when {text} between 1 and 2 then 1 else 2 end"
     with pytest.raises(ExpressionError, match="says too much"):
         parse(text)
+
+
+def test_a_tree_with_more_constants_than_a_text_has_room_for_is_too_large() -> None:
+    longest = f"a in ({','.join('1' * 4_996)})"
+    assert len(longest) <= MOST_CHARACTERS
+    assert len(longest) + 2 * (MOST_CONSTANTS - 4_996) > MOST_CHARACTERS
+    ones = tuple(Number(1.0) for _ in range(MOST_CONSTANTS + 1))
+    assert not too_large(parse(longest))
+    assert not too_large(Among(Column("a"), ones[1:]))
+    assert too_large(Among(Column("a"), ones))
 
 
 WORDS = r"""

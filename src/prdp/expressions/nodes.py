@@ -21,6 +21,9 @@ MOST_LEVELS = 128
 MOST_NODES = 4_000
 """How many nodes a tree may have, not counting constants."""
 
+MOST_CONSTANTS = 5_000
+"""How many constants a tree may have: about what the longest text has room for."""
+
 ArithmeticOp = Literal["+", "-", "*", "/"]
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
 FunctionName = Literal[
@@ -211,12 +214,13 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def too_large(node: Node) -> bool:
-    """Return whether a tree has more levels or nodes than are walked without trouble."""
-    waiting, seen = [(node, 1)], 0
+    """Return whether a tree has more levels, nodes or constants than are walked without trouble."""
+    waiting, nodes, constants = [(node, 1)], 0, 0
     while waiting:
         current, level = waiting.pop()
-        seen += not isinstance(current, Literals)
-        if seen > MOST_NODES or level > MOST_LEVELS:
+        constants += isinstance(current, Literals)
+        nodes += not isinstance(current, Literals)
+        if nodes > MOST_NODES or constants > MOST_CONSTANTS or level > MOST_LEVELS:
             return True
         waiting.extend((child, level + 1) for child in children(current))
     return False
