@@ -73,7 +73,7 @@ class Tree:
             if table in joined_by:
                 raise InvalidRequest(
                     f"the table {table!r} would be joined in two ways: {joined_by[table]} and {reference}. "
-                    "Give it twice, under two names, or leave a reference out."
+                    + _one_way(reference, private, public)
                 )
             joined_by[table] = reference
         tree = cls(private, known, frozenset(public), joined_by)
@@ -109,7 +109,10 @@ class Tree:
 def _joined_table(reference: Reference, private: str, public: Collection[str]) -> str:
     """Return the table that a reference joins to the rest."""
     if reference.table == reference.to:
-        raise InvalidRequest(f"{reference} goes round in a circle: a table cannot refer to itself here.")
+        raise InvalidRequest(
+            f"{reference} goes round in a circle: a join has no place for a table that refers to itself. "
+            f"Its rows can be counted: {by_links(reference.key, reference.column)}"
+        )
     if reference.to in public:
         return reference.to
     if reference.table in public:
@@ -125,6 +128,27 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
             "The column that names rows stands first, then the key."
         )
     return reference.table
+
+
+def by_links(key: str, column: str) -> str:
+    """Return how the rows of a table that refers to itself are counted: each names its own record too."""
+    return (
+        f"write staff = prdp.Records(table, {key!r}, policy) and "
+        f"prdp.open_links(table, records={{{key!r}: staff, {column!r}: staff}})."
+    )
+
+
+def _one_way(reference: Reference, private: str, public: Collection[str]) -> str:
+    """Return what to do about a second way to join a table; only a public one may be given twice."""
+    if reference.to in public:
+        return "Leave a reference out, or give the public table twice, under two names."
+    if reference.to != private:
+        return "A row that belongs to records in two ways has no place in a join."
+    return (
+        "A row that belongs to records in two ways has no place in a join, but it can be counted: write "
+        "persons = prdp.Records(...) and "
+        f"prdp.open_links(rows, records={{{reference.column!r}: persons, ...}})."
+    )
 
 
 def _reference(source: str, target: str, schemas: Mapping[str, Schema]) -> Reference:
