@@ -18,6 +18,7 @@ from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact
 from prdp.expressions.nodes import Node, canonical
+from prdp.expressions.spelling import listed
 from prdp.foreign import ForeignRelease, Mechanism, outcome, refuse_unless_mechanism
 from prdp.geometry import PER_OCTAVE
 from prdp.ledger import Entry
@@ -60,7 +61,9 @@ class ForeignQuestion:
         return None
 
     def _facts(self, where: Node | None) -> dict[str, str]:
-        facts = {"ask": self.name, "columns": ", ".join(self.columns)}
+        facts = {"ask": self.name, "columns": listed(self.columns)}
+        if not self.named:
+            facts["named"] = "no"  # a function's own name is no name that an answer can be asked for by
         if where is not None:
             facts["where"] = canonical(where)
         facts |= {"method": "framework", "share": str(self.share), "split": str(self.split)}

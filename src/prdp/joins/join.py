@@ -19,6 +19,7 @@ from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
+from prdp.expressions.spelling import listed
 from prdp.joins.references import Tree
 from prdp.joins.roles import refuse_two_names
 from prdp.ledger import Binding, Ledger
@@ -286,7 +287,7 @@ class JoinPlan:
     def question(self) -> str:
         """The question as the ledger keeps it."""
         asked = {"ask": "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"}
-        asked["over"] = ", ".join(sorted(self.reading.tables))
+        asked["over"] = listed(sorted(self.reading.tables))
         if self.reading.measure is not None:
             measure = self.reading.measure
             asked["units"] = f"{measure.low} to {measure.high} of {measure.unit}"

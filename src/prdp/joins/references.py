@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from prdp.declared import known_column
 from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 
@@ -24,7 +25,8 @@ class Reference:
     key: str
 
     def __str__(self) -> str:
-        return f"{self.table}.{self.column} -> {self.to}.{self.key}"
+        """Return it as one text; tables have no dots in their names, so that no other reference has it."""
+        return f"{self.table}.{_marked(self.column, ' -> ')} -> {self.to}.{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Tree:
     def facts(self) -> dict[str, object]:
         """Return what a ledger is bound to."""
         return {
-            "private": f"{self.private}.{self.key}",
+            "private": f"{_marked(self.private, '.')}.{self.key}",
             "public": sorted(self.public),
             "references": sorted(map(str, self.joined_by.values())),
         }
@@ -104,6 +106,11 @@ class Tree:
                 raise InvalidRequest(f"the references go round in a circle: {' -> '.join([before, *path])}.")
             path.insert(0, before)
         return path
+
+
+def _marked(name: str, end: str) -> str:
+    """Return a name so that it is clear where it ends: in quotes if it holds what comes after it."""
+    return quoted(name) if end in f"{name}{end[:-1]}" or name.startswith('"') else name
 
 
 def _joined_table(reference: Reference, private: str, public: Collection[str]) -> str:
