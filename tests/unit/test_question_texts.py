@@ -1,4 +1,4 @@
-"""Different questions have different texts: a ledger answers a text that it knows with what it answered then."""
+"""Different questions have different texts: a ledger answers a text that it knows as it did then."""
 
 from __future__ import annotations
 
