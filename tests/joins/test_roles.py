@@ -114,6 +114,14 @@ def test_an_employee_changes_the_cut_count_and_the_scan_of_reports_as_little_as_
         assert -(quanta // lattice) <= 2 * (after - before) <= 2 * (quanta // lattice)
 
 
+def test_a_table_that_refers_to_itself_may_be_a_file_by_any_of_its_names(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    os.link(file, tmp_path / "hard.parquet")
+    persons = prdp.Records(file, "ID", POLICY)
+    reports = prdp.open_links(tmp_path / "hard.parquet", records={"id": persons, "manager": persons})
+    assert reports.raw_cut().results.total() == 1
+
+
 def test_the_own_key_alone_need_not_be_said_if_the_rows_are_another_table() -> None:
     table = staff(MANAGER, CLERK)
     visits = pyarrow.table({"manager": [0, 0, 1]})

@@ -353,8 +353,8 @@ def _query(
 ) -> tuple[str, frozenset[str]]:
     if isinstance(source, duckdb.DuckDBPyRelation):
         raise InvalidRequest(
-            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give one table "
-            "under one name: that two are copies of one cannot be seen."
+            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "
+            "one table under one name: that two are copies of one cannot be seen."
         )
     if isinstance(source, str | Path):
         return _file_query(connection, str(source), types), frozenset()

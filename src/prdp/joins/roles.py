@@ -69,7 +69,8 @@ def refuse_others_rows(rows: object, records: Mapping[str, Declared]) -> None:
         if not shared:
             continue
         as_it_is = rows is table.source or (_is_path(rows) and _is_path(table.source))
-        if as_it_is and records.get(table.key) is table:
+        own = [other for name, other in records.items() if name.lower() == table.key.lower()]
+        if as_it_is and own and own[0] is table:
             continue
         first = "" if as_it_is else "Give the very same source as rows and in prdp.Records; .where filters. "
         raise InvalidRequest(
