@@ -138,7 +138,8 @@ class Table(Questions[Release]):
             keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
                 of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
         """
-        shared = "" if self._origin is None or isinstance(keys, str) else self._origin.shared(origin_of(keys))
+        is_path = isinstance(keys, str | Path)
+        shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
         if shared:
             raise InvalidRequest(
                 f"keys= and the table have one source ({shared}), but which values occur may give a record "

@@ -167,7 +167,10 @@ def of_files(folder: Path) -> dict[str, tuple[Any, Any]]:
 
 def of_frames() -> dict[str, tuple[Any, Any]]:
     arrays, frame, table = numpy_columns(), pandas.DataFrame(numpy_columns()), staff(MANAGER, CLERK)
-    texts = pandas.DataFrame({"id": ["a", "b"], "manager": ["b", "b"], "eps": [1.0, 2.0]})
+    texts = pandas.DataFrame({"id": ["a", "b"], "manager": ["b", "b"]}, dtype="string[pyarrow]")
+    texts["eps"] = [1.0, 2.0]
+    renamed = frame.copy(deep=False)
+    renamed.columns = ["id", "manager", "budget"]
     nullable = frame.convert_dtypes()
     lazy = polars.DataFrame({"id": ["x" * 30, "b"], "manager": ["b", "b"], "eps": [1.0, 2.0]})
     return {
@@ -179,7 +182,7 @@ def of_frames() -> dict[str, tuple[Any, Any]]:
         "one Arrow table": (table, table),
         "an Arrow table of the same buffers": (table, table.select(["manager", "id"]).slice(1)),
         "a pandas frame": (frame, frame),
-        "a renamed pandas frame": (frame, frame.rename(columns={"eps": "budget"})),
+        "a renamed pandas frame": (frame, renamed),
         "a slice of a pandas frame": (frame, frame[3:]),
         "a pandas frame of texts": (texts, texts[["id", "manager"]].copy(deep=False)),
         "a pandas frame of nullable numbers": (nullable, nullable.iloc[2:]),
@@ -208,9 +211,8 @@ def test_a_file_in_two_roles_is_refused_by_both_doors(tmp_path: Path) -> None:
             by_links(source, again, "manager")
 
 
-def of_relations(folder: Path) -> dict[str, tuple[Any, Any]]:
+def of_relations(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, tuple[Any, Any]]:
     file = written(folder)
-    connection = duckdb.connect()
     connection.execute(f"CREATE TABLE staff AS FROM read_parquet('{file}')")
     connection.execute("CREATE VIEW active (id, manager, eps) AS SELECT * FROM staff WHERE id > 0")
     connection.execute(f"CREATE VIEW filed AS SELECT id AS id, manager, eps FROM '{file}'")
@@ -229,7 +231,8 @@ def of_relations(folder: Path) -> dict[str, tuple[Any, Any]]:
 
 
 def test_a_relation_over_a_source_that_has_a_role_already_is_refused(tmp_path: Path) -> None:
-    for source, again in of_relations(tmp_path).values():
+    connection = duckdb.connect()
+    for source, again in of_relations(connection, tmp_path).values():
         with pytest.raises(InvalidRequest, match="one source"):
             by_links(source, again, "manager")
 
@@ -385,7 +388,7 @@ def test_the_file_of_the_edges_is_no_public_node_set(tmp_path: Path) -> None:
 
 
 def test_the_table_itself_is_no_public_list_of_its_keys() -> None:
-    frame = pandas.DataFrame({"job": ["clerk", "chef"], "eps": [1.0, 2.0]})
+    frame = pandas.DataFrame({"job": pandas.array(["clerk", "chef"], dtype="string[pyarrow]")})
     table = prdp.open(frame, policy=prdp.Policy.constant("1"))
     for keys in (
         frame,
@@ -396,11 +399,14 @@ def test_the_table_itself_is_no_public_list_of_its_keys() -> None:
         with pytest.raises(InvalidRequest, match="one source"):
             table.group_by("job", keys=keys)
     assert len(table.group_by("job", keys=["clerk", "chef"]).count(share="1").releases) == 2
+    for keys in (pandas.Categorical(["clerk"]), pandas.DataFrame({"job": ["clerk"], "sql_query": [1]})):
+        assert len(table.group_by("job", keys=keys).grouping.keys) == 1
 
 
 def test_a_second_declaration_of_a_table_is_refused_however_it_is_named(tmp_path: Path) -> None:
     """Two Records of one table: a record would be two, with a budget each."""
-    pairs = of_files(tmp_path) | of_relations(tmp_path) | of_frames()
+    connection = duckdb.connect()
+    pairs = of_files(tmp_path) | of_relations(connection, tmp_path) | of_frames()
     del pairs["two columns of one array"]  # one of them has no key
     visits = pyarrow.table({"one": [1], "other": [1]})
     for sources in pairs.values():

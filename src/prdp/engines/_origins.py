@@ -68,7 +68,7 @@ def origin_of(source: object) -> Origin:
     """Return where a table, or a column of one, comes from; reads no record."""
     if isinstance(source, str | Path):
         return Origin(source, _files(str(source)))
-    if hasattr(source, "sql_query"):
+    if type(source).__name__ == "DuckDBPyRelation":
         files, tables = _read_by(source)
         return Origin(source, files, tables)
     kept = tuple(_columns(source))
@@ -102,21 +102,21 @@ def _reach(spans: tuple[Span, ...]) -> list[int]:
 
 def _columns(source: Any) -> Iterator[object]:
     """Return a frame's columns as they lie in memory: arrays of NumPy or of Arrow; none is copied."""
-    kind = type(source).__module__.partition(".")[0]
+    kinds = {kind.__module__.partition(".")[0] for kind in type(source).mro()}
     if isinstance(source, np.ndarray):
         yield source
     elif isinstance(source, Mapping):
         yield from (column for value in source.values() for column in _columns(value))
-    elif kind == "pyarrow":
+    elif "pyarrow" in kinds:
         columns = source.columns if hasattr(source, "columns") else [source]
         yield from (chunk for column in columns for chunk in getattr(column, "chunks", [column]))
-    elif kind == "polars":
+    elif "polars" in kinds:
         yield from _polars_columns(source)
-    elif kind == "pandas":
-        several = (
-            [source.iloc[:, place] for place in range(source.shape[1])] if source.ndim == 2 else [source]
-        )
-        yield from (part for column in several for part in _pandas_column(column))
+    elif "pandas" in kinds and hasattr(source, "iloc") and source.ndim == 2:
+        places = range(source.shape[1])
+        yield from (part for place in places for part in _pandas_column(source.iloc[:, place]))
+    elif "pandas" in kinds and hasattr(source, "array"):
+        yield from _pandas_column(source)
 
 
 def _polars_columns(source: Any) -> Iterator[object]:
@@ -154,7 +154,7 @@ def _array_spans(array: NDArray[Any]) -> list[Span]:
 
     An empty one has its place too: whether a table has rows must not decide.
     """
-    address = int(array.__array_interface__["data"][0])
+    address = int(array.ctypes.data)
     steps = [max(0, length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
     low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps)
     return [(address + low, address + high + array.itemsize)]
