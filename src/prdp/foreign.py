@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.errors import InvalidRequest
+from prdp.schema import Schema
 
 Mechanism = Callable[[Any, Fraction, Fraction], object]
 """From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
@@ -115,8 +116,11 @@ def _text(value: str) -> str:
     return str.encode(value).decode()
 
 
-def refuse_unless_mechanism(mechanism: object) -> None:
-    """Refuse what cannot be called with rows, epsilon and beta, or is not ready by its own account."""
+def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
+    """Refuse what cannot be called with rows, epsilon and beta, or by its own account not with such columns.
+
+    A mechanism that has an attribute ``ready`` is asked: it raises for columns that it cannot read.
+    """
     if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
         raise InvalidRequest(
             f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
@@ -124,7 +128,7 @@ def refuse_unless_mechanism(mechanism: object) -> None:
         )
     ready = getattr(mechanism, "ready", None)
     if callable(ready):
-        ready()
+        ready(columns)
 
 
 def _takes_three(mechanism: Callable[..., object]) -> bool:

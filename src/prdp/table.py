@@ -16,6 +16,7 @@ from prdp.declared import (
     read_units,
     refuse_unless_mappings,
 )
+from prdp.engines._origins import Origin, origin_of
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
@@ -97,6 +98,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         ledger=account,
         _readings=Readings(engine, checked, levels, ends, protected),
         protect=protected,
+        _origin=origin_of(source),
     )
 
 
@@ -114,6 +116,7 @@ class Table(Opened, Questions[Release]):
     _readings: Readings
     condition: Node | None = None
     protect: str | None = None
+    _origin: Origin | None = None
 
     def __repr__(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
@@ -139,6 +142,13 @@ class Table(Opened, Questions[Release]):
             keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
                 of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
         """
+        is_path = isinstance(keys, str | Path)
+        shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
+        if shared:
+            raise InvalidRequest(
+                f"keys= and the table have one source ({shared}), but which values occur may give a record "
+                "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
+            )
         return Groups(self, read_grouping(columns, keys, self.engine.schema))
 
     def histogram(

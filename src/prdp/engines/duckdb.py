@@ -199,6 +199,16 @@ def _relation_engine(
     return DuckDBEngine(run, arrow, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
 
 
+def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:
+    """Ask a relation's own connection for public facts; nothing where it cannot say."""
+    try:
+        with _CALLERS_CONNECTIONS:
+            found = relation.query(f"prdp_{uuid.uuid4().hex}", sql)
+            return found.fetchall() if found is not None else []
+    except duckdb.Error:
+        return []
+
+
 def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
     connection = _connected()
     connection.execute(f"CREATE VIEW prdp_records AS {_file_query(connection, path, types)}")
@@ -343,7 +353,8 @@ def _query(
 ) -> tuple[str, frozenset[str]]:
     if isinstance(source, duckdb.DuckDBPyRelation):
         raise InvalidRequest(
-            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table()."
+            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "
+            "one table under one name: that two are copies of one cannot be seen."
         )
     if isinstance(source, str | Path):
         return _file_query(connection, str(source), types), frozenset()

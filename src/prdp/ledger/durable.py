@@ -78,7 +78,8 @@ class DurableLedger:
             raise LedgerError(
                 f"the ledger {self.path} belongs to other public facts than this table's "
                 f"(in the ledger -> here):\n{listed}\n"
-                "Open the table as it was, or give what is a new data set its own name and ledger."
+                "Open the table as it was, or give what is a new data set its own name and ledger. "
+                "Whoever is in both then loses up to a whole budget under each."
             )
 
     @property
