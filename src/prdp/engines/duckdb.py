@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,8 @@ from prdp.declared import known_column
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._optimisers import left_off
+from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
     column_type,
@@ -55,6 +56,7 @@ class DuckDBEngine:
 
     Attributes:
         schema: The table's columns.
+        source: What a relation of the caller's makes of its table before prdp sees it; else nothing.
     """
 
     name = "duckdb"
@@ -68,6 +70,7 @@ class DuckDBEngine:
         lock: threading.Lock | None = None,
         unreadable: frozenset[str] = frozenset(),
         own_column: bool = True,
+        source: str = "",
     ) -> None:
         """Take a table over.
 
@@ -78,6 +81,7 @@ class DuckDBEngine:
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail.
             own_column: Whether the shortcut for one-column policies may be taken.
+            source: What a relation of the caller's makes of its table.
         """
         self._run = run
         self._arrow = arrow
@@ -85,6 +89,7 @@ class DuckDBEngine:
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
         self._own_column = own_column
+        self.source = source
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
@@ -155,11 +160,17 @@ def _schema(described: Rows, unreadable: frozenset[str]) -> Schema:
     return schema
 
 
-def open_source(source: object, types: Mapping[str, str] | None, *, own_column: bool = True) -> DuckDBEngine:
+def open_source(
+    source: object,
+    types: Mapping[str, str] | None,
+    *,
+    own_column: bool = True,
+    rows_are_records: bool = False,
+) -> DuckDBEngine:
     """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
     try:
         if isinstance(source, duckdb.DuckDBPyRelation):
-            return _relation_engine(source, types, own_column=own_column)
+            return _relation_engine(source, types, own_column, rows_are_records)
         if isinstance(source, str | Path):
             return _file_engine(str(source), types, own_column=own_column)
         return _frame_engine(source, types, own_column=own_column)
@@ -180,23 +191,29 @@ def read_columns(
 
 
 def _relation_engine(
-    relation: duckdb.DuckDBPyRelation, types: Mapping[str, str] | None, *, own_column: bool
+    relation: duckdb.DuckDBPyRelation, types: Mapping[str, str] | None, own_column: bool, rows_are_records: bool
 ) -> DuckDBEngine:
     if types:
         raise InvalidRequest("types= is for CSV and for frames: a relation states its own.")
-    records = f"prdp_{uuid.uuid4().hex}"  # the caller's connection may hold other tables of ours
+    given = Relation.of(relation)
 
     def run(sql: str, *, as_arrays: bool = False) -> Any:
-        result = relation.query(records, sql)
-        if result is None:
-            return []
-        return result.fetchnumpy() if as_arrays else result.fetchall()
+        with given.alone():
+            result = relation.query(given.name, sql)
+            if result is None:
+                return []
+            return result.fetchnumpy() if as_arrays else result.fetchall()
 
     def arrow(sql: str) -> Any:
-        result = relation.query(records, sql)
-        return result.to_arrow_table() if result is not None else None
+        with given.alone():
+            result = relation.query(given.name, sql)
+            return result.to_arrow_table() if result is not None else None
 
-    return DuckDBEngine(run, arrow, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
+    with _CALLERS_CONNECTIONS, given.alone():
+        source = given.source(rows_are_records=rows_are_records)
+    return DuckDBEngine(
+        run, arrow, given.name, lock=_CALLERS_CONNECTIONS, own_column=own_column, source=source
+    )
 
 
 def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:
@@ -248,8 +265,13 @@ def _frame_query(
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
-    """Return a connection of our own, in which no variable of the caller's can pass for a table."""
-    return duckdb.connect(config={"python_enable_replacements": "false", "preserve_insertion_order": "false"})
+    """Return a database of our own: no variable of the caller's is a table, no statistics are looked at."""
+    connection = duckdb.connect(
+        config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
+    )
+    optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")
+    return connection
 
 
 def _owned(
