@@ -45,26 +45,30 @@ class ForeignQuestion:
     name: str
     named: bool
 
-    def question(self, where: Node | None) -> str:
+    def question(self, where: Node | None, source: str) -> str:
         """Return the question as a ledger keeps it, with a word of its own: no other run takes its charge up.
 
         A charge without an answer may be one whose mechanism ran, and showed something on the way.
         """
-        return json.dumps(self._facts(where) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
+        return json.dumps(self._facts(where, source) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
 
-    def standing(self, entries: Sequence[Entry], where: Node | None) -> ForeignRelease | None:
+    def standing(
+        self, entries: Sequence[Entry], where: Node | None, source: str
+    ) -> ForeignRelease | None:
         """Return the newest answer to a question of the same name, if it has one."""
         for entry in reversed(entries) if self.named else ():
             if isinstance(entry.release, ForeignRelease):
                 facts = json.loads(entry.purpose)
-                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(where):
+                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(where, source):
                     return entry.release
         return None
 
-    def _facts(self, where: Node | None) -> dict[str, str]:
+    def _facts(self, where: Node | None, source: str) -> dict[str, str]:
         facts = {"ask": self.name, "columns": listed(self.columns)}
         if not self.named:
             facts["named"] = "no"  # a function's own name is no name that an answer can be asked for by
+        if source:
+            facts["source"] = source
         if where is not None:
             facts["where"] = canonical(where)
         facts |= {"method": "framework", "share": str(self.share), "split": str(self.split)}

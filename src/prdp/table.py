@@ -52,6 +52,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
     stand_in: bool = False,
+    rows_are_records: bool = False,
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
 
@@ -72,6 +73,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
             ``prdp.plan`` and ``prdp.testing.simulate`` take stand-ins alone.
+        rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
+            (a join, an aggregate, a sample): your word that adding or removing a record adds or removes
+            one row and changes no other.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -79,7 +83,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     """
     refuse_unless_policy(policy)
     refuse_unless_mappings(bounds=bounds, units=units, types=types)
-    engine = open_source(source, types)
+    engine = open_source(source, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
@@ -226,11 +230,11 @@ class Table(Opened, Questions[Release]):
             sample=sample,
             name=name,
         )
-        standing = None if fresh else door.standing(self.ledger.entries, self.condition)
+        standing = None if fresh else door.standing(self.ledger.entries, self.condition, self.engine.source)
         if standing is not None:
             return standing
         self.engine.ensure_there()
-        charge = self.ledger.charge(door.question(self.condition), door.share)
+        charge = self.ledger.charge(door.question(self.condition, self.engine.source), door.share)
         assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
         answer, interrupted = guarded(lambda: self._run_mechanism(door))
         recorded = self.ledger.record(charge, answer)
@@ -284,7 +288,7 @@ class Table(Opened, Questions[Release]):
         return released
 
     def _ask(self, order: Order, *, fresh: bool) -> Released:
-        question = order.question(self.condition)
+        question = order.question(self.condition, self.engine.source)
         self.engine.ensure_there()
 
         def draw() -> Released:

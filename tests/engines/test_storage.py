@@ -19,6 +19,7 @@ import pytest
 from prdp.engines import _optimisers, _relations
 from prdp.engines import duckdb as engine_module
 from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.errors import InvalidRequest
 from prdp.testing.storage_contract import COLUMNS, EXTREMES, TABLES, Case, Record, Storage, StorageContract
 
 SCHEMA = pyarrow.schema(
@@ -155,3 +156,52 @@ STORAGES: Mapping[str, Storage] = {
 class TestStorage(StorageContract):
     def storages(self) -> Mapping[str, Storage]:
         return STORAGES
+
+
+@pytest.mark.parametrize(
+    "kept_off",
+    [
+        "",
+        "statistics_propagation",
+        "filter_pushdown,join_filter_pushdown",
+    ],
+)
+@pytest.mark.parametrize("storage", ["pyarrow", "polars file", "relation over a file", "view over a file"])
+def test_an_engine_whose_optimiser_is_left_on_is_caught(
+    monkeypatch: pytest.MonkeyPatch, kept_off: str, storage: str
+) -> None:
+    for module in (engine_module, _relations):
+        monkeypatch.setattr(module, "left_off", lambda *_: kept_off)
+
+    class Careless(StorageContract):
+        def storages(self) -> Mapping[str, Storage]:
+            return {storage: STORAGES[storage]}
+
+    with pytest.raises(AssertionError, match=r"Case\("):
+        Careless().test_one_extreme_record_changes_nothing_about_the_others()
+
+
+def test_every_optimiser_that_is_not_known_is_left_off() -> None:
+    engine = open_source({"x": np.ones(3)}, None)
+    ((setting,),) = engine._run("SELECT current_setting('disabled_optimizers')")
+    every = {name for (name,) in engine._run("SELECT name FROM duckdb_optimizers()")}
+    assert every - set(setting.split(",")) == every & set(_optimisers.KEPT)
+    assert {"statistics_propagation", "filter_pushdown", "join_filter_pushdown"} <= set(setting.split(","))
+
+
+def test_what_folders_are_called_is_text_unless_a_type_is_declared(tmp_path: Path) -> None:
+    def opened(extra: list[str], types: Mapping[str, str] | None) -> DuckDBEngine:
+        for year in ("2024", "2025", *extra):
+            (tmp_path / f"year={year}").mkdir(exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.table({"x": [1.0]}), tmp_path / f"year={year}/t.parquet")
+        return open_source(str(tmp_path / "*" / "*.parquet"), types)
+
+    texts, whole = opened([], None), opened([], {"year": "BIGINT"})
+    assert texts.schema["year"].native == "VARCHAR"
+    assert whole.schema["year"].native == "BIGINT"
+    odd = opened(["abc"], {"year": "BIGINT"})
+    assert odd.schema == whole.schema
+    assert opened(["abc"], None).schema == texts.schema
+    assert sorted(odd._run("SELECT year FROM prdp_records"), key=str) == [(2024,), (2025,), (None,)]
+    with pytest.raises(InvalidRequest, match="states its own types"):
+        opened([], {"x": "DOUBLE"})

@@ -20,10 +20,11 @@ from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
     column_type,
+    common_columns,
     declared_casts,
     frame_columns,
     local_files,
-    refuse_unless_same_columns,
+    partition_casts,
 )
 from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import EngineFailure, InvalidRequest
@@ -236,11 +237,11 @@ def _file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping
     files = local_files(path)
     listed = ", ".join(map(text_literal, files))
     if all(file.endswith((".parquet", ".pq")) for file in files):
-        if types:
-            raise InvalidRequest("types= is for CSV and for frames: a Parquet file states its own.")
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
-        refuse_unless_same_columns(facts)
-        return f"SELECT * FROM read_parquet([{listed}])"
+        inside = common_columns(facts)
+        read = f"SELECT * FROM read_parquet([{listed}], hive_types_autocast = false)"
+        columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
+        return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
     if all(file.endswith(ENDINGS) for file in files):
         return csv_sql(files, types)
     raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
