@@ -90,8 +90,9 @@ def test_a_view_cannot_hide_a_limit(connection: duckdb.DuckDBPyConnection) -> No
 
 def test_a_reader_in_which_one_line_changes_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    connection = duckdb.connect()
     with pytest.raises(InvalidRequest, match="READ_CSV"):
-        prdp.open(duckdb.connect().read_csv(str(tmp_path / "t.csv")), policy=POLICY)
+        prdp.open(connection.read_csv(str(tmp_path / "t.csv")), policy=POLICY)
 
 
 def test_a_relation_s_parameters_are_refused_where_its_text_does_not_show_them(
@@ -129,9 +130,8 @@ def test_a_plain_table_has_the_same_question_as_a_file(connection: duckdb.DuckDB
 
 def test_a_frame_s_filter_reads_the_same_in_every_process() -> None:
     frame = pyarrow.table({"x": [1.0, 2.0]})
-    sources = {
-        open_source(duckdb.connect().from_arrow(frame).filter("x < 2"), None).source for _ in range(3)
-    }
+    connections = [duckdb.connect() for _ in range(3)]
+    sources = {open_source(one.from_arrow(frame).filter("x < 2"), None).source for one in connections}
     assert len(sources) == 1
     assert "x < 2" in sources.pop().replace("x<2", "x < 2")
 
@@ -170,7 +170,8 @@ def test_a_relation_s_own_filter_hangs_on_no_other_record(tmp_path: Path) -> Non
     for extra in ([], [150.0]):
         x = np.concatenate([np.linspace(1, 9, 1000), np.full(100_000, np.nan), extra])
         pyarrow.parquet.write_table(pyarrow.table({"x": x}), tmp_path / "t.parquet")
-        relation = duckdb.connect().sql(f"SELECT * FROM '{tmp_path}/t.parquet' WHERE x < 100")
+        connection = duckdb.connect()
+        relation = connection.sql(f"SELECT * FROM '{tmp_path}/t.parquet' WHERE x < 100")
         engine = open_source(relation, None)
         counts.append(engine._run(f"SELECT count(*) FROM {engine._records}"))
     assert counts == [[(1000,)], [(1000,)]]

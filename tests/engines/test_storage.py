@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow
+import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
@@ -105,6 +107,12 @@ def _file_of_pyarrow(connection: duckdb.DuckDBPyConnection, folder: Path) -> str
     return f"SELECT * FROM '{folder}/t.parquet'"
 
 
+def _fields_of_a_struct(connection: duckdb.DuckDBPyConnection, folder: Path) -> str:
+    fields = connection.sql("SELECT {'x': x, 'f': f} AS s, * EXCLUDE (x, f) FROM given").to_arrow_table()
+    pyarrow.parquet.write_table(fields, folder / "t.parquet")
+    return f"SELECT s.x AS x, s.f AS f, * EXCLUDE (s) FROM '{folder}/t.parquet'"
+
+
 def _view(connection: duckdb.DuckDBPyConnection, folder: Path) -> str:
     connection.execute(f"CREATE VIEW w AS {_file_of_pyarrow(connection, folder)}")
     return "SELECT * FROM w"
@@ -116,6 +124,22 @@ def data_set(records: Sequence[Record], folder: Path) -> DuckDBEngine:
     connection = duckdb.connect()
     connection.register("files", files)
     return open_source(connection.table("files"), None)
+
+
+def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    """Keep records in a file whose statistics are wrong, as some writers' have been."""
+    table = arrow(records)
+    path = folder / "t.parquet"
+    pyarrow.parquet.write_table(table, path, use_dictionary=False)
+    raw = path.read_bytes()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    footer = raw[start:]
+    for column, code in (("x", "<d"), ("f", "<f"), ("v", "<q")):
+        ends = pyarrow.compute.min_max(table[column]).as_py()
+        if ends["max"] not in {None, ends["min"]}:
+            footer = footer.replace(struct.pack(code, ends["max"]), struct.pack(code, ends["min"]))
+    path.write_bytes(raw[:start] + footer)
+    return open_source(path, None)
 
 
 def several_files(records: Sequence[Record], folder: Path) -> DuckDBEngine:
@@ -144,11 +168,13 @@ STORAGES: Mapping[str, Storage] = {
     "polars file, no statistics": by_polars(statistics=False),
     "duckdb file": by_duckdb("FORMAT parquet"),
     "duckdb file, bloom filters": by_duckdb("FORMAT parquet, ROW_GROUP_SIZE 2048, PARQUET_VERSION v2"),
+    "wrong statistics": forged,
     "several files": several_files,
     "table": as_relation(_table),
     "sorted table with an index": as_relation(_sorted_and_indexed),
     "relation over a file": as_relation(_file_of_pyarrow),
     "view over a file": as_relation(_view),
+    "relation over a struct's fields": as_relation(_fields_of_a_struct),
     "data set": data_set,
 }
 
@@ -166,7 +192,10 @@ class TestStorage(StorageContract):
         "filter_pushdown,join_filter_pushdown",
     ],
 )
-@pytest.mark.parametrize("storage", ["pyarrow", "polars file", "relation over a file", "view over a file"])
+@pytest.mark.parametrize(
+    "storage",
+    ["pyarrow", "polars file", "wrong statistics", "relation over a file", "relation over a struct's fields"],
+)
 def test_an_engine_whose_optimiser_is_left_on_is_caught(
     monkeypatch: pytest.MonkeyPatch, kept_off: str, storage: str
 ) -> None:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from prdp.engines._optimisers import left_off
@@ -38,7 +39,7 @@ _INSTEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relation:
     """A relation of the caller's own, with the statements that prdp may run on it.
 
@@ -64,12 +65,15 @@ class Relation:
     def alone(self) -> Iterator[None]:
         """Leave off all optimisers that know of other records, for as long as this lasts."""
         ((before,),) = self.ask("SELECT current_setting('disabled_optimizers')")
-        named = [name for (name,) in self.ask("SELECT name FROM duckdb_optimizers()")]
-        self.ask(f"SET disabled_optimizers = '{left_off(named, before or '')}'")
+        self.ask(f"SET disabled_optimizers = '{left_off(self._optimisers, before or '')}'")
         try:
             yield
         finally:
             self.ask(f"SET disabled_optimizers = '{before or ''}'")
+
+    @cached_property
+    def _optimisers(self) -> list[str]:
+        return [name for (name,) in self.ask("SELECT name FROM duckdb_optimizers()")]
 
     def source(self, *, rows_are_records: bool) -> str:
         """Return what the relation makes of its table, as a ledger keeps it; nothing for a plain scan.
