@@ -3,7 +3,7 @@
 Statistics of a file or a table (least and greatest values, counts, bloom filters) are facts about all of
 its records together. An optimiser that folds a condition, prunes a row group or picks an algorithm by them
 lets one record decide how others are treated: Parquet's statistics leave NaN out, so that ``x < 100`` is
-folded to TRUE for a file whose greatest number is 9, and no longer once somebody has 150. Lemma 9 of the
+folded to TRUE for a file whose greatest number is 9, and no longer once somebody has 150. Lemma 10 of the
 proofs needs every statement to treat each record alone. So an optimiser works only if it is listed here,
 and one that a later version of DuckDB brings along is off until somebody has looked at it.
 """
