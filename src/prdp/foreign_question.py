@@ -52,14 +52,14 @@ class ForeignQuestion:
         """
         return json.dumps(self._facts(where, source) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
 
-    def standing(
-        self, entries: Sequence[Entry], where: Node | None, source: str
-    ) -> ForeignRelease | None:
+    def standing(self, entries: Sequence[Entry], where: Node | None, source: str) -> ForeignRelease | None:
         """Return the newest answer to a question of the same name, if it has one."""
         for entry in reversed(entries) if self.named else ():
             if isinstance(entry.release, ForeignRelease):
                 facts = json.loads(entry.purpose)
-                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(where, source):
+                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(
+                    where, source
+                ):
                     return entry.release
         return None
 

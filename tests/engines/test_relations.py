@@ -20,7 +20,9 @@ POLICY = prdp.Policy.constant(1)
 @pytest.fixture
 def connection() -> duckdb.DuckDBPyConnection:
     opened = duckdb.connect()
-    opened.execute("CREATE TABLE t AS SELECT CAST(range AS DOUBLE) AS x, range AS v, 'a' AS s FROM range(100)")
+    opened.execute(
+        "CREATE TABLE t AS SELECT CAST(range AS DOUBLE) AS x, range AS v, 'a' AS s FROM range(100)"
+    )
     opened.execute("CREATE VIEW first_ten AS SELECT * FROM t LIMIT 10")
     opened.execute("CREATE VIEW large AS SELECT x + 1 AS x, s FROM t WHERE v >= 50 AND s LIKE '%a%'")
     opened.execute("CREATE MACRO shaken(x) AS x + random()")

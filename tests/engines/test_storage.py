@@ -22,7 +22,7 @@ from prdp.engines import _optimisers, _relations
 from prdp.engines import duckdb as engine_module
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
-from prdp.testing.storage_contract import COLUMNS, EXTREMES, TABLES, Case, Record, Storage, StorageContract
+from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
 
 SCHEMA = pyarrow.schema(
     [

@@ -1,4 +1,4 @@
-"""A DuckDB relation of the caller's own: run with no facts about other records, and only if its rows are records.
+"""A DuckDB relation of the caller's own: run only if its rows are records, and each is read alone.
 
 The relation lives in the caller's database, so DuckDB's settings there are changed while a statement of ours
 runs, and put back afterwards.
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from prdp.engines._optimisers import left_off
@@ -93,7 +94,7 @@ class Relation:
             return f"rows in memory, {uuid.uuid4().hex}"
         if any(_PARAMETER.search(_LITERALS.sub("", text)) for text in texts):
             raise InvalidRequest(
-                "the relation has parameters, and its text does not show their values. Write them into its SQL."
+                "the relation has parameters, whose values its text does not show. Write them into its SQL."
             )
         return "; ".join(_HANDLES.sub("frame", text) for text in texts)
 
@@ -123,7 +124,7 @@ class Relation:
             called = set(re.findall(r'(\w+)"?\s*\(', bare)) | set(re.findall(r"\w+", bare)) & set(_CLOCKS)
             for name in sorted(called & (unsettled | set(_CLOCKS))):
                 raise InvalidRequest(
-                    f"the relation calls {name}, which need not give the same for a record every time. {_INSTEAD}"
+                    f"the relation calls {name}, which need not give a record the same every time. {_INSTEAD}"
                 )
 
 
@@ -140,8 +141,8 @@ def _refuse_unless_records(operators: list[str]) -> None:
             continue
         if operator.startswith("READ_") or operator.endswith("_SCAN"):
             raise InvalidRequest(
-                f"the relation reads by {operator}, of which prdp does not know that it reads each record alone, "
-                f"whatever the others are. Write them into a table or a Parquet file. {_INSTEAD}"
+                f"the relation reads by {operator}, of which prdp does not know that one record never "
+                f"changes how others are read. Write them into a table or a Parquet file. {_INSTEAD}"
             )
         raise InvalidRequest(
             f"the relation's plan has {operator}, so that its rows need not be records: one row may come "
@@ -160,7 +161,7 @@ def _operators(relation: Any) -> list[str]:
         lines = str(relation.explain()).split("\n")
         return [
             name
-            for above, line in zip(lines, lines[1:], strict=False)
+            for above, line in pairwise(lines)
             if "┌" in above
             for name in re.findall(r"[A-Z][A-Z_]*", line)
         ]

@@ -158,7 +158,7 @@ def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str
 
 
 def partition_casts(columns: Sequence[str], inside: Sequence[str], types: Mapping[str, str]) -> str:
-    """Return the columns of Parquet files as SQL; those in folders' names are texts unless types are declared.
+    """Return the columns of Parquet files as SQL; those in folders' names are texts or of declared types.
 
     A type that is guessed from the folders (``year=2025``) would change with a record that is in a new one.
 

@@ -192,7 +192,10 @@ def read_columns(
 
 
 def _relation_engine(
-    relation: duckdb.DuckDBPyRelation, types: Mapping[str, str] | None, own_column: bool, rows_are_records: bool
+    relation: duckdb.DuckDBPyRelation,
+    types: Mapping[str, str] | None,
+    own_column: bool,
+    rows_are_records: bool,
 ) -> DuckDBEngine:
     if types:
         raise InvalidRequest("types= is for CSV and for frames: a relation states its own.")

@@ -139,7 +139,9 @@ class Case:
         schema = engine.schema
         policy = Policy(self.policy, at_least="1/10", at_most="10").within(schema, {})
         where = check(parse(self.where), schema, Kind.BOOLEAN, self.where) if self.where else None
-        groups = read_grouping([bins(self.binned, [-100, 0, 5, 100, 200])], None, schema) if self.binned else None
+        groups = (
+            read_grouping([bins(self.binned, [-100, 0, 5, 100, 200])], None, schema) if self.binned else None
+        )
         measure = None if self.column is None or self.keys else Measure(self.column, Fraction(1), -100, 1000)
         return Reading(policy, policy.levels, {}, measure, where, groups)
 
@@ -244,7 +246,9 @@ _RECORDS: st.SearchStrategy[Record] = st.fixed_dictionaries(
         "job": st.one_of(
             st.none(),
             st.sampled_from(["clerk", "spy", LONG, LONG + "\U0010ffff"]),
-            st.text(st.characters(min_codepoint=48, exclude_categories=["Cs", "Zl", "Zp"]), min_size=1, max_size=9),
+            st.text(
+                st.characters(min_codepoint=48, exclude_categories=["Cs", "Zl", "Zp"]), min_size=1, max_size=9
+            ),
         ),
         "day": st.one_of(st.none(), st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))),
         "ok": st.one_of(st.none(), st.booleans()),
