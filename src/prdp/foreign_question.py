@@ -57,9 +57,8 @@ class ForeignQuestion:
         for entry in reversed(entries) if self.named else ():
             if isinstance(entry.release, ForeignRelease):
                 facts = json.loads(entry.purpose)
-                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(
-                    where, source
-                ):
+                facts.pop("once", None)
+                if facts == self._facts(where, source):
                     return entry.release
         return None
 

@@ -68,7 +68,7 @@ def asked(columns: list[str]) -> dict[Any, str]:
 
     def ask(what: Any, *queries: Any, groups: Any = None, where: Any = None) -> None:
         order = order_of(table.facts, queries, "1/4", groups)
-        texts[what] = order.question(None if where is None else table.where(where).condition)
+        texts[what] = order.question(None if where is None else table.where(where).condition, "")
 
     ask("count", prdp.Count())
     for column in columns:
@@ -119,7 +119,7 @@ def released(columns: list[str], chosen: list[list[str]], called: list[str]) -> 
         door = foreign_question(
             table.facts, mechanism, some, table.ledger.left, split=None, beta=None, sample=False, name=name
         )
-        facts = json.loads(door.question(None))
+        facts = json.loads(door.question(None, ""))
         return json.dumps({key: fact for key, fact in facts.items() if key != "once"})
 
     def mechanism(rows: Any, epsilon: Any, beta: Any) -> int:

@@ -224,8 +224,7 @@ def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:
     """Ask a relation's own connection for public facts; nothing where it cannot say."""
     try:
         with _CALLERS_CONNECTIONS:
-            found = relation.query(f"prdp_{uuid.uuid4().hex}", sql)
-            return found.fetchall() if found is not None else []
+            return Relation.of(relation).ask(sql)
     except duckdb.Error:
         return []
 

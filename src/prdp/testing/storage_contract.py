@@ -199,7 +199,7 @@ class StorageContract:
                 self.hold([*records, extreme], _TELLING)
 
     def test_random_tables_give_the_same_cells_in_every_storage(self) -> None:
-        """Let hypothesis look for a table, an extreme record and a question that some storage answers wrong."""
+        """Let hypothesis look for a table and a question that some storage answers wrong."""
 
         @settings(
             max_examples=self.examples,
@@ -246,9 +246,7 @@ _RECORDS: st.SearchStrategy[Record] = st.fixed_dictionaries(
         "job": st.one_of(
             st.none(),
             st.sampled_from(["clerk", "spy", LONG, LONG + "\U0010ffff"]),
-            st.text(
-                st.characters(min_codepoint=48, exclude_categories=["Cs", "Zl", "Zp"]), min_size=1, max_size=9
-            ),
+            st.text(st.characters(min_codepoint=48, exclude_categories=["C", "Z"]), min_size=1, max_size=9),
         ),
         "day": st.one_of(st.none(), st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))),
         "ok": st.one_of(st.none(), st.booleans()),
