@@ -5,10 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import sqlite3
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -28,12 +27,6 @@ _MOST_DIGITS = 4000
 _SELECT = (
     "SELECT charges.number, purpose, share, who, at, release FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
-)
-_OPERATIONS = threading.RLock()
-"""Held during each operation: a fork in the middle of one would hand SQLite's own locks to the child."""
-
-os.register_at_fork(
-    before=_OPERATIONS.acquire, after_in_parent=_OPERATIONS.release, after_in_child=_OPERATIONS.release
 )
 
 
@@ -165,7 +158,7 @@ class DurableLedger:
         with (
             self._operating("nothing was copied") as database,
             _draft(target) as draft,
-            closing(connected(draft)) as copy,
+            connected(draft) as copy,
         ):
             database.backup(copy)
 
@@ -197,7 +190,7 @@ class DurableLedger:
     @contextmanager
     def _operating(self, trouble: str) -> Iterator[sqlite3.Connection]:
         self._refuse_unless_there()
-        with _OPERATIONS, explained(self.path, trouble), closing(connected(self.path)) as database:
+        with explained(self.path, trouble), connected(self.path) as database:
             if self._identity is not None and _fact(database, "identity") != self._identity:
                 raise LedgerError(f"{self.path} is another ledger than the one that was opened: {trouble}.")
             yield database
@@ -221,7 +214,7 @@ def _begin(path: Path, binding: Binding) -> None:
     with (
         suppress(FileExistsError),  # somebody else may begin it meanwhile
         _draft(path) as draft,
-        closing(connected(draft)) as database,
+        connected(draft) as database,
     ):
         create(database, binding, _now(), uuid.uuid4().hex)
 

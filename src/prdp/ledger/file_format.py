@@ -12,6 +12,7 @@ from urllib.parse import quote
 from prdp.errors import LedgerError
 from prdp.ledger.binding import Binding
 from prdp.ledger.release_form import release_from_json
+from prdp.processes import OPERATIONS
 
 VERSION = 1
 """What this release writes; kept in the file as SQLite's ``user_version``."""
@@ -42,13 +43,17 @@ MIGRATIONS: Mapping[int, Migration] = {}
 """For each older version, the step that turns its file into the next version's."""
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """Open a file that exists, waiting for others; what is committed is on disk."""
+@contextmanager
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a file that exists, waiting for others; what is committed is on disk, and forks wait."""
     uri = f"file:{quote(str(path))}?mode=rw"
-    database = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)
-    database.execute("PRAGMA synchronous = EXTRA")
-    database.execute("PRAGMA foreign_keys = ON")
-    return database
+    with (
+        OPERATIONS,
+        closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)) as database,
+    ):
+        database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA foreign_keys = ON")
+        yield database
 
 
 def create(database: sqlite3.Connection, binding: Binding, begun: str, identity: str) -> None:
@@ -94,7 +99,7 @@ def verify(database: sqlite3.Connection, path: Path) -> None:
 
 def upgrade(path: Path) -> None:
     """Bring an older ledger to this version, keeping a copy of it as it was; refuse a newer one."""
-    with explained(path, "nothing was changed"), closing(connected(path)) as database:
+    with explained(path, "nothing was changed"), connected(path) as database:
         if _version(database) not in MIGRATIONS and _version(database) <= VERSION:
             return  # up to date, or no ledger, which verify refuses
         database.execute("BEGIN IMMEDIATE")  # only one of several processes finds it old after this
@@ -119,7 +124,7 @@ def _version(database: sqlite3.Connection) -> int:
 def _keep_a_copy(path: Path, version: int) -> None:
     copy = path.with_name(f"{path.name}.format{version}")
     if not copy.exists():
-        with closing(connected(path)) as old, closing(sqlite3.connect(copy)) as kept:
+        with connected(path) as old, closing(sqlite3.connect(copy)) as kept:
             old.backup(kept)
 
 

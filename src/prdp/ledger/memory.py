@@ -9,11 +9,17 @@ from fractions import Fraction
 from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
 from prdp.ledger.binding import Binding
+from prdp.processes import this_process
 from prdp.release_table import Released
+
+_ADVICE = "Give the table a ledger file that all processes share, such as ledger='accounts.ledger'"
 
 
 class MemoryLedger:
     """An account that lasts as long as the process; safe between threads.
+
+    Another process would have an account of its own, with what is spent here left to spend: a fork is
+    refused, and so is a copy.
 
     >>> ledger = MemoryLedger()
     >>> ledger.charge("count", Fraction(1, 4))
@@ -28,9 +34,11 @@ class MemoryLedger:
         self._entries: list[Entry] = []
         self._lock = threading.Lock()
         self._attached = False
+        self._process = this_process()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (which facts they are does not matter)
         """Belong to one table; a second one's questions could be taken for the first one's."""
+        self._refuse_elsewhere()
         with self._lock:
             if self._attached:
                 raise LedgerError(
@@ -47,10 +55,12 @@ class MemoryLedger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
+        self._refuse_elsewhere()
         return tuple(self._entries)
 
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
+        self._refuse_elsewhere()
         refuse_unless_a_share(share)
         with self._lock:
             same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
@@ -67,6 +77,7 @@ class MemoryLedger:
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge, unless it has one; return the release that stands."""
+        self._refuse_elsewhere()
         with self._lock:
             standing = self._entries[charge.number].release
             if standing is not None:
@@ -74,5 +85,19 @@ class MemoryLedger:
             self._entries[charge.number] = replace(self._entries[charge.number], release=release)
             return release
 
+    def __reduce__(self) -> str:
+        """Refuse to be copied or sent to another process."""
+        raise LedgerError(f"a copy of an account in memory would be a second account. {_ADVICE}.")
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse a forked process; before the lock, which another thread may have held at the fork."""
+        if self._process != this_process():
+            raise LedgerError(
+                "this account is kept in the memory of another process, which this one was forked from: each "
+                f"would spend the whole of it. {_ADVICE}, and open it in each process."
+            )
+
     def __repr__(self) -> str:
+        if self._process != this_process():
+            return "MemoryLedger(of another process)"
         return f"MemoryLedger(entries: {len(self._entries)}, left: {self.left})"
