@@ -68,4 +68,7 @@ def _interruptible(work: Callable[[], Done]) -> Done:
             raise
     stop = raised.pop()
     stop.__context__ = stop.__cause__ = None
-    raise stop.with_traceback(None)  # without the frames in which the engine worked
+    try:
+        raise stop.with_traceback(None)  # without the frames in which the engine worked
+    finally:
+        del stop  # this frame and the exception would keep each other alive
