@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from prdp.exact import spelled
 from prdp.foreign import ForeignRelease
 from prdp.ledger.account import Entry
 from prdp.release import Release
@@ -125,8 +126,8 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
     form = {
         "ledger": str(path),
         "facts": facts,
-        "spent": str(spent),
-        "left": str(1 - spent),
+        "spent": spelled(spent),
+        "left": spelled(1 - spent),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],

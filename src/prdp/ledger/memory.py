@@ -6,8 +6,8 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 
-from prdp.errors import BudgetExhausted, LedgerError
-from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
+from prdp.errors import LedgerError, shown_part
+from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
 from prdp.processes import this_process
 from prdp.release_table import Released
@@ -32,6 +32,7 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._spent = Fraction(0)
         self._lock = threading.Lock()
         self._attached = False
         self._process = this_process()
@@ -50,7 +51,8 @@ class MemoryLedger:
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        return 1 - sum((entry.share for entry in self.entries), start=Fraction(0))
+        self._refuse_elsewhere()
+        return 1 - self._spent
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -61,7 +63,7 @@ class MemoryLedger:
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
         self._refuse_elsewhere()
-        refuse_unless_a_share(share)
+        refuse_unless_a_charge(purpose, share)
         with self._lock:
             same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
             standing = [entry.release for entry in same if entry.release is not None]
@@ -70,8 +72,8 @@ class MemoryLedger:
             for entry in same:
                 if entry.release is None:
                     return Charge(entry.number, purpose)
-            if share > self.left:
-                raise BudgetExhausted(asked=share, left=self.left)
+            spent = sum_with(self._spent, share)
+            self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
             self._entries.append(Entry(len(self._entries), purpose, share))
             return Charge(len(self._entries) - 1, purpose)
 
@@ -100,4 +102,4 @@ class MemoryLedger:
     def __repr__(self) -> str:
         if self._process != this_process():
             return "MemoryLedger(of another process)"
-        return f"MemoryLedger(entries: {len(self._entries)}, left: {self.left})"
+        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.left)})"
