@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prdp.answering import Facts
-from prdp.asking import answered_once, guarded
+from prdp.asking import answered_once, recorded
 from prdp.declared import (
     Number,
     default_name,
@@ -236,17 +237,19 @@ class Table(Opened, Questions[Release]):
         self.engine.ensure_there()
         charge = self.ledger.charge(door.question(self.condition, self.engine.source), door.share)
         assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
-        answer, interrupted = guarded(lambda: self._run_mechanism(door))
-        recorded = self.ledger.record(charge, answer)
-        if interrupted:
+        interrupted = threading.Event()
+        answer = recorded(self.ledger, charge, lambda: self._run_mechanism(door, interrupted))
+        if interrupted.is_set():
             raise KeyboardInterrupt
-        assert isinstance(recorded, ForeignRelease)  # noqa: S101
-        return recorded
+        assert isinstance(answer, ForeignRelease)  # noqa: S101
+        return answer
 
-    def _run_mechanism(self, door: ForeignQuestion) -> tuple[ForeignRelease, bool]:
+    def _run_mechanism(self, door: ForeignQuestion, interrupted: threading.Event) -> ForeignRelease:
         (counted,) = self._readings.counts(self.condition, None)
-        answer, interrupted = door.answered(self.engine, counted, self.condition, SystemEntropy())
-        return replace(answer, simulated=self.stand_in), interrupted
+        answer, stopped = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        if stopped:
+            interrupted.set()
+        return replace(answer, simulated=self.stand_in)
 
     @property
     def facts(self) -> Facts:

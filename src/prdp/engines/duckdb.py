@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +16,9 @@ from numpy.typing import NDArray
 from prdp.declared import known_column
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._opened import Opened
 from prdp.engines._optimisers import left_off
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
@@ -49,10 +53,11 @@ class Run(Protocol):
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
 
+_STOPPED = (duckdb.InterruptException,)
 _PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_type, scale, precision"
 
 
-class DuckDBEngine:
+class DuckDBEngine(Opened):
     """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own.
 
     Attributes:
@@ -84,6 +89,7 @@ class DuckDBEngine:
             own_column: Whether the shortcut for one-column policies may be taken.
             source: What a relation of the caller's makes of its table.
         """
+        super().__init__()
         self._run = run
         self._arrow = arrow
         self._records = records
@@ -95,6 +101,7 @@ class DuckDBEngine:
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
+        self.refuse_elsewhere()
         try:
             found: Schema | None = self._described()
         except duckdb.Error:
@@ -149,8 +156,9 @@ class DuckDBEngine:
         return rows
 
     def _described(self) -> Schema:
-        with self._lock:
-            rows = self._run(f"DESCRIBE SELECT * FROM {self._records}")
+        rows: Rows = stoppable(
+            _STOPPED, lambda: self._run(f"DESCRIBE SELECT * FROM {self._records}"), self._lock
+        )
         return _schema(rows, self._unreadable)
 
 
@@ -169,12 +177,16 @@ def open_source(
     rows_are_records: bool = False,
 ) -> DuckDBEngine:
     """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
-    try:
+
+    def opened() -> DuckDBEngine:
         if isinstance(source, duckdb.DuckDBPyRelation):
             return _relation_engine(source, types, own_column, rows_are_records)
         if isinstance(source, str | Path):
             return _file_engine(str(source), types, own_column=own_column)
         return _frame_engine(source, types, own_column=own_column)
+
+    try:
+        return stoppable(_STOPPED, opened)
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"the source cannot be opened: {first_line}") from None
@@ -187,7 +199,8 @@ def read_columns(
     engine = open_source(path, types)
     known = [known_column(name, engine.schema, "the simulation") for name in names]
     listed = ", ".join(map(quoted, known))
-    rows = engine._run(f"SELECT {listed} FROM {engine._records}")  # noqa: SLF001  (its own room)
+    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own room)
+    rows = stoppable(_STOPPED, lambda: engine._run(sql))  # noqa: SLF001
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
@@ -302,20 +315,14 @@ def _runner(connection: duckdb.DuckDBPyConnection) -> Run:
 def _guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
     """Return what was read; whatever goes wrong, it fails with one fixed text."""
     rows: Read | None = None
-    interrupted = False
-    try:
-        with lock:
-            rows = run()
-    except Exception as error:  # whatever it is, it may speak of a record
-        interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
-    if interrupted:
-        raise KeyboardInterrupt
+    with suppress(Exception):  # whatever it is, it may speak of a record
+        rows = stoppable(_STOPPED, run, lock)
     if rows is None:  # raised out here, the failure does not carry the engine's own words along
         raise EngineFailure
     return rows
 
 
-class DuckDBTables:
+class DuckDBTables(Opened):
     """Several tables in one database, for statements that join them.
 
     Attributes:
@@ -324,6 +331,7 @@ class DuckDBTables:
 
     def __init__(self, sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> None:
         """Open files and frames side by side; reads no record."""
+        super().__init__()
         connection = _connected()
         self._run = _runner(connection)
         self._lock = threading.Lock()
@@ -341,6 +349,7 @@ class DuckDBTables:
 
     def ensure_there(self) -> None:
         """Refuse sources that are gone or have other columns by now; reads no record."""
+        self.refuse_elsewhere()
         try:
             found: Mapping[str, Schema] | None = self._described()
         except duckdb.Error:
@@ -357,17 +366,20 @@ class DuckDBTables:
         return found
 
     def _described(self) -> dict[str, Schema]:
-        with self._lock:
-            return {
-                name: _schema(self._run(f"DESCRIBE SELECT * FROM {view}"), self._unreadable[name])
-                for name, view in self._views.items()
-            }
+        def rows(view: str) -> Rows:
+            found: Rows = self._run(f"DESCRIBE SELECT * FROM {view}")
+            return found
+
+        return {
+            name: _schema(stoppable(_STOPPED, partial(rows, view), self._lock), self._unreadable[name])
+            for name, view in self._views.items()
+        }
 
 
 def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> DuckDBTables:
     """Open several files or frames together; reads no record."""
     try:
-        return DuckDBTables(sources, types)
+        return stoppable(_STOPPED, lambda: DuckDBTables(sources, types))
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"a source cannot be opened: {first_line}") from None
