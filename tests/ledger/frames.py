@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from prdp.engines._origins import Origin
 from prdp.engines.duckdb import DuckDBEngine, DuckDBTables
 from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, MemoryLedger
@@ -19,7 +20,7 @@ from prdp.release import Release
 from prdp.release_table import ReleaseTable
 from prdp.summary import Summary
 
-_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Readings)
+_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Readings)
 """What whoever asks holds in their own hands anyway."""
 
 
