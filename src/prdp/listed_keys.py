@@ -58,7 +58,7 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         )
     rows: list[tuple[object, ...]] = []
     for key in at_most(keys, MOST_KEYS, "keys="):
-        row = tuple(key) if _is_row(key) else (key,)
+        row = tuple(key) if _is_row(key) else (key,)  # type: ignore[arg-type]
         if len(row) != len(names):
             raise InvalidRequest(
                 f"the key {told(key)} has {len(row)} of {len(names)} values ({', '.join(names)}): "
@@ -239,4 +239,4 @@ def _held_as_decimal(exact: Fraction, column: ColumnType) -> bool:
     found = _DECIMAL.fullmatch(column.native)
     assert found is not None  # noqa: S101  (told to the type checker; see _number_key)
     steps = exact * 10 ** int(found[2])
-    return steps.denominator == 1 and abs(steps) < 10 ** min(int(found[1]), _EXACT_DIGITS)
+    return steps.denominator == 1 and bool(abs(steps) < 10 ** min(int(found[1]), _EXACT_DIGITS))

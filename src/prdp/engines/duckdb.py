@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from prdp.declared import known_column
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._frames import readable, types_of
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
@@ -230,11 +231,25 @@ def _frame_query(
     connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
 ) -> tuple[str, frozenset[str]]:
     columns = frame_columns(source)
-    connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
-    connection.register(frame, source)
     casts = declared_casts(columns, types or {})
+    if not _registered(connection, frame, source):
+        raise InvalidRequest(
+            f"this frame has a column that cannot be read. The columns are {types_of(source)}. Convert it to "
+            "whole numbers, floats, texts, dates or true and false, or leave it away."
+        )
     objects = frozenset(name for name, anything in columns.items() if anything)
     return f"SELECT {casts} FROM {frame}", objects
+
+
+def _registered(connection: duckdb.DuckDBPyConnection, frame: str, source: object) -> bool:
+    """Say whether the connection takes a frame; what goes wrong may speak of a record."""
+    try:
+        connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
+        connection.register(frame, readable(source))
+        connection.execute(f"DESCRIBE SELECT * FROM {frame}").fetchall()
+    except Exception:
+        return False
+    return True
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
