@@ -6,6 +6,7 @@ import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.clipping import Clipping, Dropped
 from prdp.combined import combined_interval
@@ -103,13 +104,12 @@ class Release:
         if self.noise == "quartic":
             reach = sum(quartic_spread(scale, 1 - failure) for scale in self.noise_scales) * self.step
             return reach, reach
-        noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
-        noise = spread(noises, 1 - failure) * self.step
+        noise = _spread(self.noise_scales, 1 - failure) * self.step
         clipping = self.clipping
         if clipping is None or clipping.pull(failure, reach) == 0:
             return noise, noise
         pull = clipping.pull(failure / 2 if clipping.below and clipping.above else failure / 4, reach)
-        far = ENDLESS if pull is None else (spread(noises, 1 - failure / 2) + pull) * self.step
+        far = ENDLESS if pull is None else (_spread(self.noise_scales, 1 - failure / 2) + pull) * self.step
         return far if clipping.below else noise, far if clipping.above else noise
 
     def __str__(self) -> str:
@@ -178,6 +178,12 @@ class Release:
             for name, text in rows
         )
         return f"<table>{cells}</table>"
+
+
+@lru_cache(maxsize=1024)
+def _spread(scales: tuple[Fraction, ...], level: Fraction) -> int:
+    """Return how far the noises' sum strays; many groups have the same noises."""
+    return spread([DiscreteLaplace(scale) for scale in scales], level)
 
 
 def _chance(level: float | Fraction | str) -> Fraction:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.engines._graphs import TriangleEngine
-from prdp.engines.duckdb import Scratch
+from prdp.engines._tables import Scratch
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
 from prdp.joins import graph as graph_module
 from prdp.joins.nodes import described, read_nodes

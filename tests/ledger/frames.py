@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from prdp.engines._origins import Origin
-from prdp.engines.duckdb import DuckDBEngine, DuckDBTables
+from prdp.engines._tables import DuckDBTables
+from prdp.engines.duckdb import DuckDBEngine
 from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, MemoryLedger
 from prdp.readings import Readings
