@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, Scan, Then
+from prdp.noise.laws import FirstReaching, Noisy, Scan, Then, Together
 from prdp.noise.spread import spread
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import scan_probabilities
@@ -47,6 +47,16 @@ def test_masses_beyond_64_bits_compare_as_they_are(size: int) -> None:
 def test_noisy_values_keep_to_their_centres() -> None:
     draws = Noisy((10**30, -5), (SILENT, SILENT)).draw(Seeded(1), 3)
     assert draws == [(10**30, -5)] * 3
+
+
+def test_a_law_of_nothing_draws_nothing_once_a_run() -> None:
+    assert Noisy((), ()).draw(Seeded(1), 3) == [()] * 3
+    assert Together(()).draw(Seeded(1), 3) == [()] * 3
+
+
+@pytest.mark.parametrize(("values", "place"), [((9, 0), 2), ((10, 7), 0), ((0, 6), 2), ((0, 7), 1)])
+def test_the_first_test_that_is_passed_picks_the_law(values: tuple[int, ...], place: int) -> None:
+    assert FirstReaching(((0, 10), (1, 7)))(values) == place
 
 
 def test_what_follows_a_scan_belongs_to_the_place_it_found() -> None:
