@@ -26,6 +26,7 @@ from prdp.mechanisms.smooth import (
     largest_change,
     most_change,
     noise_per_bound,
+    precision,
     smooth_bound,
     two_paths,
 )
@@ -92,7 +93,14 @@ def test_the_largest_change_is_what_some_pair_of_public_nodes_would_change() -> 
         assert largest_change(pairs) == max(every)
 
 
-@pytest.mark.parametrize("budget", [Fraction(1, 50), Fraction(1), Fraction(20)])
+@pytest.mark.parametrize("exponent", [-150, -8, 0, 3, 7, 40, 150])
+def test_the_bound_is_written_in_few_bits_whatever_the_budget(exponent: int) -> None:
+    """Small budgets need as many as there are zeros in them, and large ones no more than a cap says."""
+    zeros = max(0, -exponent) * math.log2(10)
+    assert precision(_beta(Fraction(10) ** exponent)) <= zeros + 200
+
+
+@pytest.mark.parametrize("budget", [Fraction(1, 50), Fraction(1), Fraction(20), Fraction(10**12)])
 @pytest.mark.parametrize("nodes", [5, 40])
 def test_the_bound_is_smooth_and_above_every_k(budget: Fraction, nodes: int) -> None:
     most = most_change(nodes)

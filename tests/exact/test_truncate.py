@@ -67,6 +67,15 @@ def test_adding_an_edge_raises_the_cut_count_by_at_most_its_allowance(
             assert -spare <= other - one <= quanta(place, shift=shift) * point + spare, (edges, place, point)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_nodes_without_edges_cost_no_work_and_change_no_count(size: int) -> None:
+    for edges in range(0, 1 << 10, 31):
+        few, many = (Stars(graph(edges, nodes=nodes), size, STEPS) for nodes in (5, 1_000_000))
+        for point in sample(few):
+            assert many.value(point) == few.value(point)
+        assert len(many._touched[0].degrees) <= 5
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_with_room_enough_nothing_is_cut(form: str) -> None:
     for edges in range(0, 1 << 10, 7):
