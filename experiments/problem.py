@@ -98,12 +98,13 @@ class Problem:
 
     @cached_property
     def table(self) -> prdp.Table:
-        """The set, opened by the library."""
+        """The set, opened by the library as what it is: public, or made up."""
         return prdp.open(
             pyarrow.table({"v": self.values}),
             policy=prdp.Policy(self.expression, at_most=GREATEST_BUDGET),
             bounds={"v": (POLICIES[self.policy].lowest, self.largest)},
             name=self.data.name,
+            stand_in=True,
         )
 
     @property

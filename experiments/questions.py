@@ -129,7 +129,7 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
 
 def _opened(path: Path, column: str, unit: str, *, per_record: bool) -> prdp.Table:
     policy = prdp.Policy(f"10000 / {column}", at_most=100) if per_record else prdp.Policy.constant("1e-8")
-    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, units={column: unit})
+    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, units={column: unit}, stand_in=True)
     return table.where(f"{column} >= 100")
 
 

@@ -109,6 +109,7 @@ def opened(data: DataSet, policy: str) -> prdp.Table:
         policy=prdp.Policy(POLICIES[policy], at_most=100),
         bounds={"v": (CUT, LARGEST), "e": ("0.001", 100)},
         name=data.name,
+        stand_in=True,
     )
 
 

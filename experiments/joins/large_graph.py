@@ -54,6 +54,7 @@ def main() -> None:
         policy=prdp.Policy("100 / weight"),
         bounds={"weight": (1, 10_000)},
         name="random",
+        stand_in=True,
     )
     degrees = np.bincount(np.concatenate([edges["src"], edges["dst"]]))
     print(f"{EDGES:,} edges, {NODES:,} nodes, largest degree {degrees.max():,}; {peak():.2f} GB so far")

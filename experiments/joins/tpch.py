@@ -89,6 +89,7 @@ def opened(folder: Path, alpha: int) -> prdp.Join:
         policy=prdp.Policy(f"{alpha} / (c_acctbal + 1100)"),
         bounds={"c_acctbal": (-1000, 10_000), "l_extendedprice": (0, 200_000), "l_discount": (0, 1)},
         most_rows=100_000,
+        stand_in=True,
     )
 
 

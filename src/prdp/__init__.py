@@ -13,7 +13,7 @@ When something is wrong:
     errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 When nobody is trusted with the records:
     prdp.local
-For experiments and tests, never for publication:
+For experiments and tests on stand-ins, never for publication:
     plan, prdp.testing
 """
 

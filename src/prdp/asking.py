@@ -32,8 +32,8 @@ class Plan(Protocol):
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has changed its columns."""
 
-    def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
-        """Read the records and draw independent answers; a real release draws one."""
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
+        """Read the records and draw independent answers, marked if they are a stand-in's."""
 
 
 def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
@@ -41,7 +41,7 @@ def ask(ledger: Ledger, plan: Plan, *, fresh: bool) -> Release:
     plan.ensure_there()
 
     def draw() -> Released:
-        (release,) = plan.releases(SystemEntropy(), runs=1, simulated=False)
+        (release,) = plan.releases(SystemEntropy(), runs=1)
         return release
 
     answer = answered_once(ledger, plan.question, plan.share, draw, fresh=fresh)
@@ -100,7 +100,7 @@ def released(
         share: The part of every record's budget that was used.
         method: What the caller asked for.
         caveat: What the noise is not all of.
-        simulated: Whether the noise was seeded.
+        simulated: Whether the records are a stand-in's.
         unit: What the values of the summary are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.

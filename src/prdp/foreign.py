@@ -29,7 +29,7 @@ class ForeignRelease:
         epsilon: What the mechanism was given to spend.
         choices: What was chosen on the way, in words.
         failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
-        simulated: Whether the noise of the first stage was seeded.
+        simulated: Whether the records were a stand-in's: such an answer protects nobody.
     """
 
     question: str
@@ -46,7 +46,8 @@ class ForeignRelease:
     def __str__(self) -> str:
         """Return the answer on one line."""
         value = "the mechanism raised an exception" if self.failed else self.value
-        return f"{self.question}: {value} (share {self.share}, framework); {self.caveat}"
+        mark = " [simulated: not private]" if self.simulated else ""
+        return f"{self.question}: {value} (share {self.share}, framework); {self.caveat}{mark}"
 
     def __repr__(self) -> str:
         return f"ForeignRelease({self})"

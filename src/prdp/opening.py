@@ -10,7 +10,7 @@ from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
 from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
-from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
+from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
 
@@ -42,15 +42,52 @@ def name_of(given: str | None, default: str) -> str:
     return name
 
 
-def account_of(ledger: Ledger | Path | str | None, facts: Binding, who: str | None) -> Ledger:
-    """Return the ledger that was asked for, attached to the public facts of what is opened."""
+class Opened:
+    """What is open to questions: with an account of what they cost, or as a stand-in that has none."""
+
+    ledger: Ledger
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether the records are public or made up: nothing is charged, and all releases are marked."""
+        return isinstance(self.ledger, NoAccount)
+
+    @property
+    def _called(self) -> str:
+        return "prdp stand-in" if self.stand_in else "prdp"
+
+
+def account_of(
+    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
+) -> Ledger:
+    """Return the ledger that was asked for, attached to the public facts of what is opened.
+
+    A stand-in has none.
+    """
+    if not isinstance(stand_in, bool):
+        raise InvalidRequest(
+            f"stand_in={stand_in!r} is True or False: whether all of the records are public or made up."
+        )
+    if stand_in:
+        _refuse_an_account(ledger=ledger, who=who)
+        return NoAccount()
     if isinstance(ledger, str | Path):
         ledger = DurableLedger.opened(ledger, facts, who=who)
     account: Ledger = MemoryLedger() if ledger is None else ledger
-    if isinstance(account, type) or not hasattr(account, "attach"):
+    if isinstance(account, type | NoAccount) or not hasattr(account, "attach"):
         raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
     account.attach(facts)
     return account
+
+
+def _refuse_an_account(**given: object) -> None:
+    """Refuse what only an account has use for."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidRequest(
+                f"stand_in=True keeps no account, so that {option}={value!r} is not for it. Leave it away, "
+                "or leave stand_in away if the records are real: every answer is charged then."
+            )
 
 
 def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:

@@ -31,7 +31,7 @@ class Release:
         method: Which mechanism answered.
         caveat: What the noise is not all of; empty if it is.
         choices: What the mechanism chose on the way, in words.
-        simulated: Whether the noise was seeded: such an answer protects nobody.
+        simulated: Whether the records were a stand-in's, and the noise perhaps seeded: it protects nobody.
         ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
             computed from parts, its public limits.
         parts: The releases that the answer was computed from; their shares add up to its own.
@@ -171,7 +171,7 @@ class Release:
         if self._together():
             rows.append(("95 % of both", self._together()))
         if self.simulated:
-            rows.append(("simulated", "seeded noise: this answer protects nobody"))
+            rows.append(("simulated", "from a stand-in's records: this answer protects nobody"))
         cells = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"

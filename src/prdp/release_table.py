@@ -49,7 +49,7 @@ class ReleaseTable:
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise was seeded: such answers protect nobody."""
+        """Whether the records were a stand-in's: such answers protect nobody."""
         return any(release.simulated for row in self.releases for release in row)
 
     def __len__(self) -> int:
@@ -118,7 +118,8 @@ class ReleaseTable:
         return frame
 
     def _facts(self) -> dict[str, str]:
-        return {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
+        facts = {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
+        return facts | ({"simulated": "true"} if self.simulated else {})
 
     def __str__(self) -> str:
         """Return the answers as text, the first ones if they are many."""
@@ -138,7 +139,7 @@ class ReleaseTable:
         ]
 
     def __repr__(self) -> str:
-        return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}>"
+        return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}{self._mark}>"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._heads())
@@ -151,8 +152,11 @@ class ReleaseTable:
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def _title(self) -> str:
-        mark = " [simulated: not private]" if self.simulated else ""
-        return f"{self.question} (share {self.share}){mark}"
+        return f"{self.question} (share {self.share}){self._mark}"
+
+    @property
+    def _mark(self) -> str:
+        return " [simulated: not private]" if self.simulated else ""
 
     def _heads(self) -> list[str]:
         return [*self.by, *self.asked]

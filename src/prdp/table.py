@@ -28,7 +28,7 @@ from prdp.ledger import Binding, Charge, Ledger
 from prdp.levels import Levels
 from prdp.needs import Cells, Need
 from prdp.noise.entropy import Entropy, SystemEntropy
-from prdp.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
+from prdp.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.order import Order, order_of
 from prdp.policy import Policy
 from prdp.query import DEFAULT, Options, Quantile, Query
@@ -50,6 +50,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    stand_in: bool = False,
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
 
@@ -67,6 +68,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
         who: Whose questions these are, in a ledger file; by default the user's name.
+        stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
+            charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
+            ``prdp.plan`` and ``prdp.testing.simulate`` take stand-ins alone.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -82,7 +86,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     grains = read_units(units or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
-    account = account_of(ledger, facts, who)
+    account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
         engine=engine,
         policy=checked,
@@ -97,7 +101,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Questions[Release]):
+class Table(Opened, Questions[Release]):
     """A table that answers with releases; what ``prdp.open`` returns."""
 
     engine: Engine
@@ -113,7 +117,7 @@ class Table(Questions[Release]):
 
     def __repr__(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
-        return f"<prdp table {self.name!r}{whose}{self._about}: {self.policy!r}>"
+        return f"<{self._called} table {self.name!r}{whose}{self._about}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -227,7 +231,8 @@ class Table(Questions[Release]):
 
     def _run_mechanism(self, door: ForeignQuestion) -> tuple[ForeignRelease, bool]:
         (counted,) = self._readings.counts(self.condition, None)
-        return door.answered(self.engine, counted, self.condition, SystemEntropy())
+        answer, interrupted = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        return replace(answer, simulated=self.stand_in), interrupted
 
     @property
     def facts(self) -> Facts:
@@ -273,15 +278,15 @@ class Table(Questions[Release]):
         self.engine.ensure_there()
 
         def draw() -> Released:
-            (released,) = self._released(order, SystemEntropy(), runs=1, simulated=False)
+            (released,) = self._released(order, SystemEntropy(), runs=1)
             return released
 
         return order.shaped(answered_once(self.ledger, question, order.share, draw, fresh=fresh))
 
-    def _released(self, order: Order, entropy: Entropy, *, runs: int, simulated: bool) -> list[Released]:
+    def _released(self, order: Order, entropy: Entropy, *, runs: int) -> list[Released]:
         """Draw answers to all that was ordered, reading the records only as far as they were not before."""
         read = {need: self._cells(shared, order.groups) for need, shared in order.needs.items()}
-        return order.released(read, entropy, self._about, runs=runs, simulated=simulated)
+        return order.released(read, entropy, self._about, runs=runs, simulated=self.stand_in)
 
     def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
         return self._readings.cells(need, self.condition, groups)

@@ -59,13 +59,15 @@ def a_file(folder: Path) -> Path:
 
 def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dummies(tmp_path: Path) -> None:
     options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--json", "--runs", "3")
-    counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options))
+    counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options))
     assert counted["answers"][0]["truth"] == 1500
     assert counted["without_budget"] == 300
     by_job = ("--ask", "frequencies", "--column", "job", "--values", "a,b,c")
-    jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options, *by_job))
+    jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options, *by_job))
     assert [(line["label"], line["truth"]) for line in jobs["answers"]] == [("a", 900), ("b", 300), ("c", 0)]
-    shown = quickly("local", "simulate", str(a_file(tmp_path)), *options[:4], *by_job, "--runs", "3")
+    shown = quickly(
+        "local", "simulate", str(a_file(tmp_path)), "--stand-in", *options[:4], *by_job, "--runs", "3"
+    )
     assert "300 of 1,500 clients have no valid budget" in " ".join(shown.stdout.split())
     (of_c,) = (line.split() for line in shown.stdout.splitlines() if line.startswith("c "))
     assert of_c[1] == "0"
@@ -74,7 +76,9 @@ def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dum
 
 def test_a_mean_s_truth_is_that_of_the_clients_with_a_value(tmp_path: Path) -> None:
     options = ("--policy", "20", "--bounds", "visits=1:100", "--ask", "mean", "--column", "visits")
-    told = parsed(quickly("local", "simulate", str(a_file(tmp_path)), *options, "--json", "--runs", "3"))
+    told = parsed(
+        quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options, "--json", "--runs", "3")
+    )
     assert told["answers"][0]["truth"] == 4  # of 1, 2, 4 and 9
 
 
@@ -117,7 +121,7 @@ def test_values_are_read_as_the_column_s_type() -> None:
 
 def test_texts_are_not_added_up(tmp_path: Path) -> None:
     options = ("--policy", "20", "--bounds", "job=1:100", "--ask", "sum", "--column", "job")
-    ran = piped("local", "simulate", str(a_file(tmp_path)), *options)
+    ran = piped("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options)
     assert ran.returncode == 2
     assert "needs a column of numbers, and job holds texts" in " ".join(ran.stderr.split())
 
@@ -130,9 +134,17 @@ def test_help_says_when_values_are_edges() -> None:
 def test_a_file_with_a_ledger_beside_it_is_refused(tmp_path: Path) -> None:
     path = a_file(tmp_path)
     path.with_suffix(".ledger").touch()
-    ran = piped("local", "simulate", str(path), "--policy", "20 / visits", "--bounds", "visits=1:100")
+    options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--stand-in")
+    ran = piped("local", "simulate", str(path), *options)
     assert ran.returncode == 2
     assert "has a ledger beside it" in ran.stderr
+
+
+def test_a_file_s_records_are_simulated_as_a_stand_in_alone(tmp_path: Path) -> None:
+    ran = piped("local", "simulate", str(a_file(tmp_path)), "--policy", "20", "--runs", "3")
+    assert ran.returncode == 2
+    assert "add --stand-in if all of its records are public or made up" in " ".join(ran.stderr.split())
+    assert "1,500" not in ran.stdout + ran.stderr
 
 
 WRONG = {
@@ -148,8 +160,9 @@ WRONG = {
     ("--beta", "0"): "not between 0 and 1",
     ("--policy", "10000 / balanc"): "has no largest budget",
     ("nowhere.parquet",): "needs a policy",
-    ("nowhere.parquet", "--policy", "1 / v", "--bounds", "v=1:9"): "nowhere.parquet",
-    ("x.csv", "--policy", "1 / v", "--bounds", "v=1:9", "--types", "v"): "COLUMN=TYPE",
+    ("nowhere.parquet", "--policy", "1 / v", "--bounds", "v=1:9"): "add --stand-in",
+    ("nowhere.parquet", "--stand-in", "--policy", "1 / v", "--bounds", "v=1:9"): "nowhere.parquet",
+    ("x.csv", "--stand-in", "--policy", "1 / v", "--bounds", "v=1:9", "--types", "v"): "COLUMN=TYPE",
 }
 
 

@@ -18,7 +18,6 @@ from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerEr
 from prdp.ledger import Binding, Charge, DurableLedger, file_format
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
-from prdp.testing import simulate
 
 FACTS = Binding({"name": "t", "bounds": {"v": ["0", "9"]}})
 ANSWER = Release(
@@ -177,11 +176,6 @@ def test_an_engine_that_fails_leaves_an_unanswered_charge_that_is_taken_up(path:
     table.engine.summarise = works  # type: ignore[method-assign]
     table.count(share="1/4")
     assert table.ledger.left == Fraction(3, 4)
-
-
-def test_a_table_with_a_ledger_file_is_not_simulated(path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="durable ledger"):
-        simulate(accounts(path), prdp.Count(), runs=1, seed=0)
 
 
 def test_threads_share_one_ledger_object(ledger: DurableLedger) -> None:

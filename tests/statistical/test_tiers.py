@@ -17,7 +17,9 @@ RUNS = 20_000
 def counted(*sizes: int, runs: int = RUNS, share: str = "1") -> list[prdp.Release]:
     """Return counts of a table with so many records in each tier."""
     values = np.repeat([10, 1_000, 100_000], sizes)
-    table = prdp.open({"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers")
+    table = prdp.open(
+        {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers", stand_in=True
+    )
     return simulate(table, prdp.Count(), share=share, runs=runs, seed=7)
 
 
@@ -57,7 +59,7 @@ def test_intervals_cover_what_was_dropped_and_those_of_the_noise_do_not(rare: in
 
 
 def test_a_constant_budget_is_ordinary_laplace_noise() -> None:
-    table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain")
+    table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain", stand_in=True)
     releases = simulate(table, prdp.Count(), share="1/5", runs=RUNS, seed=3)
     errors = np.array([float(release.exact) for release in releases]) - 500
     assert np.mean(np.abs(errors)) == pytest.approx(10, rel=0.1)
@@ -73,6 +75,7 @@ def test_groups_keep_together_what_none_could_alone(each: int, least: float, mos
         policy=prdp.Policy(POLICY),
         bounds={"v": (0, 10**6)},
         name="tiers",
+        stand_in=True,
     )
     found = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), share="1/2", runs=20, seed=1)
     tiers = [len(row[0].noise_scales) for release in found for row in release.releases]
@@ -90,6 +93,7 @@ def test_one_groups_heavy_tier_does_not_put_noise_into_the_others() -> None:
         policy=prdp.Policy("CASE WHEN v < 100 THEN 10 ELSE 0.1 END"),
         bounds={"v": (1, 10**6)},
         name="t",
+        stand_in=True,
     )
     (found,) = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), runs=1, seed=1)
     errors = [abs(row[0].value - 200) for row in found.releases[1:]]
@@ -104,6 +108,7 @@ def test_records_without_value_do_not_make_a_table_rich() -> None:
         policy=prdp.Policy("e", at_least="1/2", at_most=2),
         bounds={"v": (0, 10**9)},
         name="t",
+        stand_in=True,
     )
     found = simulate(table, prdp.Sum("v"), share="1/10", runs=100, seed=0)
     lost = sum(release.value < 0.01 * values.sum() for release in found)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -159,3 +161,62 @@ def test_no_record_raises_and_none_gives_nan(node: Node) -> None:
 def test_an_expression_that_was_never_checked_is_unknown_where_it_mixes_kinds(text: str) -> None:
     """A text times a number is a longer text in Python: the record would decide how long."""
     assert evaluate(parse(text), {"job": "x" * 10}) is None
+
+
+class Job(str, Enum):  # noqa: UP042  (not the class whose ``str`` is the text)
+    """A text of a class of somebody's own, whose ``str`` says something else."""
+
+    STUDENT = "a"
+
+
+class Stamp(datetime):
+    """A time of a class of somebody's own, as pandas has one."""
+
+
+VALUES = [
+    None, True, False, 0, 1, 1.0, -0.0, NAN, INF, 2**53 + 1, 10**400,
+    Fraction(1, 2), Decimal(1), Decimal("NaN"), "", "1", "a", Job.STUDENT,
+    date(2020, 1, 31), datetime(2020, 1, 31), Stamp(2020, 1, 31),
+    datetime(2020, 1, 31, 2, tzinfo=timezone(timedelta(hours=2))), datetime(2020, 1, 31, 1),
+]  # fmt: skip
+ITEMS = ["1", "0", "0.5", "9007199254740992", "TRUE", "FALSE", "'1'", "'a'", "DATE '2020-01-31'"]
+
+
+@pytest.mark.parametrize("x", VALUES, ids=repr)
+def test_in_is_what_equals_with_each_item_gives(x: object) -> None:
+    for items in [*combinations(ITEMS, 1), *combinations(ITEMS, 2), ITEMS]:
+        each = " OR ".join(f"x = {item}" for item in items)
+        among = f"x IN ({', '.join(items)})"
+        assert value(among, x=x) is value(each, x=x), among
+        assert value(f"NOT {among}", x=x) is value(f"NOT ({each})", x=x), among
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "expected"),
+    [
+        ("x IN (1)", True, None),
+        ("x = 1", True, None),
+        ("x IN (TRUE)", 1, None),
+        ("x IN (1, 'a')", "a", True),
+        ("x IN (1, 'a')", "b", None),
+        ("x IN ('a', 'b')", Job.STUDENT, True),
+        ("x = 'a'", Job.STUDENT, True),
+        ("x = DATE '2020-01-31'", Stamp(2020, 1, 31), True),
+        ("x IN (DATE '2020-01-31')", date(2020, 1, 31), True),
+        ("x IN (DATE '2020-01-31')", "2020-01-31", None),
+        ("x IN (0)", -0.0, True),
+        ("x IN (1)", NAN, None),
+        ("x IN (1)", Decimal("1.0"), True),
+    ],
+)  # fmt: skip
+def test_values_of_two_kinds_are_neither_equal_nor_different(text: str, x: object, expected: Value) -> None:
+    assert value(text, x=x) is expected
+
+
+@pytest.mark.parametrize("x", [0, 1, 5.0, "", "text", date(2020, 1, 31)], ids=repr)
+@pytest.mark.parametrize(
+    "text", ["NOT x", "x AND TRUE", "x OR FALSE", "CASE WHEN x THEN 1 ELSE 2 END", "(x = x) < (x = x)"]
+)
+def test_what_is_no_truth_value_is_no_condition_and_truth_values_have_no_order(text: str, x: object) -> None:
+    """Only an expression that was never checked against a table asks for it: there it is unknown."""
+    assert value(text, x=x) is None

@@ -60,7 +60,9 @@ def of_job(column: str, job: str) -> np.ndarray:
     ids=str,
 )
 def test_every_question_comes_close_to_the_truth(query: Any, truth: float) -> None:
-    values = [release.value for release in simulate(accounts(), query, share="1/4", runs=31, seed=1)]
+    values = [
+        release.value for release in simulate(accounts(stand_in=True), query, share="1/4", runs=31, seed=1)
+    ]
     assert np.median(values) == pytest.approx(truth, rel=0.1)
 
 
@@ -199,7 +201,7 @@ def test_a_group_that_may_be_empty_has_no_sure_mean() -> None:
 
 def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_around() -> None:
     values = np.random.default_rng(0).integers(500, 1000, 4000)
-    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)})
+    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, stand_in=True)
     for share in ("1/40", "1/10"):
         releases = simulate(table, prdp.Std("v"), share=share, runs=150, seed=2)
         covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
@@ -238,7 +240,7 @@ def test_filters_hold_before_and_after_grouping() -> None:
     ids=str,
 )
 def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answers(query: Any) -> None:
-    table = accounts()
+    table = accounts(stand_in=True)
     groups = table.group_by("job", keys=JOBS)
     assert simulate(table, query, runs=3, seed=1) == simulate(table, query, runs=3, seed=1)
     tables = simulate(groups, query, runs=2, seed=1)
@@ -259,7 +261,7 @@ def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answer
     ids=str,
 )
 def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
-    nobody = accounts().where("balance < 0")
+    nobody = accounts(stand_in=True).where("balance < 0")
     releases = simulate(nobody, query, runs=20, seed=1)
     assert all(np.isfinite(float(release.value)) for release in releases)
 
@@ -320,7 +322,7 @@ def test_values_whose_squares_would_overflow_are_refused() -> None:
 
 
 def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
-    table = accounts()
+    table = accounts(stand_in=True)
     enough = prdp.plan(prdp.Count(), error="5%", like=table, runs=60)
     assert enough.share is not None
     assert enough.share < 1

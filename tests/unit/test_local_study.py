@@ -314,7 +314,7 @@ def test_a_framework_takes_a_protocol_for_one_number_too() -> None:
 
 
 def test_a_study_without_any_client_says_nothing_and_does_not_fail() -> None:
-    for study in STUDIES:
+    for study in (*STUDIES, CountStudy(**BASICS, noise="laplace")):
         tallies: list[Tally] = []
         step = study.after()
         while isinstance(step, Campaign):

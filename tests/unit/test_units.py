@@ -58,6 +58,7 @@ def one_row_per_customer(kept: Any = True) -> prdp.Table:
             "largest": PRICES,
             "smallest": PRICES,
         },
+        stand_in=True,
     )
 
 
@@ -68,7 +69,7 @@ def values(table: prdp.Table, query: Any, share: str, **options: Any) -> list[Fr
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
 @pytest.mark.parametrize("method", ["clip", "naive"])
 def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | None, method: str) -> None:
-    table = orders() if where is None else orders().where(where)
+    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
     for query, same in ((prdp.Count(), prdp.Sum("n")), (prdp.Sum("o_totalprice"), prdp.Sum("total"))):
         assert values(table, query, "1/3", method=method) == values(folded, same, "1/3", method=method)
@@ -81,7 +82,7 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
-    table = orders() if where is None else orders().where(where)
+    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
     asked = values(table, prdp.Distinct("o_custkey"), "1/3")
     assert asked == values(folded, prdp.Count(), "1/3")
@@ -90,7 +91,7 @@ def test_the_different_values_of_the_protected_column_are_the_customers(where: s
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
-    means = simulate(orders(), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
+    means = simulate(orders(stand_in=True), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
     sums = [release.parts[0].exact for release in means]
     assert sums == values(one_row_per_customer(), prdp.Sum("total"), "3/8")
     assert np.median([release.parts[1].value for release in means]) == pytest.approx(N, rel=0.1)
@@ -101,7 +102,7 @@ def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
 
 @pytest.mark.parametrize("query", [prdp.Count(), prdp.Sum("o_totalprice")], ids=str)
 def test_groups_come_close_to_the_truth_and_an_unknown_key_to_nothing(query: Any) -> None:
-    groups = orders().group_by("o_orderstatus", keys=["F", "O", "nobody"])
+    groups = orders(stand_in=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
     tables = simulate(groups, query, share="1/2", runs=21, seed=5)
     prices = ORDERS.groupby("o_orderstatus")["o_totalprice"]
     truth = (prices.size() if isinstance(query, prdp.Count) else prices.sum()).to_dict()
@@ -147,7 +148,7 @@ def test_plans_know_what_is_true_of_units() -> None:
     by_status = price.groupby(ORDERS["o_orderstatus"]).sum()
     found = truths(*cells_of(groups.table, prdp.Sum("o_totalprice"), groups.grouping))
     assert found == [by_status["O"], 0, by_status["F"]]
-    both = orders().group_by("o_orderstatus", keys=["O", "F"])
+    both = orders(stand_in=True).group_by("o_orderstatus", keys=["O", "F"])
     assert prdp.plan(prdp.Count(), error="60%", like=both, runs=20).share is not None
 
 

@@ -52,7 +52,7 @@ def read(
     options = Options("framework", Fraction(1, 20), split=stages[0] / spent)
     recipe = problem.table.facts.recipe(problem.query, spent, options)
     order = Order((recipe,), spent, None, single=True)
-    drawn = problem.table._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001
+    drawn = problem.table._released(order, Seeded(seed), runs=runs)  # noqa: SLF001
     releases = [release for release in drawn if isinstance(release, prdp.Release)]
     answers = np.array([float(release.exact) for release in releases])
     least = [float(dict(release.choices)["kept budgets from"].split()[0]) for release in releases]

@@ -75,6 +75,7 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
         policy=prdp.Policy(problem.expression, at_most=GREATEST_BUDGET),
         bounds={"v": (0, problem.largest)},
         name=problem.data.name,
+        stand_in=True,
     )
     releases = simulate(table, prdp.Distinct("key"), runs=runs, seed=seed)
     answers = np.array([float(release.exact) for release in releases])

@@ -41,7 +41,7 @@ class Domain:
 
 
 def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
-    """Draw Algorithm 1's noisy counts for all records of a made-up table, past its ledger."""
+    """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
     levels = table.levels
     (summary,) = table.engine.summarise(Reading(table.policy, levels, table.bounds, None, None))
     mechanism = Partition(count_influences(levels))

@@ -58,6 +58,10 @@ _FILE = typer.Argument(
     autocompletion=_tables_here,
     show_default=False,
 )
+_STAND_IN = typer.Option(
+    "--stand-in",
+    help="All records of FILE are public or made up. No others are taken: what is printed gives them away.",
+)
 _EXPRESSION = typer.Option(
     "--policy", help=f"The budget of a record, such as '{_POLICY}'.", metavar="EXPRESSION", show_default=False
 )
@@ -86,6 +90,7 @@ _RUNS = typer.Option(min=1, max=100_000, help="How often to ask.")
 def simulate(
     *,
     file: Annotated[str | None, _FILE] = None,
+    stand_in: Annotated[bool, _STAND_IN] = False,
     expression: Annotated[str | None, _EXPRESSION] = None,
     ask: Annotated[Ask, typer.Option(help="What to ask.")] = Ask.COUNT,
     column: Annotated[str | None, _COLUMN] = None,
@@ -114,6 +119,8 @@ def simulate(
     question = Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
     question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
+    if file is not None:
+        _refuse_unless_stand_in(file, stand_in=stand_in)
     records = _records(file, clients, names, types or [])
     if column:
         question = replace(question, kind=kind_of(records[column]))
@@ -157,16 +164,24 @@ def _records(file: str | None, clients: int, names: list[str], types: list[str])
         if unknown:
             raise InvalidRequest(f"made-up accounts have {' and '.join(accounts)}, but no {unknown[0]}.")
         return accounts
-    if Path(file).with_suffix(".ledger").exists():
-        raise InvalidRequest(
-            f"{file} has a ledger beside it, so its records are real and simulating would give them away. "
-            "Simulate on a public or made-up table that looks like it."
-        )
     from prdp.engines.duckdb import read_columns  # noqa: PLC0415
 
     kinds = dict(_typed(text) for text in types) or None
     with waiting(f"reading {Path(file).name}"):
         return read_columns(file, names, kinds)
+
+
+def _refuse_unless_stand_in(file: str, *, stand_in: bool) -> None:
+    if not stand_in:
+        raise InvalidRequest(
+            f"{file} is taken to hold real records, and what is printed gives them away: add --stand-in if "
+            "all of its records are public or made up. Without a file, made-up accounts are asked."
+        )
+    if Path(file).with_suffix(".ledger").exists():
+        raise InvalidRequest(
+            f"{file} has a ledger beside it, so its records are real and simulating would give them away. "
+            "Simulate on a public or made-up table that looks like it."
+        )
 
 
 def _typed(text: str) -> tuple[str, str]:

@@ -67,14 +67,16 @@ def evaluate(node: Node, record: Mapping[str, object]) -> Value:
 def value_of(given: object) -> Value:
     """Return a record's value as the language sees it."""
     match given:
-        case None | bool() | str():
+        case None | bool():
             return given
+        case str():
+            return str.__str__(given)  # of a class of somebody's own: the text alone
         case Decimal():
             return None if given.is_nan() else float(given)
         case Real():
             return as_double(given)
         case datetime():
-            return _without_zone(given)
+            return None if given != given else _without_zone(given)  # noqa: PLR0124  (pandas' NaT)
         case date():
             return datetime(given.year, given.month, given.day)
         case _:
@@ -92,10 +94,10 @@ def as_double(given: Real) -> float | None:
 
 def _without_zone(given: datetime) -> datetime:
     try:
-        return given.astimezone(UTC).replace(tzinfo=None) if given.tzinfo else given
+        moved = given.astimezone(UTC) if given.tzinfo else given
     except OverflowError:
-        # Within a day of the calendar's ends there is no UTC time to move to.
-        return given.replace(tzinfo=None)
+        moved = given  # within a day of the calendar's ends there is no UTC time to move to
+    return datetime.combine(moved.date(), moved.time())  # a plain one, whatever class it was of
 
 
 def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[str, object]) -> Value:
@@ -113,9 +115,17 @@ def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[
         case Compare():
             return compare(node.op, *operands)
         case Among():
-            return any(operands[0] == item.value for item in node.items)
+            return _among(operands[0], node)
         case _:
             assert_never(node)
+
+
+def _among(value: Any, node: Among) -> bool | None:
+    """Return whether a value is one of the items: what ``=`` with each of them gives, joined by OR."""
+    alike = [item.value for item in node.items if type(item.value) is type(value)]
+    if value in alike:
+        return True
+    return False if len(alike) == len(node.items) else None
 
 
 def _fits(node: Negate | Arithmetic | Call | Compare | Among, operands: list[Any]) -> bool:
@@ -126,7 +136,10 @@ def _fits(node: Negate | Arithmetic | Call | Compare | Among, operands: list[Any
     """
     if isinstance(node, Negate | Arithmetic | Call):
         return all(type(value) is float for value in operands)
-    return isinstance(node, Among) or type(operands[0]) is type(operands[1])
+    if isinstance(node, Among):
+        return True
+    ordered = node.op in ("=", "<>") or type(operands[0]) is not bool
+    return ordered and type(operands[0]) is type(operands[1])
 
 
 def _operands(node: Negate | Arithmetic | Call | Compare | Among) -> tuple[Node, ...]:
@@ -165,13 +178,13 @@ def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) 
         case Or():
             return _kleene(node.parts, record, decisive=True)
         case Not():
-            holds = evaluate(node.operand, record)
+            holds = _truth(evaluate(node.operand, record))
             return None if holds is None else not holds
         case IsNull():
             return evaluate(node.operand, record) is None
         case Case():
             for condition, value in node.branches:
-                holds = evaluate(condition, record)
+                holds = _truth(evaluate(condition, record))
                 if holds is None:
                     return None
                 if holds:
@@ -183,7 +196,14 @@ def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) 
 
 def _kleene(parts: tuple[Node, ...], record: Mapping[str, object], *, decisive: bool) -> bool | None:
     """Return ``decisive`` if some part is that, unknown if some part is, else the opposite."""
-    values = [evaluate(part, record) for part in parts]
+    values = []
+    for part in parts:  # no comprehension: it would take one more of the stack's frames a level
+        values.append(_truth(evaluate(part, record)))  # noqa: PERF401
     if decisive in values:
         return decisive
     return None if None in values else not decisive
+
+
+def _truth(holds: Value) -> bool | None:
+    """Return a condition's value; one that is no truth value, as only an unchecked one can be, is unknown."""
+    return holds if isinstance(holds, bool) else None

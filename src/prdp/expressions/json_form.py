@@ -13,7 +13,9 @@ from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
     FUNCTIONS,
+    MOST_CONSTANTS,
     MOST_LEVELS,
+    MOST_NODES,
     Among,
     And,
     Arithmetic,
@@ -87,10 +89,33 @@ def from_json(tree: object) -> Node:
     Raises:
         InvalidRequest: The tree is not an expression, or it is too large.
     """
+    _refuse_endless(tree)
     node = _read(tree, MOST_LEVELS)
     if too_large(node):
-        raise InvalidRequest("the expression is too large.")
+        raise _too_large()
     return node
+
+
+def _refuse_endless(tree: object) -> None:
+    """Refuse a tree of far too many parts or levels before any of it is read: reading takes stack and time.
+
+    Every node is a list; a CASE has one more, and one more for each branch, which holds two nodes.
+    """
+    waiting, lists = [(tree, 1)], 0
+    while waiting:
+        part, level = waiting.pop()
+        if isinstance(part, list):
+            lists += 1
+            if lists > 2 * MOST_NODES + MOST_CONSTANTS or level > 3 * MOST_LEVELS:
+                raise _too_large()
+            waiting.extend((inner, level + 1) for inner in part)
+
+
+def _too_large() -> InvalidRequest:
+    return InvalidRequest(
+        f"the expression is too large: it may have {MOST_LEVELS} levels, {MOST_CONSTANTS:,} constants and "
+        f"{MOST_NODES:,} other parts."
+    )
 
 
 _PREFIXES: dict[type[Negate | Not | IsNull], str] = {
@@ -102,11 +127,17 @@ _LEAVES = ("number", "text", "boolean", "moment", "null", "column")
 
 
 def _refuse(what: object) -> NoReturn:
-    raise InvalidRequest(f"{str(what)[:60]!r} is not part of an expression in JSON form.")
+    """Refuse a part, of which only texts on the outside are shown: it may be deep, and numbers endless."""
+    parts = what[:3] if isinstance(what, list) else [what]
+    shown = ", ".join(repr(part[:40]) if isinstance(part, str) else "..." for part in parts)
+    listed = f"[{shown}]" if isinstance(what, list) else shown
+    raise InvalidRequest(f"{listed} is not part of an expression in JSON form.")
 
 
 def _read(tree: object, levels: int) -> Node:
-    if not isinstance(tree, list) or not tree or not isinstance(tree[0], str) or not levels:
+    if not levels:
+        raise _too_large()
+    if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):
         _refuse(tree)
     name, rest = tree[0], tree[1:]
     if name in _LEAVES:

@@ -24,7 +24,7 @@ from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
 from prdp.mechanisms.truncate import Truncation
 from prdp.noise.entropy import Entropy
-from prdp.opening import account_of, fitted_policy, name_of, narrowed
+from prdp.opening import Opened, account_of, fitted_policy, name_of, narrowed
 from prdp.pairs import Nodes, Pairs
 from prdp.policy import Policy
 from prdp.release import Release
@@ -96,6 +96,7 @@ def open_graph(
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    stand_in: bool = False,
 ) -> Graph:
     """Open a table of edges for private questions about the graph. Reads no edge.
 
@@ -114,6 +115,7 @@ def open_graph(
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
+        stand_in: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -140,11 +142,11 @@ def open_graph(
         "nodes": described(known),
     }
     reading = GraphReading(*ends, checked, checked.levels, None)
-    return Graph(engine, reading, known, called, account_of(ledger, Binding(facts), who))
+    return Graph(engine, reading, known, called, account_of(ledger, Binding(facts), who, stand_in=stand_in))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graph:
+class Graph(Opened):
     """A graph that answers with releases; what ``prdp.open_graph`` returns."""
 
     engine: DuckDBEngine
@@ -157,7 +159,8 @@ class Graph:
 
     def __repr__(self) -> str:
         where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        return f"<prdp graph {self.name!r} on {len(self.nodes):,} nodes{where}: {self.reading.policy!r}>"
+        nodes = f"{len(self.nodes):,} nodes"
+        return f"<{self._called} graph {self.name!r} on {nodes}{where}: {self.reading.policy!r}>"
 
     def where(self, condition: str) -> Graph:
         """Return the graph of those pairs alone that have a row for which a condition holds."""
@@ -254,12 +257,12 @@ class GraphPlan:
         """Refuse a source that has changed."""
         self.graph.engine.ensure_there()
 
-    def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
         """Read the edges and draw independent answers."""
         where = self.graph.reading.where
         words = str(self.query) + ("" if where is None else f" where {canonical(where)}")
         if self.method == "framework":
-            return self._smooth(words, entropy, runs, simulated=simulated)
+            return self._smooth(words, entropy, runs)
         if isinstance(self.query, Edges):
             clip = Clip.tuned(self.share)
             answers = clip.answers(self.graph.raw_pairs().summary(), self.share, entropy, runs)
@@ -274,10 +277,10 @@ class GraphPlan:
             share=self.share,
             method=self.method,
             caveat=caveat,
-            simulated=simulated,
+            simulated=self.graph.stand_in,
         )
 
-    def _smooth(self, words: str, entropy: Entropy, runs: int, *, simulated: bool) -> list[Release]:
+    def _smooth(self, words: str, entropy: Entropy, runs: int) -> list[Release]:
         pairs = self.graph.raw_pairs()
         levels = pairs.levels
         mechanism = Smooth(DomainFinder.over(levels))
@@ -293,7 +296,7 @@ class GraphPlan:
                 choices=(
                     ("kept budgets from", f"{float(levels.domain_quanta(domain) * levels.quantum):.6g} on"),
                 ),
-                simulated=simulated,
+                simulated=self.graph.stand_in,
                 noise="quartic",
             )
             for count, domain, scale in mechanism.answers(pairs, self.share, entropy, runs)

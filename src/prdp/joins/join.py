@@ -23,7 +23,7 @@ from prdp.joins.references import Tree
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Mechanism, Naive
 from prdp.noise.entropy import Entropy
-from prdp.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
+from prdp.opening import Opened, account_of, both, fitted_policy, name_of, refuse_unless_rows
 from prdp.policy import Policy
 from prdp.query import Count, Measure, Sum
 from prdp.release import Release
@@ -51,6 +51,7 @@ def open_join(
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    stand_in: bool = False,
 ) -> Join:
     """Open tables that refer to each other, for private questions about one table's records.
 
@@ -73,6 +74,7 @@ def open_join(
         name: What it is called; by default the private table's name.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
+        stand_in: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -102,13 +104,13 @@ def open_join(
         units=grains,
         most_rows=most_rows,
         name=called,
-        ledger=account_of(ledger, binding, who),
+        ledger=account_of(ledger, binding, who, stand_in=stand_in),
         tables=(private,),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Join:
+class Join(Opened):
     """Joined tables that answer with releases; what ``prdp.open_join`` returns."""
 
     engine: DuckDBTables
@@ -127,7 +129,7 @@ class Join:
 
     def __repr__(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<prdp join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
+        return f"<{self._called} join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
 
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
@@ -296,7 +298,7 @@ class JoinPlan:
         """Refuse sources that have changed."""
         self.join.ensure_there()
 
-    def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
         """Read the records and draw independent answers."""
         summary = self.join.summary(self.reading)
         return released(
@@ -305,7 +307,7 @@ class JoinPlan:
             share=self.share,
             method=self.mechanism.name,
             caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
-            simulated=simulated,
+            simulated=self.join.stand_in,
             unit=self.reading.total.unit,
             below=self.reading.total.low < 0,
             above=self.reading.measure is None or self.reading.measure.high > 0,

@@ -23,7 +23,7 @@ from prdp.mechanisms import Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.noise.entropy import Entropy
-from prdp.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
+from prdp.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
 from prdp.policy import Policy
 from prdp.query import Count
 from prdp.release import Release
@@ -61,6 +61,7 @@ def open_links(
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    stand_in: bool = False,
 ) -> Links:
     """Open a table whose rows name private records, for private counts of its rows. Reads no row.
 
@@ -77,6 +78,7 @@ def open_links(
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
+        stand_in: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -115,7 +117,7 @@ def open_links(
         levels=levels,
         most_rows=most_rows,
         name=called,
-        ledger=account_of(ledger, Binding(facts), who),
+        ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
     )
 
 
@@ -167,7 +169,7 @@ def _refuse_unless_joinable(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Links:
+class Links(Opened):
     """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
 
     engine: DuckDBEngine
@@ -182,7 +184,7 @@ class Links:
 
     def __repr__(self) -> str:
         where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        return f"<prdp links {self.name!r} by {', '.join(self.table_of)}{where}>"
+        return f"<{self._called} links {self.name!r} by {', '.join(self.table_of)}{where}>"
 
     def where(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
@@ -235,7 +237,7 @@ class LinksPlan:
         for engine in (self.links.engine, *(engine for engine, _ in self.links.tables)):
             engine.ensure_there()
 
-    def releases(self, entropy: Entropy, *, runs: int, simulated: bool) -> list[Release]:
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
         """Read the rows and draw independent answers."""
         return released(
             Truncate.tuned(self.share).answers(self.links.raw_cut(), self.share, entropy, runs),
@@ -243,5 +245,5 @@ class LinksPlan:
             share=self.share,
             method=Truncate.name,
             caveat=Truncate.caveat,
-            simulated=simulated,
+            simulated=self.links.stand_in,
         )

@@ -8,5 +8,6 @@ from prdp.ledger.account import Charge, Entry, Ledger
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger
+from prdp.ledger.no_account import NoAccount
 
-__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger"]
+__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger", "NoAccount"]

@@ -58,10 +58,6 @@ class Ledger(Protocol):
     """
 
     @property
-    def durable(self) -> bool:
-        """Whether the account outlives the process."""
-
-    @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
 

@@ -46,8 +46,6 @@ class DurableLedger:
     may write the file.
     """
 
-    durable = True
-
     def __init__(self, path: Path | str, *, who: str | None = None) -> None:
         """Open a ledger that exists.
 

@@ -22,8 +22,6 @@ class MemoryLedger:
     Fraction(3, 4)
     """
 
-    durable = False
-
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._lock = threading.Lock()

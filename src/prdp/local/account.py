@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from uuid import uuid4
 
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
+from prdp.local.facts import read_object, shown
+from prdp.local.report import Report
 from prdp.transaction import writing
 
 _SCHEMA = """
@@ -23,6 +26,14 @@ CREATE TABLE reports (number INTEGER PRIMARY KEY, campaign BLOB NOT NULL UNIQUE,
 PRAGMA user_version = 1;
 """
 _BUSY_SECONDS = 30
+
+_FINEST = 10**640
+"""What the denominator of a sum of shares must stay below, to have at most 640 digits.
+
+A process may forbid Python to read or write whole numbers of many digits, but never those of up to 640.
+"""
+
+_MOST_CHARACTERS = 1 << 14
 
 
 class ClientAccount:
@@ -41,7 +52,7 @@ class ClientAccount:
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._memory.executescript(_SCHEMA)
             return
-        if not isinstance(path, str | Path) or not str(path):
+        if not isinstance(path, str | Path) or not _is_file_name(str(path)):
             raise InvalidRequest(f"{path!r} is no file name for a client's account.")
         self._path = Path(path).expanduser().absolute()
         if self._path.is_dir():
@@ -49,16 +60,15 @@ class ClientAccount:
                 f"{path} is a folder, and an account is one file: write {str(self._path / 'me.account')!r}."
             )
         with self._explained():
-            if self._path.exists():
-                self._refuse_unless_ours()
-            else:
+            if not self._path.exists():
                 self._begin(self._path)
+            self._refuse_unless_ours()
 
     @property
     def left(self) -> Fraction:
         """The part of the record's budget that is not spent."""
         with self._connected() as database:
-            return 1 - _spent(database)
+            return 1 - self._spent(database)
 
     @property
     def policy(self) -> str | None:
@@ -72,23 +82,27 @@ class ClientAccount:
         """Return the report that a campaign has had, or else draw, charge and keep one.
 
         Raises:
-            InvalidRequest: The account is kept under another policy.
+            InvalidRequest: The account is kept under another policy, or the sum of shares would be too fine.
             BudgetExhausted: Less than ``share`` is left.
+            LedgerError: The account cannot be used, or was changed by something else.
         """
         with self._writing() as database:
             standing = database.execute(
                 "SELECT report FROM reports WHERE campaign = ?", (campaign,)
             ).fetchone()
             if standing:
-                return bytes(standing[0])
+                return self._kept(standing[0], campaign)
             bound = _policy(database)
             if bound is None:
                 database.execute("INSERT INTO terms VALUES (?)", (policy,))
             elif bound != policy:
-                raise another_policy(bound, policy)
-            spent = _spent(database) + share
+                raise another_policy(self._readable(bound), policy)
+            before = self._spent(database)
+            spent = before + share
+            if spent.denominator >= _FINEST:
+                raise _too_fine(share)
             if spent > 1:
-                raise _exhausted(share, 1 - spent + share)
+                raise _exhausted(share, 1 - before)
             report = draw()
             database.execute(
                 "INSERT INTO reports (campaign, name, share, spent, report) VALUES (?, ?, ?, ?, ?)",
@@ -126,23 +140,54 @@ class ClientAccount:
     def _refuse_unless_there(path: Path) -> None:
         if not path.is_file() or path.stat().st_size == 0:
             raise LedgerError(
-                f"{path} is gone or empty, and with it what was told before. Put a backup in its place; "
-                "nothing is told meanwhile."
+                f"{path} is gone or empty, and with it what was told before. Put a backup from after the "
+                "last report in its place; nothing is told meanwhile."
             )
 
     @staticmethod
     def _begin(path: Path) -> None:
         """Make the file aside and put it in its place whole, so that nobody sees half of it."""
-        draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-        draft.unlink(missing_ok=True)
-        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
-            database.executescript(_SCHEMA)
+        draft = path.with_name(f".{path.name}.{uuid4().hex}.draft")  # no other thread's or process's
         try:
+            with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+                database.executescript(_SCHEMA)
             os.link(draft, path)
         except FileExistsError:
-            pass  # another process began it meanwhile
+            pass  # another thread or process began it meanwhile
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)
+
+    def _spent(self, database: sqlite3.Connection) -> Fraction:
+        row = database.execute("SELECT spent FROM reports ORDER BY number DESC LIMIT 1").fetchone()
+        try:
+            spent = _fraction(row[0]) if row else Fraction(0)
+        except (ArithmeticError, ValueError, TypeError):
+            raise self._changed("the sum of its shares") from None
+        if not 0 <= spent <= 1:
+            raise self._changed("the sum of its shares")
+        return spent
+
+    def _kept(self, report: bytes, campaign: bytes) -> bytes:
+        try:
+            if Report.from_bytes(report).campaign == campaign:
+                return report
+        except InvalidRequest:
+            pass
+        raise self._changed("a report")
+
+    def _readable(self, policy: str) -> str:
+        try:
+            _shown(policy)
+        except InvalidRequest:
+            raise self._changed("its policy") from None
+        return policy
+
+    def _changed(self, what: str) -> LedgerError:
+        return LedgerError(
+            f"the client's account {self._path} was changed by something else: {what} cannot be read. "
+            "Nothing is told any more. A copy helps if it is from after the last report; an older one has "
+            "forgotten what was told since."
+        )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -162,9 +207,18 @@ def another_policy(own: str, asked: str) -> InvalidRequest:
 
 
 def _shown(policy: str) -> str:
-    facts = json.loads(policy)
-    text = canonical(from_json(facts["expression"]))
-    return f"{text}, from {facts['at_least']} to {facts['at_most']}"
+    facts = read_object(policy, "policy")
+    text, *ends = canonical(from_json(facts.get("expression"))), facts.get("at_least"), facts.get("at_most")
+    least, most = (shown(str(end)) for end in ends)
+    return f"{shown(text)}, from {least} to {most}"
+
+
+def _too_fine(share: Fraction) -> InvalidRequest:
+    return InvalidRequest(
+        f"this campaign's share of {share} is too fine to be added to what this client has told so far: the "
+        "sum would have a denominator of more than 640 digits. Nothing was told and nothing was charged; a "
+        "campaign with a simple share, such as 1/100, can be answered."
+    )
 
 
 def _exhausted(asked: Fraction, left: Fraction) -> BudgetExhausted:
@@ -191,6 +245,18 @@ def _policy(database: sqlite3.Connection) -> str | None:
     return str(row[0]) if row else None
 
 
-def _spent(database: sqlite3.Connection) -> Fraction:
-    row = database.execute("SELECT spent FROM reports ORDER BY number DESC LIMIT 1").fetchone()
-    return Fraction(row[0]) if row else Fraction(0)
+def _fraction(text: str) -> Fraction:
+    """Return the number that a text says, however many digits a process lets Python read."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError("no account writes so long a number")
+    parts = [Decimal(part) for part in text.split("/", 1)]
+    if any(part.as_tuple().exponent != 0 for part in parts):
+        raise ValueError("not a fraction of whole numbers")
+    return Fraction(*map(int, parts))
+
+
+def _is_file_name(text: str) -> bool:
+    try:
+        return bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False

@@ -14,14 +14,16 @@ from prdp.exact import Exact, exact_share
 from prdp.expressions.json_form import from_json, to_json
 from prdp.local.categories import Frequencies
 from prdp.local.counting import DomainCount, ProportionalCount
-from prdp.local.facts import Reader
+from prdp.local.facts import Reader, read_object, sayable, whole_text
 from prdp.local.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocol import Field, Framework, Known, LdpProtocol, Protocol, Terms
 from prdp.local.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.policy import Policy
 
 VERSION = 1
-_MOST_CHARACTERS = 1 << 24
+
+MOST_REPORT_BITS = 1 << 15
+"""How long a report may be; each bit takes about a coin, so this bounds a client's work too."""
 
 KNOWN = Known(
     {own.kind: own for own in (DomainCount, ProportionalCount, RatioSum, RatioMass, ProportionalSum)},
@@ -65,7 +67,9 @@ class Campaign:
             raise InvalidRequest(f"round={round!r} is not 1, 2, ...")
         if not isinstance(policy, Policy):
             raise InvalidRequest(f"policy={policy!r} is no policy: write prdp.Policy('20 / visits', ...).")
-        _ = policy.levels  # refuses a policy without a range
+        levels = policy.levels  # refuses a policy without a range
+        sayable(levels.at_least, "at_least")
+        sayable(levels.at_most, "at_most")
         read = exact_share(share)
         facts = (
             ("name", name),
@@ -138,12 +142,17 @@ class Campaign:
             {**KNOWN.protocols, **{own.kind: own for own in protocols}},
             {**KNOWN.inner, **{own.kind: own for own in ldp_protocols}},
         )
-        with Reader(_parsed(text)) as read:
-            if read.take("prdp") != "campaign" or read.take("version") != VERSION:
-                raise InvalidRequest(f"this is no campaign of version {VERSION}.")
-            policy = read_policy(read.take("policy"))
-            protocol = known.read(read.take("protocol"))
-            return cls(read.text("name"), policy, read.fraction("share"), protocol, read.whole("round"))
+        try:
+            with Reader(read_object(text, "campaign")) as read:
+                if read.take("prdp") != "campaign" or read.whole("version") != VERSION:
+                    raise InvalidRequest(f"this is no campaign of version {VERSION}.")
+                policy = read_policy(read.take("policy"))
+                protocol = known.read(read.take("protocol"))
+                return cls(read.text("name"), policy, read.fraction("share"), protocol, read.whole("round"))
+        except RecursionError:
+            raise InvalidRequest(
+                "this campaign's policy is nested too deeply for this program's stack."
+            ) from None
 
 
 def policy_facts(policy: Policy) -> dict[str, object]:
@@ -171,20 +180,17 @@ def _refuse_unless_fitting(campaign: Campaign) -> None:
     domains = campaign.policy.levels.domains
     if isinstance(campaign.protocol, Framework) and campaign.protocol.domain > domains:
         raise InvalidRequest(f"domain {campaign.protocol.domain} is beyond the policy's {domains}.")
+    size = sum(field.bits for field in campaign.fields)
+    if size > MOST_REPORT_BITS:
+        raise InvalidRequest(
+            f"every report to this campaign would have {size:,} bits, and clients draw and send at most "
+            f"{MOST_REPORT_BITS:,}. Ask for fewer values, or for budgets and values of fewer sizes."
+        )
+    whole_text(campaign.text, "the campaign")
     if len(campaign.protocol.law(campaign.terms, None)) != len(campaign.fields):
         raise InvalidRequest(
             f"the protocol {campaign.protocol.kind!r} has not one law for each of its fields."
         )
-
-
-def _parsed(text: str | bytes) -> dict[str, object]:
-    try:
-        parsed = json.loads(text) if len(text) <= _MOST_CHARACTERS else None
-    except (ValueError, RecursionError, TypeError):
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InvalidRequest("this is no campaign: it is not a JSON object.")
-    return parsed
 
 
 def _written(facts: object) -> str:

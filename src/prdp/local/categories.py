@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, get_args
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact
 from prdp.local.counting import bits_deviation, bits_estimate
-from prdp.local.facts import Reader, column_name, listed
+from prdp.local.facts import Reader, column_name, listed, whole_text
 from prdp.local.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.randomisers import PRIME, Bit, Hashed, Law, Symbol
 from prdp.local.values import Category, bin_of, category_of
@@ -24,6 +24,7 @@ MOST_BITS = 1 << 13
 """Up to so many categories a report of one bit each, a kilobyte, is sent; beyond it, a hash."""
 
 _MOST_CATEGORIES = 1 << 20
+_LARGEST_CATEGORY = 10**40
 _MOST_BUCKETS = 1 << 10
 _LARGEST_EDGE = 10**300
 
@@ -43,7 +44,14 @@ class Categories:
         values = listed(values, "categories", "('student', 'retired')")
         known = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
         if not known or not 1 <= len(set(values)) == len(values) <= _MOST_CATEGORIES:
-            raise InvalidRequest("categories are different texts or whole numbers, at least one.")
+            raise InvalidRequest(
+                f"categories are different texts or whole numbers, 1 to {_MOST_CATEGORIES:,} of them."
+            )
+        for value in values:
+            if isinstance(value, str):
+                whole_text(value, "the category")
+            elif abs(value) > _LARGEST_CATEGORY:
+                raise InvalidRequest("a category is a whole number beyond 1e40: write it as a text.")
         object.__setattr__(self, "column", column_name(column))
         object.__setattr__(self, "values", values)
 
@@ -51,6 +59,11 @@ class Categories:
     def labels(self) -> tuple[str, ...]:
         """What the counts are called."""
         return tuple(map(str, self.values))
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return len(self.values)
 
     def facts(self) -> dict[str, object]:
         """Return the column and its values."""
@@ -90,6 +103,11 @@ class Bins:
         pairs = list(pairwise(ends))
         return (*(f"{low} to below {high}" for low, high in pairs[:-1]), f"{pairs[-1][0]} to {pairs[-1][1]}")
 
+    @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) - 1
+
     def facts(self) -> dict[str, object]:
         """Return the column and its edges."""
         return {"column": self.column, "edges": [str(edge) for edge in self.edges]}
@@ -123,8 +141,14 @@ class Frequencies:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise InvalidRequest(f"method={self.method!r} is not known: bits, grr, oue or olh.")
-        if (self.method == "olh") != (self.buckets != 0) or not 0 <= self.buckets <= _MOST_BUCKETS:
+        fewest, most = (2, _MOST_BUCKETS) if self.method == "olh" else (0, 0)
+        if type(self.buckets) is not int or not fewest <= self.buckets <= most:
             raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MOST_BUCKETS}.")
+        if self.method in ("bits", "oue") and self.size > MOST_BITS:
+            raise InvalidRequest(
+                f"method={self.method!r} tells a bit for each of {self.size:,} values, and a client sends at "
+                f"most {MOST_BITS:,}: write method='olh', or None for the best that is short enough."
+            )
 
     @classmethod
     def chosen(
@@ -138,7 +162,7 @@ class Frequencies:
             method: None for the smallest variance; ``"ldp"`` for the textbook's choice by size: GRR for few
                 categories, OUE for more, OLH where a bit for each would be too long; or one of them by name.
         """
-        size, odds = len(by.labels), math.exp(min(float(budget), 30.0))
+        size, odds = by.count, math.exp(min(float(budget), 30.0))
         if method is None:
             method = "bits" if size <= MOST_BITS else "olh"
         elif method == "ldp":
@@ -159,7 +183,7 @@ class Frequencies:
             buckets = read.whole("buckets") if method == "olh" else 0
             by: Categories | Bins
             if "edges" in facts:
-                by = Bins(column, tuple(read.items("edges")))
+                by = Bins(column, tuple(read.exact_items("edges")))
             else:
                 by = Categories(column, tuple(read.items("categories")))
             return cls(by, method, buckets)
@@ -167,15 +191,15 @@ class Frequencies:
     @property
     def size(self) -> int:
         """How many public values there are."""
-        return len(self.by.labels)
+        return self.by.count
 
     def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002  (the form is the same)
         """Return a bit for every value, or the form of one symbol or one hash."""
         if self.method in ("bits", "oue"):
             return (BIT,) * self.size
         if self.method == "grr":
-            return (Field(0, self.size.bit_length()),)
-        return (Field(0, ((PRIME - 1) * PRIME * self.buckets).bit_length()),)
+            return (Field.below(self.size + 1),)
+        return (Field.below((PRIME - 1) * PRIME * self.buckets),)
 
     def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
         """Return what the report is drawn from; under grr the dummy has a symbol of its own."""
@@ -210,15 +234,20 @@ class Frequencies:
         if self.method == "bits":
             deviation = bits_deviation(n, loss)
             return tuple((bits_estimate(ones, n, loss), deviation) for ones in tally.totals)
-        own, other = self._chances(loss)
-        deviation = math.sqrt(n * other * (1 - other)) / (own - other)
-        return tuple(((count - n * other) / (own - other), deviation) for count in tally.totals)
+        other, more = self._chances(loss)
+        deviation = math.sqrt(n * other * (1 - other)) / more
+        return tuple(((count - n * other) / more, deviation) for count in tally.totals)
 
     def _chances(self, loss: float) -> tuple[float, float]:
-        """Return how likely a report is to speak for a value: of a client that has it, and of any other."""
-        falls = math.exp(-loss)
+        """Return how likely a report is to speak for a value of others, and how much more for the own one.
+
+        The second is written so that nothing cancels: for a small loss the two chances are all but equal.
+        """
+        falls, gap = math.exp(-loss), -math.expm1(-loss)
         if self.method == "oue":
-            return 0.5, falls / (1 + falls)
-        others = self.size if self.method == "grr" else self.buckets - 1
-        kept = 1 / (1 + others * falls)
-        return kept, kept * falls if self.method == "grr" else 1 / self.buckets
+            return falls / (1 + falls), gap / (2 * (1 + falls))
+        if self.method == "grr":
+            kept = 1 / (1 + self.size * falls)
+            return kept * falls, kept * gap
+        others = self.buckets - 1
+        return 1 / self.buckets, others * gap / (self.buckets * (1 + others * falls))

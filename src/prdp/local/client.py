@@ -13,6 +13,7 @@ from prdp.exact import Exact, exact_share
 from prdp.levels import Levels
 from prdp.local.account import ClientAccount, another_policy
 from prdp.local.campaign import Campaign, policy_text
+from prdp.local.facts import shown
 from prdp.local.protocol import LdpProtocol, Own, Protocol, Record
 from prdp.local.randomisers import Law
 from prdp.local.report import Report, packed
@@ -38,7 +39,7 @@ class Checked:
 
     def __str__(self) -> str:
         if self.missing:
-            return f"the record lacks {', '.join(self.missing)}, which the campaign reads"
+            return f"the record lacks {', '.join(map(shown, self.missing))}, which the campaign reads"
         if self.loss is None:
             return (
                 "the record has no valid budget under the campaign's policy: it is answered for as the dummy"
@@ -153,9 +154,10 @@ class Client:
         return Campaign.from_json(campaign, protocols=self._protocols, ldp_protocols=self._ldp_protocols)
 
     def _drawn(self, campaign: Campaign, record: Record | None) -> Report:
-        try:
+        payload = None
+        with suppress(Exception):  # what a record causes is seen by nobody, not as a later error's context
             payload = self._payload(campaign, laws_for(campaign, record))
-        except Exception:
+        if payload is None:
             payload = self._payload(campaign, laws_for(campaign, None))
         return Report(campaign.digest, self._entropy.bytes(_TOKEN), payload)
 

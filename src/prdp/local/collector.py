@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 from prdp.errors import InvalidRequest
 from prdp.local.campaign import Campaign
@@ -27,6 +28,7 @@ class Collector:
         """
         self.campaign = campaign if isinstance(campaign, Campaign) else Campaign.from_json(campaign)
         self._reports: dict[bytes, tuple[int, ...]] = {}
+        self._mark = uuid4().hex
 
     def receive(self, report: Report | bytes) -> bool:
         """Take a report in; return False for one that is there already.
@@ -39,14 +41,13 @@ class Collector:
         if read.campaign != self.campaign.digest:
             raise InvalidRequest("this report answers another campaign, or other terms of this one.")
         outcomes = unpacked(read.payload, self.campaign.fields)
-        before = len(self._reports)
         known = self._reports.setdefault(read.token, outcomes)
         if known != outcomes:
             raise InvalidRequest(
                 "a report with this token is here already and says something else: one of the two was "
                 "changed on its way. The first one stays."
             )
-        return len(self._reports) > before
+        return known is outcomes
 
     def __len__(self) -> int:
         return len(self._reports)
@@ -55,7 +56,7 @@ class Collector:
     def tally(self) -> Tally:
         """What all reports together say, bound to the campaign."""
         gathered = self.campaign.protocol.tally(self.campaign.terms, self._reports.values())
-        return replace(gathered, campaign=self.campaign.digest)
+        return replace(gathered, campaign=self.campaign.digest, collectors=frozenset({self._mark}))
 
     def estimate(self, **options: Any) -> Any:
         """Return what the protocol makes of the tally; options are the protocol's own, such as ``beta``."""

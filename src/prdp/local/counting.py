@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
 from prdp.errors import InvalidRequest
-from prdp.local.facts import Reader
+from prdp.local.facts import Reader, column_name, sayable
 from prdp.local.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
 from prdp.local.values import number_of
@@ -90,6 +90,8 @@ class DomainCount:
     def __post_init__(self) -> None:
         if self.noise not in get_args(Noise):
             raise InvalidRequest(f"noise={self.noise!r} is not known: write 'bits' or 'laplace'.")
+        if self.column is not None:
+            column_name(self.column)
 
     def facts(self) -> Facts:
         """Return the kind of noise, and the column if there is one."""
@@ -204,6 +206,9 @@ class ProportionalCount:
     kind: ClassVar[str] = "count in proportion"
 
     budget: Fraction
+
+    def __post_init__(self) -> None:
+        sayable(self.budget, "budget")
 
     def facts(self) -> Facts:
         """Return the budget that counts in full."""

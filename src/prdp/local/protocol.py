@@ -8,6 +8,7 @@ for all; ``Framework`` makes a ``Protocol`` of it: clients below the threshold a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,23 +17,43 @@ from typing import Protocol as Interface
 
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
+from prdp.local.facts import read_object, shown
 from prdp.local.randomisers import Law
 
 Record = Mapping[str, object]
 Facts = Mapping[str, Any]
 """What a protocol says of itself in a campaign: JSON, and public."""
 
+_DIGEST = re.compile("([0-9a-f]{64})?")
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The public form of one coordinate: an integer from ``low`` on, in ``bits`` bits."""
+    """The public form of one coordinate: an integer from ``low`` on, in ``bits`` bits.
+
+    Attributes:
+        low: The least one.
+        bits: How many bits it is written in.
+        high: The greatest one; None for the greatest that the bits can say.
+    """
 
     low: int
     bits: int
+    high: int | None = None
+
+    @property
+    def last(self) -> int:
+        """The greatest integer that the field can hold."""
+        return self.low + (1 << self.bits) - 1 if self.high is None else self.high
+
+    @classmethod
+    def below(cls, size: int) -> Field:
+        """Return the form of one of ``size`` integers from 0 on."""
+        return cls(0, (size - 1).bit_length(), size - 1)
 
     def clamped(self, outcome: int) -> int:
         """Return the nearest integer that the field can hold; a function of the outcome alone."""
-        return max(self.low, min(self.low + (1 << self.bits) - 1, outcome))
+        return max(self.low, min(self.last, outcome))
 
 
 BIT = Field(0, 1)
@@ -67,47 +88,57 @@ class Tally:
     """What the analyst keeps of all reports.
 
     Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
-    none in common.
+    none in common. What one collector has gathered is refused a second time; that two collectors were sent
+    the same report cannot be seen here.
 
     Attributes:
         clients: How many reports there are: public.
         totals: What they add up to, in a form that is the protocol's own.
         campaign: The digest of the campaign that the reports answer; a collector puts it there.
+        collectors: The marks of the collectors that gathered the reports.
     """
 
     clients: int
     totals: tuple[int, ...]
     campaign: bytes = b""
+    collectors: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         if self.campaign != other.campaign or len(self.totals) != len(other.totals):
             raise InvalidRequest("these two tallies are of two campaigns: they do not add up.")
+        if self is other or self.collectors & other.collectors:
+            raise InvalidRequest(
+                "these two tallies hold reports of one collector, which would count twice. Take the later "
+                "tally of each collector, once."
+            )
         totals = tuple(one + more for one, more in zip(self.totals, other.totals, strict=True))
-        return Tally(self.clients + other.clients, totals, self.campaign)
+        collectors = self.collectors | other.collectors
+        return Tally(self.clients + other.clients, totals, self.campaign, collectors)
 
     def to_json(self) -> str:
         """Return the tally as one line of JSON."""
         facts = {"clients": self.clients, "totals": self.totals, "campaign": self.campaign.hex()}
-        return json.dumps({"prdp": "tally", "version": 1, **facts})
+        marks = sorted(self.collectors)
+        return json.dumps({"prdp": "tally", "version": 1, **facts, "collectors": marks})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Tally:
         """Read what ``to_json`` wrote, refusing everything else."""
-        try:
-            match json.loads(text):
-                case {
-                    "prdp": "tally",
-                    "version": 1,
-                    "clients": int(n),
-                    "totals": [*totals],
-                    "campaign": str(of),
-                }:
-                    if n >= 0 and all(type(total) is int for total in totals):
-                        return cls(n, tuple(totals), bytes.fromhex(of))
-        except (ValueError, RecursionError, TypeError):
-            pass
+        facts = {"collectors": [], **read_object(text, "tally")}
+        match facts:
+            case {
+                "prdp": "tally",
+                "version": 1,
+                "clients": int(n),
+                "totals": [*totals],
+                "campaign": str(of),
+                "collectors": [*marks],
+            } if len(facts) == 6 and type(n) is int and n >= 0:
+                whole = all(type(total) is int for total in totals)
+                if whole and _DIGEST.fullmatch(of) and all(isinstance(mark, str) for mark in marks):
+                    return cls(n, tuple(totals), bytes.fromhex(of), frozenset(marks))
         raise InvalidRequest("this is no tally of version 1.")
 
 
@@ -245,10 +276,14 @@ class Known:
             inner, parts = _kind(rest.get("inner"))
             domain = rest.get("domain")
             if inner not in self.inner or type(domain) is not int or domain < 1 or len(rest) != 2:
-                raise InvalidRequest(f"a framework of {inner!r} is not known. Known are {_list(self.inner)}.")
+                raise InvalidRequest(
+                    f"a framework of '{shown(inner)}' is not known. Known are {_list(self.inner)}."
+                )
             return Framework(self.inner[inner].from_facts(parts), domain)
         if kind not in self.protocols:
-            raise InvalidRequest(f"the protocol {kind!r} is not known. Known are {_list(self.protocols)}.")
+            raise InvalidRequest(
+                f"the protocol '{shown(kind)}' is not known. Known are {_list(self.protocols)}."
+            )
         return self.protocols[kind].from_facts(rest)
 
 

@@ -51,14 +51,23 @@ def packed(outcomes: Sequence[int], fields: Sequence[Field]) -> bytes:
 
 def unpacked(payload: bytes, fields: Sequence[Field]) -> tuple[int, ...]:
     """Return the outcomes that ``packed`` wrote."""
+    if len(payload) != payload_size(fields):
+        raise _malformed()
     number = int.from_bytes(payload, "big")
-    if len(payload) != payload_size(fields) or number >> sum(field.bits for field in fields):
-        raise InvalidRequest("this report does not have the form that its campaign asks for.")
     outcomes = []
     for field in reversed(fields):
-        outcomes.append(field.low + (number & ((1 << field.bits) - 1)))
+        outcome = field.low + (number & ((1 << field.bits) - 1))
+        if outcome > field.last:
+            raise _malformed()
+        outcomes.append(outcome)
         number >>= field.bits
+    if number:
+        raise _malformed()
     return tuple(reversed(outcomes))
+
+
+def _malformed() -> InvalidRequest:
+    return InvalidRequest("this report does not have the form that its campaign asks for.")
 
 
 def payload_size(fields: Sequence[Field]) -> int:

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact
 from prdp.local.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
-from prdp.local.facts import Reader, column_name
+from prdp.local.facts import Reader, column_name, sayable
 from prdp.local.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.randomisers import Bit, Law, Noisy
 from prdp.local.values import steps_of
@@ -60,6 +60,7 @@ def checked_measure(given: Measure) -> Measure:
         )
     if low > high:
         raise InvalidRequest(f"low={given.low!r} is more than high={given.high!r}.")
+    sayable(unit, "unit")
     return replace(given, column=column_name(given.column), unit=unit, low=int(low), high=int(high))
 
 
@@ -295,6 +296,9 @@ class ProportionalSum:
 
     measure: Measure
     slope: Fraction
+
+    def __post_init__(self) -> None:
+        sayable(self.slope, "slope")
 
     def facts(self) -> Facts:
         """Return the column's facts and the slope."""

@@ -56,6 +56,8 @@ def laplace_threshold(draws: int, scale: Fraction, chance: float) -> int:
     >>> laplace_threshold(1, Fraction(10), 0.01)  # Pr[X >= k] = e^(-k/10)/(1 + e^(-1/10))
     40
     """
+    if not draws:
+        return 1
     reach = _reach(draws, float(scale))
     if 2 * reach <= _LATTICE:
         size = 1 << (2 * reach).bit_length()

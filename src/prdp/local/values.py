@@ -49,7 +49,7 @@ def _fraction(given: Real) -> Fraction:
 def category_of(given: object, places: dict[Category, int]) -> int | None:
     """Return which of the public categories a value is, 1.0 being 1; None for any other value."""
     if isinstance(given, str):
-        return places.get(str(given))
+        return places.get(str.__str__(given))  # of a class of somebody's own: the text alone
     value = number_of(given)
     return places.get(int(value)) if isinstance(value, Fraction) and value.denominator == 1 else None
 

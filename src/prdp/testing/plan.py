@@ -13,7 +13,7 @@ from prdp.query import Options, Query
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.table import Groups, Table
-from prdp.testing.simulate import simulate
+from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
 from prdp.testing.truth import truths
 
 SHARES = tuple(
@@ -68,7 +68,7 @@ def plan(
     runs: int = 400,
     seed: int = 0,
 ) -> Plan:
-    """Find how large a share a query needs for an error, on a table that looks like the real one.
+    """Find how large a share a query needs for an error, on a stand-in that looks like the real table.
 
     The error includes what clipping pulls and what choosing misses, since the stand-in's truth is known. For
     groups it is over all of them together.
@@ -76,7 +76,7 @@ def plan(
     Args:
         query: What is to be asked, such as ``prdp.Sum("balance")``.
         error: The relative error to stay within, such as ``"1%"``.
-        like: An open table, or its groups, with public or made-up records. One with a ledger file is refused.
+        like: A table opened with ``stand_in=True``, or its groups: public or made-up records like yours.
         confidence: The part of the answers that is to stay within it.
         method: Which mechanism answers; by default, the query's own.
         runs: How many answers to simulate for each share that is tried.
@@ -86,6 +86,8 @@ def plan(
         raise InvalidRequest(
             "plan takes a query and an open table or its groups: plan(prdp.Count(), error='1%', like=table)."
         )
+    refuse_unless_stand_in(like.table if isinstance(like, Groups) else like, "plan")
+    refuse_unless_repeatable(runs, seed)
     aim, level = _part(error, "error"), _part(confidence, "confidence")
     if aim > 1:
         raise InvalidRequest(f"error={error!r} is a part of the truth, and more than all of it: write '1%'.")
@@ -111,7 +113,7 @@ def plan(
 
 
 def _truths(like: Table | Groups, query: Query, method: str | None) -> list[Fraction]:
-    """Return what is true of the stand-in, group by group; simulate has refused real records before."""
+    """Return what is true of the stand-in, group by group; real records were refused before."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     recipe = table.facts.recipe(query, Fraction(1), Options(method))
     order = Order((recipe,), Fraction(1), groups)

@@ -1,4 +1,4 @@
-"""The same questions with seeded noise, many times over: for experiments, never for publication."""
+"""The same questions with seeded noise, many times over: on stand-ins, never for publication."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
 from prdp.table import Groups, Table
 from prdp.testing.seeded import Seeded
+
+MOST_RUNS = 10**9
+_SEED_BITS = 256
+_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
 
 
 @overload
@@ -75,22 +79,24 @@ def simulate(
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
-    """Answer a query ``runs`` times with noise from a seed, charging nothing.
+    """Answer a query about a stand-in ``runs`` times with noise from a seed, charging nothing.
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
-    Every release is marked ``simulated``: together they reveal the truth, and with the seed each
-    one does. A table that has a durable ledger holds somebody's data, so it is refused. ``unit`` is for sums
-    over a join.
+    Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
+    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``unit`` is for sums over
+    a join; ``beta``, ``graded`` and ``split`` are for tables.
     """
     source = table.table if isinstance(table, Groups) else table
+    if not isinstance(source, Table | Join | Links | Graph):
+        raise InvalidRequest(_TAKES)
+    refuse_unless_stand_in(source, "simulate")
+    refuse_unless_repeatable(runs, seed)
     if isinstance(source, Join | Links | Graph):
-        _refuse_unless_made_up(source, runs, seed)
-        return _plan(source, query, share, method, unit).releases(Seeded(seed), runs=runs, simulated=True)
-    if not isinstance(source, Table) or not (isinstance(query, Query) or _are_queries(query)):
-        raise InvalidRequest(
-            "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
-        )
-    _refuse_unless_made_up(source, runs, seed)
+        _refuse_given("is for tables", beta=beta, graded=graded, split=split)
+        return _plan(source, query, share, method, unit).releases(Seeded(seed), runs=runs)
+    if not (isinstance(query, Query) or _are_queries(query)):
+        raise InvalidRequest(_TAKES)
+    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., units=...)", unit=unit)
     options = Options(method, beta, graded, split)
     groups = table.grouping if isinstance(table, Groups) else None
     if isinstance(query, Query):
@@ -98,24 +104,52 @@ def simulate(
         single = groups is None and len(recipe.labels) == 1
         order = Order((recipe,), recipe.asked.share, groups, single=single)
     else:
-        assert _are_queries(query)
         order = order_of(source.facts, query, share, groups, options=options)
-    return source._released(order, Seeded(seed), runs=runs, simulated=True)  # noqa: SLF001  (its back door)
+    return source._released(order, Seeded(seed), runs=runs)  # noqa: SLF001  (its back door)
 
 
-def _refuse_unless_made_up(source: Table | Join | Links | Graph, runs: int, seed: int) -> None:
-    if source.ledger.durable:
-        raise InvalidRequest(
-            f"{source.name!r} has a durable ledger, so its records are real and simulating would give "
-            "them away. Simulate on a public or made-up table that looks like it."
-        )
-    if not isinstance(runs, int) or runs < 1 or not isinstance(seed, int):
-        raise InvalidRequest(f"runs={runs!r}, seed={seed!r}: both are whole numbers, and runs is 1 or more.")
+def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> None:
+    """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
+    if source.stand_in:
+        return
+    doors = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    (door,) = (door for kind, door in doors.items() if isinstance(source, kind))
+    raise InvalidRequest(
+        f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
+        f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
+        f"nothing would give them away. Open such a table with prdp.{door}(..., stand_in=True)."
+    )
+
+
+def refuse_unless_repeatable(runs: int, seed: int) -> None:
+    """Refuse what is no number of runs, or no seed; a truth value is neither."""
+    if not _is_whole(runs) or not 1 <= runs <= MOST_RUNS:
+        raise InvalidRequest(f"runs={_shown(runs)} is no number of runs: a whole number, 1 to 10^9.")
+    if not _is_whole(seed) or seed.bit_length() > _SEED_BITS:
+        raise InvalidRequest(f"seed={_shown(seed)} is no seed: a whole number, of at most {_SEED_BITS} bits.")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    """Return a value in words; Python does not write out very large numbers."""
+    huge = isinstance(value, int) and value.bit_length() > _SEED_BITS
+    return "(a number of many digits)" if huge else repr(value)
+
+
+def _refuse_given(why: str, **given: object) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidRequest(f"{option}={value!r} {why}.")
 
 
 def _plan(
     opened: Join | Links | Graph, query: object, share: Exact, method: str | None, unit: Exact | None
 ) -> Plan:
+    if not isinstance(opened, Join) or not isinstance(query, Sum):
+        _refuse_given("is for sums over a join", unit=unit)
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
     if isinstance(opened, Join) and isinstance(query, Count | Sum):
@@ -126,4 +160,4 @@ def _plan(
 
 
 def _are_queries(query: object) -> TypeGuard[Sequence[Query]]:
-    return isinstance(query, Sequence) and all(isinstance(one, Query) for one in query)
+    return isinstance(query, Sequence) and len(query) > 0 and all(isinstance(one, Query) for one in query)

@@ -1,0 +1,35 @@
+"""What a stand-in has in a ledger's place: its records are public or made up, and nothing is charged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from prdp.errors import LedgerError
+from prdp.ledger.account import Charge, Entry
+from prdp.ledger.binding import Binding
+from prdp.release_table import Released
+
+
+class NoAccount:
+    """No account: every question is answered anew and for nothing, and all of the budget is always left.
+
+    Only ``stand_in=True`` gives a table one, so that having it is what makes a table a stand-in.
+    """
+
+    left = Fraction(1)
+    entries: tuple[Entry, ...] = ()
+
+    def attach(self, binding: Binding) -> None:  # noqa: ARG002  (no facts make it an account)
+        """Refuse to be the ledger of a table."""
+        raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
+
+    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:  # noqa: ARG002
+        """Return a charge that costs nothing."""
+        return Charge(0, purpose)
+
+    def record(self, charge: Charge, release: Released) -> Released:  # noqa: ARG002
+        """Return the release; nothing is kept."""
+        return release
+
+    def __repr__(self) -> str:
+        return "<no account: a stand-in's records are public or made up>"

@@ -1,0 +1,86 @@
+"""``fresh=True`` in several threads: what is drawn at the same time is one answer, and is paid for once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from prdp.asking import answered_once
+from prdp.errors import BudgetExhausted
+from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
+from prdp.release import Release
+
+SHARE = Fraction(1, 4)
+FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip", "")
+
+
+@pytest.fixture(params=["in memory", "in a file"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
+    """Return a ledger in which the question has an answer."""
+    facts = Binding({"name": "t"})
+    opened: Ledger = MemoryLedger()
+    if request.param == "in a file":
+        opened = DurableLedger.opened(tmp_path / "t.ledger", facts, who="ana")
+    asked(opened, lambda: FIRST, fresh=False)
+    return opened
+
+
+def asked(ledger: Ledger, draw: Callable[[], Release], *, fresh: bool) -> Release:
+    release = answered_once(ledger, "count", SHARE, draw, fresh=fresh)
+    assert isinstance(release, Release)
+    return release
+
+
+def drawn(steps: int) -> Callable[[], Release]:
+    return lambda: replace(FIRST, steps=steps)
+
+
+def test_threads_that_ask_afresh_at_once_pay_once_and_see_one_answer(ledger: Ledger) -> None:
+    together = threading.Barrier(3, timeout=60)
+
+    def ask(steps: int) -> Release:
+        def draw() -> Release:
+            together.wait()  # all have been charged, and nobody has recorded
+            return replace(FIRST, steps=steps)
+
+        return asked(ledger, draw, fresh=True)
+
+    with ThreadPoolExecutor(3) as threads:
+        answers = list(threads.map(ask, (11, 12, 13)))
+    assert answers[0] == answers[1] == answers[2] != FIRST
+    assert ledger.left == 1 - 2 * SHARE
+    assert asked(ledger, drawn(99), fresh=False) == answers[0]
+
+
+def test_one_that_asks_afresh_after_another_s_answer_pays_again(ledger: Ledger) -> None:
+    answers = [asked(ledger, drawn(steps), fresh=True) for steps in (11, 12, 13)]
+    assert [answer.steps for answer in answers] == [11, 12, 13]
+    assert ledger.left == 0
+    with pytest.raises(BudgetExhausted):
+        asked(ledger, drawn(14), fresh=True)
+    assert asked(ledger, drawn(14), fresh=False).steps == 13
+
+
+def test_a_charge_that_was_left_unanswered_is_taken_up_afresh(ledger: Ledger) -> None:
+    ledger.charge("count", SHARE, fresh=True)
+    assert asked(ledger, drawn(11), fresh=True).steps == 11
+    assert ledger.left == 1 - 2 * SHARE
+
+
+def test_others_get_the_old_answer_while_a_new_one_is_drawn(ledger: Ledger) -> None:
+    meanwhile: list[Release] = []
+
+    def draw() -> Release:
+        meanwhile.append(asked(ledger, drawn(99), fresh=False))
+        return replace(FIRST, steps=11)
+
+    assert asked(ledger, draw, fresh=True).steps == 11
+    assert meanwhile == [FIRST]
+    assert asked(ledger, drawn(99), fresh=False).steps == 11
+    assert ledger.left == 1 - 2 * SHARE
