@@ -16,7 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from fractions import Fraction
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,7 +43,7 @@ def begun(folder: Path, name: str) -> Path:
 def sound(path: Path) -> bool:
     """Say whether a ledger opens, checks and adds up."""
     ledger = DurableLedger(path)
-    with closing(connected(path)) as database:
+    with connected(path) as database:
         verify(database, path)
     spent = sum((entry.share for entry in ledger.entries), start=Fraction(0))
     return spent <= 1 and ledger.left == 1 - spent

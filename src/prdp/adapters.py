@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.foreign import Mechanism
+from prdp.schema import ColumnType, Kind, Schema
 
 _LARGEST = {"f32": 3.4e38, "f64": 1.7e308}
+_NUMBERS = ("f32", "f64", *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128)))
 _SPARE = 1 - Fraction(1, 1 << 20)
 """What a measurement is made with, so that the library's own rounding up stays below epsilon."""
 
@@ -21,7 +23,8 @@ def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechan
 
     The measurement must take a list of the column's values, be differentially private under
     *symmetric distance* (adding or removing a row), and have pure privacy loss ``map(1) <= epsilon``: that is
-    checked for epsilon 1 before anything is charged, and each time before it sees a value. Values that are
+    checked for epsilon 1 before anything is charged, and each time before it sees a value. That there is such
+    a column, of a kind that its domain has, is checked before anything is charged too. Values that are
     missing, or that its domain does not have, are left out first; numbers beyond its type are moved into it.
 
     Args:
@@ -31,15 +34,57 @@ def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechan
     """
     if not callable(make):
         raise InvalidRequest(f"adapters.opendp takes a function from epsilon to a measurement, not {make!r}.")
+    if column is not None and not isinstance(column, str):
+        raise InvalidRequest(f"column={column!r} is no name of a column.")
 
     def mechanism(rows: Any, epsilon: Fraction, beta: Fraction) -> object:  # noqa: ARG001
         measurement = make(rounded_down(epsilon * _SPARE))
         _refuse_unless_pure(measurement, rounded_down(epsilon))
-        values = rows[column if column is not None else rows.column_names[0]].to_pylist()
+        values = rows[_read_column(column, rows.column_names)].to_pylist()
         return measurement(_members(values, measurement.input_domain))
 
-    mechanism.ready = lambda: _refuse_unless_pure(make(float(_SPARE)), 1.0)  # type: ignore[attr-defined]
+    def ready(columns: Schema) -> None:
+        measurement = make(float(_SPARE))
+        _refuse_unless_pure(measurement, 1.0)
+        read = _read_column(column, list(columns))
+        _refuse_unless_of_its_kind(_carrier(measurement.input_domain), read, columns[read])
+
+    mechanism.ready = ready  # type: ignore[attr-defined]
     return mechanism
+
+
+def _read_column(named: str | None, columns: Sequence[str]) -> str:
+    """Return the column that a measurement reads; capitals do not matter, as in SQL."""
+    read = [name for name in columns if named is None or name.lower() == named.lower()]
+    if len(read) == 1:
+        return read[0]
+    listed = f"columns=[{', '.join(map(repr, columns))}]"
+    if named is None:
+        raise InvalidRequest(
+            f"a measurement reads one column of {listed}. Say which one: opendp(make, column={columns[0]!r})."
+        )
+    raise InvalidRequest(f"the measurement reads the column {named!r}, which is not one of {listed}.")
+
+
+def _carrier(domain: Any) -> str:
+    """Return what a domain's lists hold, such as ``f64``; empty if it is no domain of lists."""
+    carrier = str(domain.carrier_type)
+    is_list = carrier.startswith("Vec<") and carrier.endswith(">")
+    return carrier.removeprefix("Vec<").removesuffix(">") if is_list else ""
+
+
+def _refuse_unless_of_its_kind(carrier: str, column: str, holds: ColumnType) -> None:
+    """Refuse a column none of whose values a measurement's domain has: all would be left out."""
+    kinds = {"bool": Kind.BOOLEAN, "String": Kind.TEXT} | dict.fromkeys(_NUMBERS, Kind.NUMBER)
+    if carrier not in kinds:
+        raise InvalidRequest(
+            "the measurement does not take a list of numbers, texts or truth values. Begin with "
+            "dp.vector_domain(dp.atom_domain(T='i64')), dp.symmetric_distance()."
+        )
+    if kinds[carrier] is not holds.kind:
+        raise InvalidRequest(
+            f"the measurement takes a list of {carrier}, but the column {column!r} holds {holds.kind.value}."
+        )
 
 
 def _refuse_unless_pure(measurement: Any, epsilon: float) -> None:
@@ -73,7 +118,7 @@ def _members(values: list[Any], domain: Any) -> list[Any]:
     Each value by itself, so that a row still moves one element; a value that made the measurement fail
     would be given away by that.
     """
-    carrier = str(domain.carrier_type).removeprefix("Vec<").removesuffix(">")
+    carrier = _carrier(domain)
     fitted = [fit for value in values if (fit := _fitted(value, carrier)) is not None]
     if domain.member(fitted):
         return fitted

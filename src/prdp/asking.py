@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol, TypeVar
 
-from prdp.errors import EngineFailure, PrdpError
+from prdp.errors import EngineFailure, LedgerError, PrdpError
 from prdp.ledger import Ledger
 from prdp.ledger.account import Charge
 from prdp.mechanisms import Answer
@@ -15,7 +15,7 @@ from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release import Release
 from prdp.release_table import Released
 
-Drawn = TypeVar("Drawn")
+Done = TypeVar("Done")
 
 
 class Plan(Protocol):
@@ -53,31 +53,50 @@ def answered_once(
     ledger: Ledger, question: str, share: Fraction, draw: Callable[[], Released], *, fresh: bool
 ) -> Released:
     """Charge, draw and record an answer; or return the one that stands."""
-    charge = ledger.charge(question, share, fresh=fresh)
-    if not isinstance(charge, Charge):
-        return charge
     try:
-        return ledger.record(charge, guarded(draw))
+        charge = ledger.charge(question, share, fresh=fresh)
+        return recorded(ledger, charge, draw) if isinstance(charge, Charge) else charge
     except KeyboardInterrupt as stop:
-        stop.add_note("The charge stands; ask the same question again, it costs nothing more.")
+        stop.add_note("What was charged stands; ask the same question again, it costs nothing more.")
         raise
 
 
-def guarded(draw: Callable[[], Drawn]) -> Drawn:
-    """Return what is drawn; whatever goes wrong on the way, it fails with one fixed text.
+def recorded(ledger: Ledger, charge: Charge, draw: Callable[[], Released]) -> Released:
+    """Draw an answer and record it; one that could not be recorded is in no variable that is left."""
+    return _guarded(lambda: ledger.record(charge, _guarded(draw, EngineFailure)), _not_recorded)
 
-    Arrays may be as long as tables, and a failure would tell their lengths.
+
+def _not_recorded() -> LedgerError:
+    return LedgerError(
+        "the answer could not be recorded, so it is not shown, and the charge stands unanswered. Mend the "
+        "ledger, and ask the same question again."
+    )
+
+
+def _guarded(work: Callable[[], Done], failure: Callable[[], PrdpError]) -> Done:
+    """Return what work gives; whatever goes wrong on the way comes out without a trace of its way.
+
+    The frames of a traceback hold cells and answers that nobody may see, and what an error of somebody else's
+    says may be about them: arrays may be as long as tables, and a failure would tell their lengths.
+
+    Args:
+        work: Reads, draws or records.
+        failure: What is raised in place of an exception that is not prdp's own.
     """
-    drawn: list[Drawn] = []
+    stop: BaseException
     try:
-        drawn.append(draw())
-    except PrdpError:
-        raise
-    except Exception:  # noqa: S110  (whatever it is, it may speak of records)
-        pass
-    if not drawn:  # raised out here, the failure does not carry the other along
-        raise EngineFailure
-    return drawn[0]
+        return work()
+    except PrdpError as error:
+        stop = error
+    except Exception:
+        stop = failure()
+    except BaseException as error:  # Ctrl-C, or whatever else a signal's handler raises
+        stop = error
+    stop.__context__ = stop.__cause__ = None
+    try:
+        raise stop.with_traceback(None)
+    finally:
+        del stop  # this frame and the exception would keep each other alive
 
 
 def released(

@@ -73,16 +73,28 @@ class PolicyError(InvalidRequest):
     """A policy whose range over the public bounds is unknown or impossible."""
 
 
+_FINEST = 10**12
+"""What a share may be divided into: ``exact.MOST_DENOMINATOR``."""
+
+
+def shown_part(part: Fraction) -> str:
+    """Return a part of a budget for reading: exactly, or about where that would be pages of digits."""
+    return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
+
+
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     """The ledger, or a client's own account, has less left than a question asks for."""
 
     def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
         self.asked = asked
         self.left = left
-        remedy = f"Ask for share={str(left)!r} or less." if left else "Nothing is left to spend."
+        parts = int(left * _FINEST)  # rounded down to what may be asked for
+        offer = str(left) if left.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
+        remedy = f"Ask for share={offer!r} or less." if parts else "Nothing is left to spend."
         super().__init__(
             message
-            or f"this question asks for {asked} of every record's budget, but {left} is left. {remedy}"
+            or f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
+            f"{remedy}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -13,6 +14,13 @@ Exact = int | str | Fraction | Decimal
 _MOST_DIGITS = 400
 MOST_DENOMINATOR = 10**12
 """How fine a share may be; the sum of many has to stay writable."""
+
+MOST_BITS = 12_000
+"""How long the denominator of a sum of shares may be, but for what decimals add to it."""
+
+_GROUP = 600  # digits; Python's own limit, which anybody may set, is never below 640
+_LONG = 10**_GROUP
+_RATIO = re.compile(r"-?[0-9]+(/[0-9]+)?", re.ASCII)
 
 
 def exact(value: Exact, what: str) -> Fraction:
@@ -56,3 +64,51 @@ def _read(value: int | str | Fraction | Decimal, what: str) -> Fraction:
         raise InvalidRequest(
             f"{what}={value!r} is not a number. Write text such as '1/10', '0.1' or '1e-8'."
         ) from None
+
+
+def spelled(value: Fraction | int) -> str:
+    """Return a number in digits, however many; ``str`` fails where Python is told to write no more.
+
+    >>> spelled(Fraction(-1, 3)), len(spelled(10**5000))
+    ('-1/3', 5001)
+    """
+    if isinstance(value, Fraction):
+        below = "" if value.denominator == 1 else f"/{spelled(value.denominator)}"
+        return spelled(value.numerator) + below
+    sign, rest, groups = "-" * (value < 0), abs(value), []
+    while rest >= _LONG:
+        rest, group = divmod(rest, _LONG)
+        groups.append(f"{group:0{_GROUP}d}")
+    return sign + str(rest) + "".join(reversed(groups))
+
+
+def fraction_of(text: str) -> Fraction:
+    """Return the number that ``spelled`` wrote.
+
+    Raises:
+        ValueError: The text is no number.
+        ZeroDivisionError: It divides by zero.
+    """
+    if len(text) <= _GROUP:
+        return Fraction(text)
+    if not _RATIO.fullmatch(text):
+        raise ValueError("the text is no number")
+    above, _, below = text.partition("/")
+    return Fraction(whole_of(above), whole_of(below or "1"))
+
+
+def whole_of(text: str) -> int:
+    """Return a whole number in digits, however many.
+
+    Raises:
+        ValueError: The text is no whole number.
+    """
+    if len(text) <= _GROUP:
+        return int(text)
+    if not _RATIO.fullmatch(text) or "/" in text:
+        raise ValueError("the text is no whole number")
+    digits, value = text.removeprefix("-"), 0
+    for start in range(0, len(digits), _GROUP):
+        group = digits[start : start + _GROUP]
+        value = value * 10 ** len(group) + int(group)
+    return -value if text.startswith("-") else value

@@ -10,11 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.errors import InvalidRequest
+from prdp.schema import Schema
 
 Mechanism = Callable[[Any, Fraction, Fraction], object]
 """From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
 
 _LONGEST = 10_000_000
+_DEEPEST = 100
+_MOST_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
 PROMISE = "that the mechanism is differentially private is its caller's promise"
 
 
@@ -88,24 +91,26 @@ def plain(value: object) -> Any:
     return json.loads(text)
 
 
-def _plain(value: object) -> object:  # noqa: PLR0911  (one return a kind)
+def _plain(value: object, depth: int = 0) -> object:  # noqa: PLR0911  (one return a kind)
+    if depth > _DEEPEST:
+        raise ValueError("the value is too deep to be kept")
     if hasattr(value, "tolist"):
         value = value.tolist()
     match value:
         case None | bool():
             return value
-        case int():
+        case int() if value.bit_length() <= _MOST_BITS:
             return int(value)
         case float():
             return float(value)
         case str():
             return _text(value)
         case Fraction():
-            return int(value) if value.denominator == 1 else float(value)
+            return _plain(int(value)) if value.denominator == 1 else float(value)
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_plain(item, depth + 1) for item in value]
         case Mapping():
-            return {_text(str(key)): _plain(item) for key, item in value.items()}
+            return {_text(str(key)): _plain(item, depth + 1) for key, item in value.items()}
         case _:
             raise TypeError("no plain value")
 
@@ -115,8 +120,11 @@ def _text(value: str) -> str:
     return str.encode(value).decode()
 
 
-def refuse_unless_mechanism(mechanism: object) -> None:
-    """Refuse what cannot be called with rows, epsilon and beta, or is not ready by its own account."""
+def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
+    """Refuse what cannot be called with rows, epsilon and beta, or by its own account not with such columns.
+
+    A mechanism that has an attribute ``ready`` is asked: it raises for columns that it cannot read.
+    """
     if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
         raise InvalidRequest(
             f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
@@ -124,7 +132,7 @@ def refuse_unless_mechanism(mechanism: object) -> None:
         )
     ready = getattr(mechanism, "ready", None)
     if callable(ready):
-        ready()
+        ready(columns)
 
 
 def _takes_three(mechanism: Callable[..., object]) -> bool:

@@ -7,7 +7,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact
 from prdp.expressions.nodes import Node, canonical
+from prdp.expressions.spelling import is_writable, listed
 from prdp.foreign import ForeignRelease, Mechanism, outcome, refuse_unless_mechanism
 from prdp.geometry import PER_OCTAVE
 from prdp.ledger import Entry
@@ -43,24 +45,29 @@ class ForeignQuestion:
     name: str
     named: bool
 
-    def question(self, where: Node | None) -> str:
+    def question(self, where: Node | None, source: str) -> str:
         """Return the question as a ledger keeps it, with a word of its own: no other run takes its charge up.
 
         A charge without an answer may be one whose mechanism ran, and showed something on the way.
         """
-        return json.dumps(self._facts(where) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
+        return json.dumps(self._facts(where, source) | {"once": uuid.uuid4().hex}, ensure_ascii=False)
 
-    def standing(self, entries: Sequence[Entry], where: Node | None) -> ForeignRelease | None:
+    def standing(self, entries: Sequence[Entry], where: Node | None, source: str) -> ForeignRelease | None:
         """Return the newest answer to a question of the same name, if it has one."""
         for entry in reversed(entries) if self.named else ():
             if isinstance(entry.release, ForeignRelease):
                 facts = json.loads(entry.purpose)
-                if {name: fact for name, fact in facts.items() if name != "once"} == self._facts(where):
+                facts.pop("once", None)
+                if facts == self._facts(where, source):
                     return entry.release
         return None
 
-    def _facts(self, where: Node | None) -> dict[str, str]:
-        facts = {"ask": self.name, "columns": ", ".join(self.columns)}
+    def _facts(self, where: Node | None, source: str) -> dict[str, str]:
+        facts = {"ask": self.name, "columns": listed(self.columns)}
+        if not self.named:
+            facts["named"] = "no"  # a function's own name is no name that an answer can be asked for by
+        if source:
+            facts["source"] = source
         if where is not None:
             facts["where"] = canonical(where)
         facts |= {"method": "framework", "share": str(self.share), "split": str(self.split)}
@@ -122,8 +129,7 @@ def foreign_question(
     name: str | None,
 ) -> ForeignQuestion:
     """Return the question, or refuse it by public facts."""
-    refuse_unless_mechanism(mechanism)
-    if isinstance(columns, str) or not columns:
+    if isinstance(columns, str | bytes) or not isinstance(columns, Sequence) or not columns:
         raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
     known = tuple(known_column(column, facts.schema, "release") for column in columns)
     for column in known:
@@ -133,8 +139,12 @@ def foreign_question(
             )
     if len(set(known)) < len(known):
         raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
-    if not isinstance(sample, bool) or (name is not None and (not isinstance(name, str) or not name)):
+    if not isinstance(sample, bool) or (name is not None and not _is_name(name)):
         raise InvalidRequest(f"sample={sample!r} is True or False, and name={name!r} is a text.")
+    if find_spec("pyarrow") is None:
+        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+    refuse_unless_mechanism(mechanism, {column: facts.schema[column] for column in known})
+    own = getattr(mechanism, "__name__", None)
     return ForeignQuestion(
         facts=facts,
         mechanism=mechanism,
@@ -143,6 +153,10 @@ def foreign_question(
         split=read_split(split),
         beta=failure_rate(beta),
         sample=sample,
-        name=name or str(getattr(mechanism, "__name__", "mechanism")),
+        name=name or (own if _is_name(own) else "mechanism"),
         named=name is not None,
     )
+
+
+def _is_name(name: object) -> TypeGuard[str]:
+    return isinstance(name, str) and bool(name) and is_writable(name)

@@ -43,9 +43,10 @@ class Order:
                 refuse_unless_proved(recipe.query, recipe.asked.method, recipe.protect, grouped=True)
                 refuse_unless_shared_out(recipe.asked.measure)
 
-    def question(self, where: Node | None) -> str:
+    def question(self, where: Node | None, source: str) -> str:
         """Return the question as a ledger keeps it."""
-        return str(Question(tuple(recipe.asked for recipe in self.recipes), where, self.share, self.groups))
+        asked = tuple(recipe.asked for recipe in self.recipes)
+        return str(Question(asked, where, self.share, self.groups, source))
 
     @property
     def needs(self) -> dict[Need, Need]:

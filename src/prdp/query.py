@@ -178,10 +178,12 @@ class Question:
     where: Node | None
     share: Fraction
     groups: Grouping | None = None
+    source: str = ""
 
     def __str__(self) -> str:
         """Return the question as one line of JSON: equal for equal questions, readable by people."""
-        where = {} if self.where is None else {"where": canonical(self.where)}
+        where = {"source": self.source} if self.source else {}
+        where |= {} if self.where is None else {"where": canonical(self.where)}
         groups = {} if self.groups is None else self.groups.facts
         if len(self.asked) == 1:
             facts: dict[str, Any] = self.asked[0].what | where | groups | self.asked[0].how

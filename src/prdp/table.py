@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prdp.answering import Facts
-from prdp.asking import answered_once, guarded
+from prdp.asking import answered_once, recorded
 from prdp.declared import (
     Number,
     default_name,
@@ -16,6 +17,7 @@ from prdp.declared import (
     read_units,
     refuse_unless_mappings,
 )
+from prdp.engines._origins import Origin, origin_of
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
@@ -51,6 +53,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
     stand_in: bool = False,
+    rows_are_records: bool = False,
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
 
@@ -71,6 +74,9 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
             ``prdp.plan`` and ``prdp.testing.simulate`` take stand-ins alone.
+        rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
+            (a join, an aggregate, a sample): your word that adding or removing a record adds or removes
+            one row and changes no other.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -78,7 +84,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     """
     refuse_unless_policy(policy)
     refuse_unless_mappings(bounds=bounds, units=units, types=types)
-    engine = open_source(source, types)
+    engine = open_source(source, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
@@ -97,6 +103,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         ledger=account,
         _readings=Readings(engine, checked, levels, ends, protected),
         protect=protected,
+        _origin=origin_of(source),
     )
 
 
@@ -114,6 +121,7 @@ class Table(Opened, Questions[Release]):
     _readings: Readings
     condition: Node | None = None
     protect: str | None = None
+    _origin: Origin | None = None
 
     def __repr__(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
@@ -139,6 +147,13 @@ class Table(Opened, Questions[Release]):
             keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
                 of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
         """
+        is_path = isinstance(keys, str | Path)
+        shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
+        if shared:
+            raise InvalidRequest(
+                f"keys= and the table have one source ({shared}), but which values occur may give a record "
+                "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
+            )
         return Groups(self, read_grouping(columns, keys, self.engine.schema))
 
     def histogram(
@@ -216,23 +231,25 @@ class Table(Opened, Questions[Release]):
             sample=sample,
             name=name,
         )
-        standing = None if fresh else door.standing(self.ledger.entries, self.condition)
+        standing = None if fresh else door.standing(self.ledger.entries, self.condition, self.engine.source)
         if standing is not None:
             return standing
         self.engine.ensure_there()
-        charge = self.ledger.charge(door.question(self.condition), door.share)
+        charge = self.ledger.charge(door.question(self.condition, self.engine.source), door.share)
         assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
-        answer, interrupted = guarded(lambda: self._run_mechanism(door))
-        recorded = self.ledger.record(charge, answer)
-        if interrupted:
+        interrupted = threading.Event()
+        answer = recorded(self.ledger, charge, lambda: self._run_mechanism(door, interrupted))
+        if interrupted.is_set():
             raise KeyboardInterrupt
-        assert isinstance(recorded, ForeignRelease)  # noqa: S101
-        return recorded
+        assert isinstance(answer, ForeignRelease)  # noqa: S101
+        return answer
 
-    def _run_mechanism(self, door: ForeignQuestion) -> tuple[ForeignRelease, bool]:
+    def _run_mechanism(self, door: ForeignQuestion, interrupted: threading.Event) -> ForeignRelease:
         (counted,) = self._readings.counts(self.condition, None)
-        answer, interrupted = door.answered(self.engine, counted, self.condition, SystemEntropy())
-        return replace(answer, simulated=self.stand_in), interrupted
+        answer, stopped = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        if stopped:
+            interrupted.set()
+        return replace(answer, simulated=self.stand_in)
 
     @property
     def facts(self) -> Facts:
@@ -274,7 +291,7 @@ class Table(Opened, Questions[Release]):
         return released
 
     def _ask(self, order: Order, *, fresh: bool) -> Released:
-        question = order.question(self.condition)
+        question = order.question(self.condition, self.engine.source)
         self.engine.ensure_there()
 
         def draw() -> Released:

@@ -23,6 +23,7 @@ def test_the_page_s_examples_run_as_printed() -> None:
         "sum of price * 1.19 over customers, orders, items, shops where town = 'Bonn'",
         "rows by patient and doctor",
         "rows by patient and doctor where cost >= 100",
+        "rows by id and manager where salary >= 5000",
         "edges",
         "paths of 2 edges",
         "paths of 2 edges",

@@ -64,3 +64,7 @@ def test_links_between_the_pages_lead_somewhere() -> None:
     for page in (ROOT / "docs").glob("*.md"):
         for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_the_relation_that_the_page_of_sources_opens_is_answered() -> None:
+    assert re.match(r"count: [\d,.]+ ± [\d,.]+ ", ran("docs/sources.md"))

@@ -259,7 +259,7 @@ def test_empty_tables_are_answered() -> None:
             {"references": {"orders.number": "items.order", "items.order": "orders.number"}},
             "nothing says how|circle",
         ),
-        ({"references": {**REFERENCES, "orders.number": "orders.customer"}}, "refer to itself"),
+        ({"references": {**REFERENCES, "orders.number": "orders.customer"}}, "refers to itself"),
         ({"references": {"orders.customer": "customers.id"}}, "nothing says how 'items'"),
         ({"references": {**REFERENCES, "shops.code": "orders.shop"}}, "Its rows would say who is there"),
         ({"references": {**REFERENCES, "orders": "customers.id"}}, "write 'table.column'"),

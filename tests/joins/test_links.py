@@ -145,7 +145,7 @@ def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
     """Its records would be two each, and pay for a row that names them twice with two budgets."""
     one = people([(1, 2.0)])
     twin = prdp.Records(one.source, "id", one.policy)
-    with pytest.raises(InvalidRequest, match="same table"):
+    with pytest.raises(InvalidRequest, match="one source"):
         opened([], [], [], records={"patient": one, "doctor": twin})
     file = tmp_path / "persons.csv"
     file.write_text("id,eps\n1,2.0\n")

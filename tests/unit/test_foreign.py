@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -121,6 +123,68 @@ def test_a_measurement_that_is_not_what_it_must_be_is_refused_before_any_charge(
         assert table.ledger.left == 1
 
 
+def counting(**carrier: Any) -> Any:
+    space = dp.vector_domain(dp.atom_domain(**carrier)), dp.symmetric_distance()
+    return lambda epsilon: space >> dp.t.then_count() >> dp.m.then_laplace(1 / epsilon)
+
+
+def scalar(epsilon: float) -> Any:
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    return space >> dp.m.then_laplace(1 / epsilon)
+
+
+@pytest.mark.parametrize(
+    ("make", "column", "columns", "says"),
+    [
+        (counting(T=int), "balanse", ["balance"], "'balanse'"),
+        (counting(T=int), "age", ["balance"], "'age'"),
+        (counting(T=int), "level", ["balance", "age"], "'level'"),
+        (counting(T=int), None, ["balance", "age"], "column='balance'"),
+        (counting(T=str), None, ["balance"], "String"),
+        (counting(T=bool), None, ["balance"], "bool"),
+        (counting(T=int), None, ["job"], "'job' holds text"),
+        (counting(T=int), None, ["paid"], "'paid' holds"),
+        (counting(T=int), None, ["opened"], "'opened' holds"),
+        (counting(T="usize"), None, ["balance"], "Begin with"),
+        (scalar, None, ["balance"], "AbsoluteDistance"),
+    ],
+)
+def test_a_measurement_that_does_not_fit_the_columns_is_refused_before_any_charge(
+    make: Any, column: str | None, columns: list[str], says: str
+) -> None:
+    days = np.full(N, "2020-01-31", dtype="datetime64[s]")
+    source = {"balance": BALANCE, "age": np.arange(N) % 80, "opened": days, "paid": BALANCE > 9}
+    frame = pandas.DataFrame(source | {"job": pandas.array(["clerk"] * N, dtype="string")})
+    table = prdp.open(frame, policy=POLICY, bounds={"balance": (0, 10**12)})
+    with pytest.raises(InvalidRequest, match=says):
+        table.release(opendp(make, column=column), columns=columns, share="1/8")
+    assert table.ledger.left == 1
+
+
+def test_a_measurement_reads_the_column_that_it_names_whatever_its_capitals() -> None:
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+
+    def make(epsilon: float) -> Any:
+        return space >> dp.t.then_clamp((0, 100)) >> dp.t.then_sum() >> dp.m.then_laplace(100 / epsilon)
+
+    release = accounts().release(opendp(make, column="Age"), columns=["balance", "age"], share="1/2")
+    assert release.value == pytest.approx(N * 39.5, rel=0.5)
+
+
+def test_rows_are_handed_out_only_if_arrow_is_there() -> None:
+    """Without it, reading them would fail after the charge."""
+    script = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import numpy, prdp\n"
+        "table = prdp.open({'a': numpy.arange(9)}, policy=prdp.Policy.constant('1'))\n"
+        "try:\n    table.release(lambda rows, e, b: 1, columns=['a'], share='1/2')\n"
+        "except prdp.InvalidRequest as error:\n    print(error, table.ledger.left)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "prdp[arrow]" in ran.stdout
+    assert ran.stdout.endswith(" 1\n")
+
+
 @pytest.mark.parametrize(
     ("carrier", "column"),
     [
@@ -187,6 +251,18 @@ def test_epsilon_is_rounded_down(number: Fraction) -> None:
         ({"columns": "balance"}, "lists no columns"),
         ({"columns": ["balanse"]}, "Did you mean 'balance'"),
         ({"columns": ["age", "age"]}, "twice"),
+        ({"columns": ["age", "AGE"]}, "twice"),
+        ({"columns": None}, "lists no columns"),
+        ({"columns": 7}, "lists no columns"),
+        ({"columns": {"age", "balance"}}, "lists no columns"),
+        ({"columns": {"age": 1}}, "lists no columns"),
+        ({"columns": iter(["age"])}, "lists no columns"),
+        ({"columns": np.array([])}, "lists no columns"),
+        ({"columns": [7]}, "'7'|7"),
+        ({"columns": [["age"]]}, "age"),
+        ({"name": "\ud800"}, "is a text"),
+        ({"name": "\0"}, "is a text"),
+        ({"name": 7}, "is a text"),
         ({"split": "1"}, "no part of the share"),
         ({"split": 0.5}, "is a float"),
         ({"beta": "2"}, "not a failure rate"),

@@ -13,7 +13,8 @@ from rich.console import RenderableType
 from rich.padding import Padding
 
 from prdp.cli.printing import complain, grid, number, plain, show, write
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, shown_part
+from prdp.exact import fraction_of
 from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.export import clock_went_back
@@ -102,7 +103,8 @@ def _bar(left: Fraction) -> list[str]:
     if spent and not filled:
         filled = 1
     words = [
-        f"{part} {what} ({float(100 * part):.3g} %)" for part, what in ((spent, "spent"), (left, "left"))
+        f"{shown_part(part)} {what} ({float(100 * part):.3g} %)"
+        for part, what in ((spent, "spent"), (left, "left"))
     ]
     return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
 
@@ -158,7 +160,7 @@ def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _fact(name: str, value: Any) -> str:
     if name in {"at_least", "at_most"}:
-        return number(Fraction(value), 6)
+        return number(fraction_of(value), 6)
     if isinstance(value, dict):
         return ", ".join(f"{key} {_fact('', inner)}" for key, inner in value.items())
     if isinstance(value, list):

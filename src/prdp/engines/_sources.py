@@ -61,8 +61,12 @@ def local_files(path: str) -> list[str]:
     return files
 
 
-def refuse_unless_same_columns(described: Iterable[Sequence[Any]]) -> None:
-    """Refuse Parquet files whose columns differ; rows are (file, name, children, type facts...)."""
+def common_columns(described: Iterable[Sequence[Any]]) -> list[str]:
+    """Return the columns of Parquet files, or refuse files whose columns differ.
+
+    Args:
+        described: Rows of (file, name, children, type facts...), as Parquet's footers list them.
+    """
     files: dict[str, list[tuple[Any, ...]]] = {}
     for file, *facts in described:
         files.setdefault(file, []).append(tuple(facts))
@@ -70,7 +74,9 @@ def refuse_unless_same_columns(described: Iterable[Sequence[Any]]) -> None:
     for file, facts in files.items():
         if facts != files[first]:
             raise InvalidRequest(f"{file!r} and {first!r} have different columns or types.")
-    refuse_ambiguous(_top_names(files[first]))
+    names = _top_names(files[first])
+    refuse_ambiguous(names)
+    return names
 
 
 def _top_names(tree: list[tuple[Any, ...]]) -> list[str]:
@@ -149,6 +155,25 @@ def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str
         f"TRY_CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" if name in types else quoted(name)
         for name in columns
     )
+
+
+def partition_casts(columns: Sequence[str], inside: Sequence[str], types: Mapping[str, str]) -> str:
+    """Return the columns of Parquet files as SQL; those in folders' names are texts or of declared types.
+
+    A type that is guessed from the folders (``year=2025``) would change with a record that is in a new one.
+
+    Args:
+        columns: All columns.
+        inside: Those that the files themselves hold.
+        types: SQL types of the others, by name.
+    """
+    for name in types:
+        if name in inside:
+            raise InvalidRequest(
+                f"types= names {name!r}, and a Parquet file states its own types. It is for CSV, for frames, "
+                "and for columns that stand in the names of folders."
+            )
+    return declared_casts(dict.fromkeys(columns, False), types)
 
 
 def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:

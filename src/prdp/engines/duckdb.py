@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -15,14 +16,19 @@ from numpy.typing import NDArray
 from prdp.declared import known_column
 from prdp.engines._cells import statement
 from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._opened import Opened
+from prdp.engines._optimisers import left_off
+from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._sources import (
     column_type,
+    common_columns,
     declared_casts,
     frame_columns,
     local_files,
-    refuse_unless_same_columns,
+    partition_casts,
 )
 from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import EngineFailure, InvalidRequest
@@ -47,14 +53,16 @@ class Run(Protocol):
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
 
+_STOPPED = (duckdb.InterruptException,)
 _PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_type, scale, precision"
 
 
-class DuckDBEngine:
+class DuckDBEngine(Opened):
     """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own.
 
     Attributes:
         schema: The table's columns.
+        source: What a relation of the caller's makes of its table before prdp sees it; else nothing.
     """
 
     name = "duckdb"
@@ -68,6 +76,7 @@ class DuckDBEngine:
         lock: threading.Lock | None = None,
         unreadable: frozenset[str] = frozenset(),
         own_column: bool = True,
+        source: str = "",
     ) -> None:
         """Take a table over.
 
@@ -78,17 +87,21 @@ class DuckDBEngine:
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail.
             own_column: Whether the shortcut for one-column policies may be taken.
+            source: What a relation of the caller's makes of its table.
         """
+        super().__init__()
         self._run = run
         self._arrow = arrow
         self._records = records
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
         self._own_column = own_column
+        self.source = source
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
+        self.refuse_elsewhere()
         try:
             found: Schema | None = self._described()
         except duckdb.Error:
@@ -143,8 +156,9 @@ class DuckDBEngine:
         return rows
 
     def _described(self) -> Schema:
-        with self._lock:
-            rows = self._run(f"DESCRIBE SELECT * FROM {self._records}")
+        rows: Rows = stoppable(
+            _STOPPED, lambda: self._run(f"DESCRIBE SELECT * FROM {self._records}"), self._lock
+        )
         return _schema(rows, self._unreadable)
 
 
@@ -155,14 +169,24 @@ def _schema(described: Rows, unreadable: frozenset[str]) -> Schema:
     return schema
 
 
-def open_source(source: object, types: Mapping[str, str] | None, *, own_column: bool = True) -> DuckDBEngine:
+def open_source(
+    source: object,
+    types: Mapping[str, str] | None,
+    *,
+    own_column: bool = True,
+    rows_are_records: bool = False,
+) -> DuckDBEngine:
     """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
-    try:
+
+    def opened() -> DuckDBEngine:
         if isinstance(source, duckdb.DuckDBPyRelation):
-            return _relation_engine(source, types, own_column=own_column)
+            return _relation_engine(source, types, own_column, rows_are_records)
         if isinstance(source, str | Path):
             return _file_engine(str(source), types, own_column=own_column)
         return _frame_engine(source, types, own_column=own_column)
+
+    try:
+        return stoppable(_STOPPED, opened)
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"the source cannot be opened: {first_line}") from None
@@ -175,28 +199,47 @@ def read_columns(
     engine = open_source(path, types)
     known = [known_column(name, engine.schema, "the simulation") for name in names]
     listed = ", ".join(map(quoted, known))
-    rows = engine._run(f"SELECT {listed} FROM {engine._records}")  # noqa: SLF001  (its own room)
+    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own room)
+    rows = stoppable(_STOPPED, lambda: engine._run(sql))  # noqa: SLF001
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def _relation_engine(
-    relation: duckdb.DuckDBPyRelation, types: Mapping[str, str] | None, *, own_column: bool
+    relation: duckdb.DuckDBPyRelation,
+    types: Mapping[str, str] | None,
+    own_column: bool,
+    rows_are_records: bool,
 ) -> DuckDBEngine:
     if types:
         raise InvalidRequest("types= is for CSV and for frames: a relation states its own.")
-    records = f"prdp_{uuid.uuid4().hex}"  # the caller's connection may hold other tables of ours
+    given = Relation.of(relation)
 
     def run(sql: str, *, as_arrays: bool = False) -> Any:
-        result = relation.query(records, sql)
-        if result is None:
-            return []
-        return result.fetchnumpy() if as_arrays else result.fetchall()
+        with given.alone():
+            result = relation.query(given.name, sql)
+            if result is None:
+                return []
+            return result.fetchnumpy() if as_arrays else result.fetchall()
 
     def arrow(sql: str) -> Any:
-        result = relation.query(records, sql)
-        return result.to_arrow_table() if result is not None else None
+        with given.alone():
+            result = relation.query(given.name, sql)
+            return result.to_arrow_table() if result is not None else None
 
-    return DuckDBEngine(run, arrow, records, lock=_CALLERS_CONNECTIONS, own_column=own_column)
+    with _CALLERS_CONNECTIONS, given.alone():
+        source = given.source(rows_are_records=rows_are_records)
+    return DuckDBEngine(
+        run, arrow, given.name, lock=_CALLERS_CONNECTIONS, own_column=own_column, source=source
+    )
+
+
+def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:
+    """Ask a relation's own connection for public facts; nothing where it cannot say."""
+    try:
+        with _CALLERS_CONNECTIONS:
+            return Relation.of(relation).ask(sql)
+    except duckdb.Error:
+        return []
 
 
 def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
@@ -209,11 +252,11 @@ def _file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping
     files = local_files(path)
     listed = ", ".join(map(text_literal, files))
     if all(file.endswith((".parquet", ".pq")) for file in files):
-        if types:
-            raise InvalidRequest("types= is for CSV and for frames: a Parquet file states its own.")
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
-        refuse_unless_same_columns(facts)
-        return f"SELECT * FROM read_parquet([{listed}])"
+        inside = common_columns(facts)
+        read = f"SELECT * FROM read_parquet([{listed}], hive_types_autocast = false)"
+        columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
+        return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
     if all(file.endswith(ENDINGS) for file in files):
         return csv_sql(files, types)
     raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
@@ -238,8 +281,13 @@ def _frame_query(
 
 
 def _connected() -> duckdb.DuckDBPyConnection:
-    """Return a connection of our own, in which no variable of the caller's can pass for a table."""
-    return duckdb.connect(config={"python_enable_replacements": "false", "preserve_insertion_order": "false"})
+    """Return a database of our own: no variable of the caller's is a table, no statistics are looked at."""
+    connection = duckdb.connect(
+        config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
+    )
+    optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")
+    return connection
 
 
 def _owned(
@@ -267,20 +315,14 @@ def _runner(connection: duckdb.DuckDBPyConnection) -> Run:
 def _guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
     """Return what was read; whatever goes wrong, it fails with one fixed text."""
     rows: Read | None = None
-    interrupted = False
-    try:
-        with lock:
-            rows = run()
-    except Exception as error:  # whatever it is, it may speak of a record
-        interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
-    if interrupted:
-        raise KeyboardInterrupt
+    with suppress(Exception):  # whatever it is, it may speak of a record
+        rows = stoppable(_STOPPED, run, lock)
     if rows is None:  # raised out here, the failure does not carry the engine's own words along
         raise EngineFailure
     return rows
 
 
-class DuckDBTables:
+class DuckDBTables(Opened):
     """Several tables in one database, for statements that join them.
 
     Attributes:
@@ -289,6 +331,7 @@ class DuckDBTables:
 
     def __init__(self, sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> None:
         """Open files and frames side by side; reads no record."""
+        super().__init__()
         connection = _connected()
         self._run = _runner(connection)
         self._lock = threading.Lock()
@@ -306,6 +349,7 @@ class DuckDBTables:
 
     def ensure_there(self) -> None:
         """Refuse sources that are gone or have other columns by now; reads no record."""
+        self.refuse_elsewhere()
         try:
             found: Mapping[str, Schema] | None = self._described()
         except duckdb.Error:
@@ -322,17 +366,20 @@ class DuckDBTables:
         return found
 
     def _described(self) -> dict[str, Schema]:
-        with self._lock:
-            return {
-                name: _schema(self._run(f"DESCRIBE SELECT * FROM {view}"), self._unreadable[name])
-                for name, view in self._views.items()
-            }
+        def rows(view: str) -> Rows:
+            found: Rows = self._run(f"DESCRIBE SELECT * FROM {view}")
+            return found
+
+        return {
+            name: _schema(stoppable(_STOPPED, partial(rows, view), self._lock), self._unreadable[name])
+            for name, view in self._views.items()
+        }
 
 
 def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> DuckDBTables:
     """Open several files or frames together; reads no record."""
     try:
-        return DuckDBTables(sources, types)
+        return stoppable(_STOPPED, lambda: DuckDBTables(sources, types))
     except (duckdb.Error, OSError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(f"a source cannot be opened: {first_line}") from None
@@ -343,7 +390,8 @@ def _query(
 ) -> tuple[str, frozenset[str]]:
     if isinstance(source, duckdb.DuckDBPyRelation):
         raise InvalidRequest(
-            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table()."
+            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "
+            "one table under one name: that two are copies of one cannot be seen."
         )
     if isinstance(source, str | Path):
         return _file_query(connection, str(source), types), frozenset()

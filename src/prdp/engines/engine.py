@@ -21,6 +21,10 @@ class Engine(Protocol):
     def schema(self) -> Schema:
         """The table's columns; known without reading a record."""
 
+    @property
+    def source(self) -> str:
+        """What was made of the table before prdp sees it, as a ledger keeps it; else nothing."""
+
     def ensure_there(self) -> None:
         """Refuse, by public facts and before any charge, a source that is gone or has changed its columns.
 

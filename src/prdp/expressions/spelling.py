@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(?:(:\d\d)(?:\.(\d{1,6}))?)?)?", re.ASCII)
@@ -48,6 +49,15 @@ def shown_name(name: str) -> str:
     """Return a column's name, in quotes only where it needs them."""
     plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _RESERVED
     return name if plain else quoted(name)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as one text, different for different lists; in quotes only what a list could confuse.
+
+    >>> listed(["a", "b"]), listed(["a, b"])
+    ('a, b', '"a, b"')
+    """
+    return ", ".join(quoted(name) if "," in name or '"' in name else name for name in names)
 
 
 def moment_literal(value: datetime) -> str:

@@ -16,6 +16,7 @@ from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.expressions.nodes import Node, canonical
 from prdp.joins.nodes import described, read_nodes
+from prdp.joins.roles import refuse_private_nodes
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._domain import DomainFinder
@@ -108,7 +109,7 @@ def open_graph(
         source: The column of one end.
         target: The column of the other.
         nodes: The public node set: a range, a list, an array, or a public table of one column. Edges with
-            other ends are left out.
+            other ends are left out. They are not read from the edges: who has one is private.
         policy: The public budget of an edge, as a function of its row.
         bounds: For number columns that the policy reads, the public least and greatest value.
         types: As in ``prdp.open``.
@@ -126,6 +127,7 @@ def open_graph(
     ends = (known_column(source, schema, "source"), known_column(target, schema, "target"))
     if ends[0] == ends[1]:
         raise InvalidRequest(f"source and target are both {ends[0]!r}: an edge has two ends.")
+    refuse_private_nodes(edges, nodes)
     known = read_nodes(nodes)
     for end in ends:
         if not (schema[end].kind is Kind.TEXT if known.are_texts else schema[end].integer):

@@ -19,7 +19,9 @@ from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
+from prdp.expressions.spelling import listed
 from prdp.joins.references import Tree
+from prdp.joins.roles import refuse_two_names
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Mechanism, Naive
 from prdp.noise.entropy import Entropy
@@ -60,7 +62,8 @@ def open_join(
     public tables.
 
     Args:
-        tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory.
+        tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory. Only what
+            is public may be there under two names.
         private: The table whose records are protected.
         key: The column that names them.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
@@ -84,6 +87,7 @@ def open_join(
     _refuse_bad_types(types or {}, tables)
     engine = open_tables(tables, types or {})
     tree = Tree.of(engine.schemas, private, key, public, references)
+    refuse_two_names(tables, tree)
     _refuse_duplicates(engine, tree)
     names = _names(engine.schemas)
     schema = {shown: engine.schemas[table][column] for shown, (table, column) in names.items()}
@@ -285,7 +289,7 @@ class JoinPlan:
     def question(self) -> str:
         """The question as the ledger keeps it."""
         asked = {"ask": "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"}
-        asked["over"] = ", ".join(sorted(self.reading.tables))
+        asked["over"] = listed(sorted(self.reading.tables))
         if self.reading.measure is not None:
             measure = self.reading.measure
             asked["units"] = f"{measure.low} to {measure.high} of {measure.unit}"

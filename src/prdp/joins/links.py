@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 
 from prdp.asking import ask, released
 from prdp.declared import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.engines._links import LinkReading, RecordReading, read_links
-from prdp.engines._sources import local_files
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact_share
 from prdp.expressions.nodes import Node, canonical
+from prdp.joins.roles import refuse_others_rows, refuse_two_records
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
 from prdp.mechanisms import Truncate
@@ -72,7 +71,9 @@ def open_links(
         rows: A table, as in ``prdp.open``.
         records: For each column that names records, the private table. Two columns that name records of one
             table (a sender and a receiver, both persons) are given the same ``Records`` object; two of one
-            source are refused, where it can be seen that they are.
+            source are refused, where it can be seen that they are. If the rows are themselves the private
+            table (employees and their managers), its key is one of the columns: ``{"id": staff, "manager":
+            staff}``.
         most_rows: The most rows that can name a record; a wide guess costs next to nothing.
         types: As in ``prdp.open``.
         name: As in ``prdp.open``.
@@ -89,8 +90,9 @@ def open_links(
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
-    _refuse_one_table_twice(distinct)
     tables = tuple(_opened(table) for table in distinct)
+    refuse_two_records(distinct)
+    refuse_others_rows(rows, known)
     table_of = {
         column: next(i for i, t in enumerate(distinct) if t is table) for column, table in known.items()
     }
@@ -137,24 +139,6 @@ def _refuse_unless_records(records: Mapping[str, Records]) -> None:
         raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
     if len(records) > MOST_COLUMNS:
         raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
-
-
-def _refuse_one_table_twice(tables: Sequence[Records]) -> None:
-    """Refuse two declarations of one table: a record would be two, each with the whole budget."""
-    for one, other in combinations(tables, 2):
-        files = _files(one.source) & _files(other.source)
-        if one.source is other.source or files:
-            raise InvalidRequest(
-                f"two prdp.Records have the same table{f' ({min(files)})' if files else ''}, so that each of "
-                "its records would count as two. Write persons = prdp.Records(...) once, and "
-                "records={'sender': persons, 'receiver': persons}."
-            )
-
-
-def _files(source: object) -> set[str]:
-    if not isinstance(source, str | Path):
-        return set()
-    return {str(Path(file).resolve()) for file in local_files(str(source))}
 
 
 def _refuse_unless_joinable(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from prdp.declared import known_column
 from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 
@@ -24,7 +25,8 @@ class Reference:
     key: str
 
     def __str__(self) -> str:
-        return f"{self.table}.{self.column} -> {self.to}.{self.key}"
+        """Return it as one text; tables have no dots in their names, so that no other reference has it."""
+        return f"{self.table}.{_marked(self.column, ' -> ')} -> {self.to}.{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Tree:
             if table in joined_by:
                 raise InvalidRequest(
                     f"the table {table!r} would be joined in two ways: {joined_by[table]} and {reference}. "
-                    "Give it twice, under two names, or leave a reference out."
+                    + _one_way(reference, private, public)
                 )
             joined_by[table] = reference
         tree = cls(private, known, frozenset(public), joined_by)
@@ -84,7 +86,7 @@ class Tree:
     def facts(self) -> dict[str, object]:
         """Return what a ledger is bound to."""
         return {
-            "private": f"{self.private}.{self.key}",
+            "private": f"{_marked(self.private, '.')}.{self.key}",
             "public": sorted(self.public),
             "references": sorted(map(str, self.joined_by.values())),
         }
@@ -106,10 +108,18 @@ class Tree:
         return path
 
 
+def _marked(name: str, end: str) -> str:
+    """Return a name so that it is clear where it ends: in quotes if it holds what comes after it."""
+    return quoted(name) if end in f"{name}{end[:-1]}" or name.startswith('"') else name
+
+
 def _joined_table(reference: Reference, private: str, public: Collection[str]) -> str:
     """Return the table that a reference joins to the rest."""
     if reference.table == reference.to:
-        raise InvalidRequest(f"{reference} goes round in a circle: a table cannot refer to itself here.")
+        raise InvalidRequest(
+            f"{reference} goes round in a circle: a join has no place for a table that refers to itself. "
+            f"Its rows can be counted: {by_links(reference.key, reference.column)}"
+        )
     if reference.to in public:
         return reference.to
     if reference.table in public:
@@ -125,6 +135,27 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
             "The column that names rows stands first, then the key."
         )
     return reference.table
+
+
+def by_links(key: str, column: str) -> str:
+    """Return how the rows of a table that refers to itself are counted: each names its own record too."""
+    return (
+        f"write staff = prdp.Records(table, {key!r}, policy) and "
+        f"prdp.open_links(table, records={{{key!r}: staff, {column!r}: staff}})."
+    )
+
+
+def _one_way(reference: Reference, private: str, public: Collection[str]) -> str:
+    """Return what to do about a second way to join a table; only a public one may be given twice."""
+    if reference.to in public:
+        return "Leave a reference out, or give the public table twice, under two names."
+    if reference.to != private:
+        return "A row that belongs to records in two ways has no place in a join."
+    return (
+        "A row that belongs to records in two ways has no place in a join, but it can be counted: write "
+        "persons = prdp.Records(...) and "
+        f"prdp.open_links(rows, records={{{reference.column!r}: persons, ...}})."
+    )
 
 
 def _reference(source: str, target: str, schemas: Mapping[str, Schema]) -> Reference:

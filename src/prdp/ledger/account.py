@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 from typing import Protocol
 
-from prdp.errors import InvalidRequest
-from prdp.exact import MOST_DENOMINATOR
+from prdp.errors import BudgetExhausted, InvalidRequest
+from prdp.exact import MOST_BITS, MOST_DENOMINATOR
+from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
 from prdp.release_table import Released
 
@@ -88,6 +90,30 @@ class Ledger(Protocol):
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge; return the release that stands."""
+
+
+def refuse_unless_a_charge(purpose: str, share: Fraction) -> None:
+    """Refuse what no ledger can keep, before anything is charged."""
+    refuse_unless_a_share(share)
+    if not isinstance(purpose, str) or not is_writable(purpose):
+        raise InvalidRequest(
+            f"the question {purpose!r} cannot be written: it is no text, or holds NUL or half of a "
+            "character, perhaps in a name. Nothing was charged."
+        )
+
+
+def sum_with(spent: Fraction, share: Fraction) -> Fraction:
+    """Return what is spent with one more share, if that is no more than the whole and can be kept."""
+    total = spent + share
+    if total > 1:
+        raise BudgetExhausted(asked=share, left=1 - spent)
+    odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
+    if odd.bit_length() > MOST_BITS:
+        raise InvalidRequest(
+            f"share={str(share)!r} makes the sum of all shares unwieldy. Nothing was charged; ask for a "
+            "rounder share, such as '0.01'."
+        )
+    return total
 
 
 def refuse_unless_a_share(share: Fraction) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from prdp.exact import spelled
 from prdp.expressions.nodes import canonical
+from prdp.ledger.strict_json import strict_json
 from prdp.policy import Policy
 from prdp.schema import Bounds, Schema, Units
 
@@ -41,10 +44,12 @@ class Binding:
                 "name": name,
                 "schema": {column: kind.native for column, kind in schema.items()},
                 "policy": canonical(policy.expression),
-                "at_least": str(policy.at_least),
-                "at_most": str(policy.at_most),
-                "bounds": {column: [str(low), str(high)] for column, (low, high) in sorted(bounds.items())},
-                "units": {column: str(unit) for column, unit in sorted(units.items())},
+                "at_least": _end(policy.at_least),
+                "at_most": _end(policy.at_most),
+                "bounds": {
+                    column: [spelled(low), spelled(high)] for column, (low, high) in sorted(bounds.items())
+                },
+                "units": {column: spelled(unit) for column, unit in sorted(units.items())},
                 "protect": protect,
             }
         )
@@ -52,7 +57,7 @@ class Binding:
     @classmethod
     def from_json(cls, text: str) -> Binding:
         """Read what ``to_json`` wrote."""
-        return cls(json.loads(text))
+        return cls(strict_json(text))
 
     def to_json(self) -> str:
         """Return the facts as one line of text."""
@@ -69,6 +74,10 @@ class Binding:
             for fact in sorted(self.facts.keys() | other.facts.keys())
             for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
         ]
+
+
+def _end(end: Fraction | None) -> str:
+    return str(end) if end is None else spelled(end)
 
 
 def _difference(fact: str, kept: Any, given: Any) -> list[str]:

@@ -5,35 +5,28 @@ from __future__ import annotations
 import getpass
 import os
 import sqlite3
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.exact import fraction_of, spelled
 from prdp.expressions.spelling import is_writable
-from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
+from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
 from prdp.ledger.export import as_csv, as_json
-from prdp.ledger.file_format import connected, create, decoded, explained, upgrade, verify
+from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release_table import Released
 from prdp.transaction import writing
 
-_MOST_DIGITS = 4000
 _SELECT = (
     "SELECT charges.number, purpose, share, who, at, release FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
-)
-_OPERATIONS = threading.RLock()
-"""Held during each operation: a fork in the middle of one would hand SQLite's own locks to the child."""
-
-os.register_at_fork(
-    before=_OPERATIONS.acquire, after_in_parent=_OPERATIONS.release, after_in_child=_OPERATIONS.release
 )
 
 
@@ -65,6 +58,10 @@ class DurableLedger:
     def opened(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
         """Open the ledger of a table, or begin one where there is none."""
         placed = _placed(path)
+        if not is_writable(binding.to_json()):
+            raise InvalidRequest(
+                "a name or a fact of this table cannot be written: it holds half of a character."
+            )
         with explained(placed, "no ledger was begun"):
             if not placed.exists():
                 _begin(placed, binding)
@@ -78,7 +75,8 @@ class DurableLedger:
             raise LedgerError(
                 f"the ledger {self.path} belongs to other public facts than this table's "
                 f"(in the ledger -> here):\n{listed}\n"
-                "Open the table as it was, or give what is a new data set its own name and ledger."
+                "Open the table as it was, or give what is a new data set its own name and ledger. "
+                "Whoever is in both then loses up to a whole budget under each."
             )
 
     @property
@@ -90,8 +88,8 @@ class DurableLedger:
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        with self._operating("nothing was read") as database, decoded(self.path):
-            return 1 - _spent(database)
+        with self._operating("nothing was read") as database:
+            return 1 - self._spent(database)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -101,16 +99,16 @@ class DurableLedger:
 
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
-        refuse_unless_a_share(share)
+        refuse_unless_a_charge(purpose, share)
         asked = (purpose, str(share))
-        with self._writing("nothing was charged") as database, decoded(self.path):
+        with self._writing("nothing was charged") as database:
             standing = database.execute(
                 "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
                 "ORDER BY number DESC LIMIT 1",
                 asked,
             ).fetchone()
             if standing and not fresh:
-                return release_from_json(standing[0])
+                return self._read(standing[0])
             unanswered = database.execute(
                 "SELECT number, token FROM charges WHERE purpose = ? AND share = ? "
                 "AND number NOT IN (SELECT number FROM releases) ORDER BY number LIMIT 1",
@@ -121,23 +119,19 @@ class DurableLedger:
             return self._new_charge(database, purpose, share)
 
     def _new_charge(self, database: sqlite3.Connection, purpose: str, share: Fraction) -> Charge:
-        spent = _spent(database) + share
-        if spent > 1:
-            raise BudgetExhausted(asked=share, left=1 - spent + share)
-        if spent.denominator.bit_length() > 3 * _MOST_DIGITS:
-            raise InvalidRequest(f"share={str(share)!r} makes the sum unwieldy. Ask for a rounder share.")
+        spent = sum_with(self._spent(database), share)
         token = uuid.uuid4().hex
         ((number,),) = database.execute(
             "INSERT INTO charges (number, purpose, share, spent, who, at, token) "
             "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ? FROM charges RETURNING number",
-            (purpose, str(share), str(spent), self.who, _now(), token),
+            (purpose, str(share), spelled(spent), self.who, _now(), token),
         ).fetchall()
         return Charge(number, purpose, token)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
         trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
-        with self._writing(trouble) as database, decoded(self.path):
+        with self._writing(trouble) as database:
             known = database.execute(
                 "SELECT 1 FROM charges WHERE number = ? AND token = ?", (charge.number, charge.token)
             ).fetchone()
@@ -146,9 +140,11 @@ class DurableLedger:
                     f"the ledger {self.path} does not know the charge any more: it was replaced meanwhile. "
                     "The answer is not shown. Ask again, under the ledger as it is now."
                 )
-            standing = _standing(database, charge.number)
-            if standing is not None:
-                return standing
+            standing = database.execute(
+                "SELECT release FROM releases WHERE number = ?", (charge.number,)
+            ).fetchone()
+            if standing:
+                return self._read(standing[0])
             written = (charge.number, release_to_json(release))
             database.execute("INSERT INTO releases (number, release) VALUES (?, ?)", written)
             return release
@@ -163,7 +159,7 @@ class DurableLedger:
         with (
             self._operating("nothing was copied") as database,
             _draft(target) as draft,
-            closing(connected(draft)) as copy,
+            connected(draft) as copy,
         ):
             database.backup(copy)
 
@@ -183,8 +179,8 @@ class DurableLedger:
             facts = self.path.stat()
         if facts.st_size == 0:
             raise LedgerError(
-                f"{self.path} is empty, and a ledger never is: what was spent may have been lost. Put a "
-                "backup in its place. Only if it never was a ledger, remove it and begin anew."
+                f"{self.path} is empty, and a ledger never is. If it never was one, give a name that is not "
+                f"taken; if it was, what was spent is lost. {BACKUPS}"
             )
         if facts.st_nlink > 1 and not _without_drafts(self.path):
             raise LedgerError(
@@ -192,10 +188,19 @@ class DurableLedger:
                 "under one name and not under the other. Keep one name and remove the others."
             )
 
+    def _spent(self, database: sqlite3.Connection) -> Fraction:
+        row = database.execute("SELECT spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
+        with decoded(self.path):
+            return fraction_of(row[0]) if row else Fraction(0)
+
+    def _read(self, text: str) -> Released:
+        with decoded(self.path):
+            return release_from_json(text)
+
     @contextmanager
     def _operating(self, trouble: str) -> Iterator[sqlite3.Connection]:
         self._refuse_unless_there()
-        with _OPERATIONS, explained(self.path, trouble), closing(connected(self.path)) as database:
+        with explained(self.path, trouble), connected(self.path) as database:
             if self._identity is not None and _fact(database, "identity") != self._identity:
                 raise LedgerError(f"{self.path} is another ledger than the one that was opened: {trouble}.")
             yield database
@@ -213,13 +218,13 @@ def _begin(path: Path, binding: Binding) -> None:
     for leftover in (path.with_name(f"{path.name}-journal"), path.with_name(f"{path.name}-wal")):
         if leftover.exists():
             raise LedgerError(
-                f"{leftover} is there, so {path} was a ledger that is gone. Put a backup in its place "
-                f"without {leftover.name}, or remove {leftover.name} to begin anew."
+                f"{leftover} is there, so {path} was a ledger that is gone, and what was spent with it. Keep "
+                f"{leftover.name} elsewhere: SQLite would merge it into a backup. {BACKUPS}"
             )
     with (
         suppress(FileExistsError),  # somebody else may begin it meanwhile
         _draft(path) as draft,
-        closing(connected(draft)) as database,
+        connected(draft) as database,
     ):
         create(database, binding, _now(), uuid.uuid4().hex)
 
@@ -269,20 +274,10 @@ def _fact(database: sqlite3.Connection, name: str) -> str:
     return str(row[0]) if row else ""
 
 
-def _spent(database: sqlite3.Connection) -> Fraction:
-    row = database.execute("SELECT spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
-    return Fraction(row[0]) if row else Fraction(0)
-
-
-def _standing(database: sqlite3.Connection, number: int) -> Released | None:
-    row = database.execute("SELECT release FROM releases WHERE number = ?", (number,)).fetchone()
-    return release_from_json(row[0]) if row else None
-
-
 def _entry(row: tuple[int, str, str, str, str, str | None]) -> Entry:
     number, purpose, share, who, at, text = row
     release = release_from_json(text) if text else None
-    return Entry(number, purpose, Fraction(share), who, at, release)
+    return Entry(number, purpose, fraction_of(share), who, at, release)
 
 
 def _now() -> str:

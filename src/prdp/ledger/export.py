@@ -6,17 +6,24 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from prdp.exact import spelled
 from prdp.foreign import ForeignRelease
 from prdp.ledger.account import Entry
 from prdp.release import Release
 from prdp.release_table import ReleaseTable, shown_key
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
+
+_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +132,8 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
     form = {
         "ledger": str(path),
         "facts": facts,
-        "spent": str(spent),
-        "left": str(1 - spent),
+        "spent": spelled(spent),
+        "left": spelled(1 - spent),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],
@@ -156,12 +163,21 @@ def _plain(value: object) -> object:
 
 
 def as_csv(entries: tuple[Entry, ...]) -> str:
-    """Return a ledger's answers as CSV."""
+    """Return a ledger's answers as CSV; what a spreadsheet would run as a formula has a ' before it."""
+    lines = [asdict(line).values() for line in export_lines(entries)]
+    return "".join(_csv_row(cells) for cells in [Line.__slots__, *lines])
+
+
+def _csv_row(cells: Iterable[object]) -> str:
+    """Return a line of CSV; a carriage return in a text is quoted only where it can end a line."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, Line.__slots__, lineterminator="\n")
-    writer.writeheader()
-    for line in export_lines(entries):
-        row = asdict(line)
-        flags = {name: str(value).lower() for name, value in row.items() if isinstance(value, bool)}
-        writer.writerow(row | flags)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(map(_cell, cells))
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value

@@ -6,14 +6,20 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 
-from prdp.errors import BudgetExhausted, LedgerError
-from prdp.ledger.account import Charge, Entry, refuse_unless_a_share
+from prdp.errors import LedgerError, shown_part
+from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
+from prdp.processes import this_process
 from prdp.release_table import Released
+
+_ADVICE = "Give the table a ledger file that all processes share, such as ledger='accounts.ledger'"
 
 
 class MemoryLedger:
     """An account that lasts as long as the process; safe between threads.
+
+    Another process would have an account of its own, with what is spent here left to spend: a fork is
+    refused, and so is a copy.
 
     >>> ledger = MemoryLedger()
     >>> ledger.charge("count", Fraction(1, 4))
@@ -24,11 +30,14 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._spent = Fraction(0)
         self._lock = threading.Lock()
         self._attached = False
+        self._process = this_process()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (which facts they are does not matter)
         """Belong to one table; a second one's questions could be taken for the first one's."""
+        self._refuse_elsewhere()
         with self._lock:
             if self._attached:
                 raise LedgerError(
@@ -40,16 +49,19 @@ class MemoryLedger:
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        return 1 - sum((entry.share for entry in self.entries), start=Fraction(0))
+        self._refuse_elsewhere()
+        return 1 - self._spent
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
+        self._refuse_elsewhere()
         return tuple(self._entries)
 
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
-        refuse_unless_a_share(share)
+        self._refuse_elsewhere()
+        refuse_unless_a_charge(purpose, share)
         with self._lock:
             same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
             standing = [entry.release for entry in same if entry.release is not None]
@@ -58,13 +70,14 @@ class MemoryLedger:
             for entry in same:
                 if entry.release is None:
                     return Charge(entry.number, purpose)
-            if share > self.left:
-                raise BudgetExhausted(asked=share, left=self.left)
+            spent = sum_with(self._spent, share)
+            self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
             self._entries.append(Entry(len(self._entries), purpose, share))
             return Charge(len(self._entries) - 1, purpose)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge, unless it has one; return the release that stands."""
+        self._refuse_elsewhere()
         with self._lock:
             standing = self._entries[charge.number].release
             if standing is not None:
@@ -72,5 +85,19 @@ class MemoryLedger:
             self._entries[charge.number] = replace(self._entries[charge.number], release=release)
             return release
 
+    def __reduce__(self) -> str:
+        """Refuse to be copied or sent to another process."""
+        raise LedgerError(f"a copy of an account in memory would be a second account. {_ADVICE}.")
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse a forked process; before the lock, which another thread may have held at the fork."""
+        if self._process != this_process():
+            raise LedgerError(
+                "this account is kept in the memory of another process, which this one was forked from: each "
+                f"would spend the whole of it. {_ADVICE}, and open it in each process."
+            )
+
     def __repr__(self) -> str:
-        return f"MemoryLedger(entries: {len(self._entries)}, left: {self.left})"
+        if self._process != this_process():
+            return "MemoryLedger(of another process)"
+        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.left)})"

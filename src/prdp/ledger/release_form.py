@@ -9,10 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.clipping import Clipping, Dropped
+from prdp.exact import fraction_of, spelled, whole_of
 from prdp.foreign import ForeignRelease
 from prdp.grouping import Bin, KeyValue
+from prdp.ledger.strict_json import strict_json
 from prdp.release import Release
 from prdp.release_table import Released, ReleaseTable
+
+_LONG_BITS = 1990
+"""Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
 
 
 def release_to_json(release: Released) -> str:
@@ -24,10 +29,27 @@ def release_to_json(release: Released) -> str:
             "by": release.by,
             "asked": release.asked,
             "keys": [[_key_form(value) for value in key] for key in release.keys],
-            "releases": [[asdict(answer) for answer in row] for row in release.releases],
+            "releases": [[_form(answer) for answer in row] for row in release.releases],
         }
-        return json.dumps(form, default=str, ensure_ascii=False)
-    return json.dumps(asdict(release), default=str, ensure_ascii=False)
+        return json.dumps(form, default=_spelled, ensure_ascii=False)
+    form = asdict(release) if isinstance(release, ForeignRelease) else _form(release)
+    return json.dumps(form, default=_spelled, ensure_ascii=False)
+
+
+def _form(release: Release) -> dict[str, Any]:
+    """Return a release's fields; a long whole number as text, which no limit of Python's stops."""
+
+    def plain(named: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {
+            name: spelled(value) if isinstance(value, int) and value.bit_length() > _LONG_BITS else value
+            for name, value in named
+        }
+
+    return asdict(release, dict_factory=plain)
+
+
+def _spelled(value: object) -> str:
+    return spelled(value) if isinstance(value, Fraction) else str(value)
 
 
 def release_from_json(text: str) -> Released:
@@ -36,7 +58,7 @@ def release_from_json(text: str) -> Released:
     Raises:
         ValueError: The text is no release.
     """
-    form: Any = json.loads(text)
+    form: Any = strict_json(text)
     if isinstance(form, dict) and "releases" in form:
         return _table(form)
     if isinstance(form, dict) and "epsilon" in form:
@@ -51,15 +73,15 @@ def _release(form: dict[str, Any]) -> Release:
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
-        steps=int(form["steps"]),
-        step=Fraction(form["step"]),
-        noise_scales=tuple(Fraction(scale) for scale in form["noise_scales"]),
-        share=Fraction(form["share"]),
+        steps=_whole(form["steps"]),
+        step=_fraction(form["step"]),
+        noise_scales=tuple(_fraction(scale) for scale in form["noise_scales"]),
+        share=_fraction(form["share"]),
         method=form["method"],
         caveat=form["caveat"],
         choices=tuple((name, value) for name, value in form["choices"]),
         simulated=form["simulated"],
-        ends=(Fraction(form["ends"][0]), Fraction(form["ends"][1])) if form["ends"] else None,
+        ends=(_fraction(form["ends"][0]), _fraction(form["ends"][1])) if form["ends"] else None,
         parts=tuple(_release(part) for part in form["parts"]),
         rule=form["rule"],
         clipping=_clipping(form["clipping"]) if form["clipping"] else None,
@@ -70,17 +92,17 @@ def _release(form: dict[str, Any]) -> Release:
 def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
     if "tiers" in form:
         return Dropped(
-            thresholds=int(form["thresholds"]),
-            scales=Fraction(form["scales"]),
+            thresholds=_whole(form["thresholds"]),
+            scales=_fraction(form["scales"]),
             tiers=form["tiers"],
             below=form["below"],
             above=form["above"],
         )
     return Clipping(
-        at=Fraction(form["at"]),
-        most=Fraction(form["most"]),
-        evidence=Fraction(form["evidence"]),
-        fall=Fraction(form["fall"]),
+        at=_fraction(form["at"]),
+        most=_fraction(form["most"]),
+        evidence=_fraction(form["evidence"]),
+        fall=_fraction(form["fall"]),
         stride=form["stride"],
         blind=form["blind"],
         below=form["below"],
@@ -94,8 +116,8 @@ def _foreign(form: dict[str, Any]) -> ForeignRelease:
     return ForeignRelease(
         question=form["question"],
         value=form["value"],
-        share=Fraction(form["share"]),
-        epsilon=Fraction(form["epsilon"]),
+        share=_fraction(form["share"]),
+        epsilon=_fraction(form["epsilon"]),
         choices=tuple((name, value) for name, value in form["choices"]),
         failed=form["failed"],
         simulated=form["simulated"],
@@ -106,12 +128,20 @@ def _table(form: dict[str, Any]) -> ReleaseTable:
     _refuse_unless_fields(form, ReleaseTable)
     return ReleaseTable(
         question=form["question"],
-        share=Fraction(form["share"]),
+        share=_fraction(form["share"]),
         by=tuple(form["by"]),
         asked=tuple(form["asked"]),
         keys=tuple(tuple(_key(value) for value in key) for key in form["keys"]),
         releases=tuple(tuple(_release(answer) for answer in row) for row in form["releases"]),
     )
+
+
+def _fraction(form: Any) -> Fraction:
+    return fraction_of(form) if isinstance(form, str) else Fraction(form)
+
+
+def _whole(form: Any) -> int:
+    return whole_of(form) if isinstance(form, str) else int(form)
 
 
 def _refuse_unless_fields(form: object, kind: type[Released]) -> None:
@@ -123,7 +153,7 @@ def _key_form(value: KeyValue) -> object:
     """Return a key as JSON; what JSON has no word for is a list that starts with its kind."""
     match value:
         case Bin():
-            return ["bin", str(value.low), str(value.high), value.last]
+            return ["bin", spelled(value.low), spelled(value.high), value.last]
         case datetime():
             return ["moment", value.isoformat()]
         case _:
@@ -133,7 +163,7 @@ def _key_form(value: KeyValue) -> object:
 def _key(form: Any) -> KeyValue:
     match form:
         case ["bin", low, high, last]:
-            return Bin(Fraction(low), Fraction(high), last)
+            return Bin(fraction_of(low), fraction_of(high), last)
         case ["moment", text]:
             return datetime.fromisoformat(text)
         case str() | int() | float():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
@@ -17,6 +16,7 @@ from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
 from prdp.local.facts import read_object, shown
 from prdp.local.report import Report
+from prdp.processes import OPERATIONS, this_process
 from prdp.transaction import writing
 
 _SCHEMA = """
@@ -47,7 +47,7 @@ class ClientAccount:
     def __init__(self, path: Path | str | None) -> None:
         self._memory: sqlite3.Connection | None = None
         self._path: Path | None = None
-        self._lock = threading.RLock()
+        self._process = this_process()
         if path is None:
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._memory.executescript(_SCHEMA)
@@ -59,7 +59,7 @@ class ClientAccount:
             raise InvalidRequest(
                 f"{path} is a folder, and an account is one file: write {str(self._path / 'me.account')!r}."
             )
-        with self._explained():
+        with OPERATIONS, self._explained():
             if not self._path.exists():
                 self._begin(self._path)
             self._refuse_unless_ours()
@@ -113,19 +113,30 @@ class ClientAccount:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Hold the write lock from before the first read to after the sync."""
-        with self._lock, self._connected() as database, writing(database):
+        with self._connected() as database, writing(database):
             yield database
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            yield self._memory
+            self._refuse_elsewhere()
+            with OPERATIONS:
+                yield self._memory
             return
         assert self._path is not None  # noqa: S101  (one of the two)
-        with self._explained():
+        with OPERATIONS, self._explained():
             self._refuse_unless_there(self._path)
             with closing(_opened(self._path)) as database:
                 yield database
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse an account in memory to a forked process: each would spend the whole budget."""
+        if self._process != this_process():
+            raise LedgerError(
+                "this client's account is kept in the memory of another process, which this one was forked "
+                "from: each would spend the whole budget. Give it a file, Client('me.account'). Nothing was "
+                "told."
+            )
 
     def _refuse_unless_ours(self) -> None:
         with self._connected() as database:

@@ -1,0 +1,74 @@
+"""Ctrl-C while an engine works: known by its signal, whatever the engine makes of it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import FrameType
+from typing import TypeVar
+
+Done = TypeVar("Done")
+
+
+def stoppable(
+    stopped: tuple[type[Exception], ...], run: Callable[[], Done], lock: threading.Lock | None = None
+) -> Done:
+    """Return what a statement gives; one that somebody stops is a KeyboardInterrupt, and no failure.
+
+    Args:
+        stopped: What the engine raises for a statement that was stopped from elsewhere.
+        run: Runs the statement.
+        lock: Held meanwhile.
+    """
+
+    def locked() -> Done:
+        with lock or nullcontext():
+            return run()
+
+    try:
+        return _interruptible(locked)
+    except Exception as error:
+        if not isinstance(error, stopped) and str(error) != "Query interrupted":
+            raise
+    raise KeyboardInterrupt
+
+
+def _interruptible(work: Callable[[], Done]) -> Done:
+    """Return what work gives, or raise what the caller's own handler of Ctrl-C raised meanwhile.
+
+    An engine that calls Python back may turn that into an error of its own, or swallow it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        return work()
+    raised: list[BaseException] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        try:
+            handler(number, frame)
+        except BaseException as stop:
+            raised.append(stop)
+            raise
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        done = work()
+        if not raised:
+            return done
+    except BaseException:
+        if not raised:
+            raise
+    finally:
+        try:
+            signal.signal(signal.SIGINT, handler)
+        except BaseException:  # Ctrl-C at this very moment: it comes before the change
+            signal.signal(signal.SIGINT, handler)
+            raise
+    stop = raised.pop()
+    stop.__context__ = stop.__cause__ = None
+    try:
+        raise stop.with_traceback(None)  # without the frames in which the engine worked
+    finally:
+        del stop  # this frame and the exception would keep each other alive

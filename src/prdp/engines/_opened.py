@@ -1,0 +1,29 @@
+"""What one process opened: of no use to another, and with an account that must not be doubled."""
+
+from __future__ import annotations
+
+from prdp.errors import InvalidRequest
+from prdp.processes import this_process
+
+
+class Opened:
+    """What was opened by one process, and is of no use to another."""
+
+    def __init__(self) -> None:
+        self._process = this_process()
+
+    def __reduce__(self) -> str:
+        """Refuse to be copied or sent to another process."""
+        raise InvalidRequest(
+            "an opened source is neither copied nor sent to another process. Open it where it is used, "
+            "with a ledger file that all processes share, such as ledger='accounts.ledger'."
+        )
+
+    def refuse_elsewhere(self) -> None:
+        """Refuse a forked process, in which a statement may wait for ever for threads that are not there."""
+        if self._process != this_process():
+            raise InvalidRequest(
+                "the source was opened in another process, which this one was forked from. Open it in this "
+                "one, with a ledger file that all processes share, such as ledger='accounts.ledger'. "
+                "Nothing was charged."
+            )

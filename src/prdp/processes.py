@@ -1,0 +1,29 @@
+"""What a fork would double or tear: an account in memory, and a database in the middle of an operation."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+OPERATIONS = threading.RLock()
+"""Held while a SQLite file is open: a fork in between would hand SQLite's own locks to the child."""
+
+_forks = 0
+
+
+def _note_a_fork() -> None:
+    """Count the forks between this process and the first one; the process holds the lock by then."""
+    global _forks  # noqa: PLW0603  (one number a process)
+    _forks += 1
+    OPERATIONS.release()
+
+
+if hasattr(os, "register_at_fork"):  # where there are no forks, there is no such function
+    os.register_at_fork(
+        before=OPERATIONS.acquire, after_in_parent=OPERATIONS.release, after_in_child=_note_a_fork
+    )
+
+
+def this_process() -> tuple[int, int]:
+    """Return what no process has in common with one that it was forked from, even if numbers are reused."""
+    return os.getpid(), _forks

@@ -1,0 +1,231 @@
+"""An account is kept once: a fork, a copy or another process never makes two of it."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import multiprocessing.context
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.errors import InvalidRequest, LedgerError, PrdpError
+from prdp.ledger import Binding, DurableLedger, MemoryLedger
+from prdp.ledger.file_format import connected
+from prdp.local import Campaign, Client
+from prdp.local.counting import DomainCount
+
+FACTS = Binding({"name": "t"})
+FORK = multiprocessing.get_context("fork")
+Context = multiprocessing.context.SpawnContext | multiprocessing.context.ForkServerContext
+OTHERS = [multiprocessing.get_context("spawn"), multiprocessing.get_context("forkserver")]
+POLICY = prdp.Policy("1 / visits", at_least="1/100", at_most=1)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+def in_a_fork(work: Callable[[], object]) -> str:
+    """Run work in a forked process and return what it gives, or what its refusal says."""
+    receiver, sender = FORK.Pipe(duplex=False)
+
+    def run() -> None:
+        try:
+            sender.send(f"no refusal: {work()}")
+        except PrdpError as refusal:
+            sender.send(f"{type(refusal).__name__}: {refusal}")
+
+    process = FORK.Process(target=run)
+    process.start()
+    process.join(20)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        return "hangs"
+    return str(receiver.recv()) if receiver.poll() else f"died with {process.exitcode}"
+
+
+def accounts(**options: Any) -> prdp.Table:
+    return prdp.open(
+        {"balance": np.arange(1, 300_000)},
+        policy=prdp.Policy("10000 / balance", at_most=100),
+        bounds={"balance": (0, 10**12)},
+        name="accounts",
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ledger: ledger.charge("b", Fraction(1, 2)),
+        lambda ledger: ledger.charge("a", Fraction(1, 2)),
+        lambda ledger: ledger.left,
+        lambda ledger: ledger.entries,
+        lambda ledger: ledger.attach(FACTS),
+    ],
+)
+def test_an_account_in_memory_is_refused_in_a_forked_process(use: Callable[[MemoryLedger], object]) -> None:
+    ledger = MemoryLedger()
+    ledger.charge("a", Fraction(1, 2))
+    said = in_a_fork(lambda: use(ledger))
+    assert said.startswith("LedgerError")
+    assert "another process" in said
+    assert "ledger='accounts.ledger'" in said
+    assert ledger.left == Fraction(1, 2)
+
+
+def test_an_account_in_memory_shows_itself_in_a_forked_process_without_failing() -> None:
+    ledger = MemoryLedger()
+    assert "another process" in in_a_fork(lambda: repr(ledger))
+
+
+def test_a_fork_while_another_thread_spends_is_refused_and_does_not_hang() -> None:
+    ledger = MemoryLedger()
+    with ledger._lock:
+        assert in_a_fork(lambda: ledger.charge("a", Fraction(1, 2))).startswith("LedgerError")
+
+
+def test_a_grandchild_is_another_process_too() -> None:
+    ledger = MemoryLedger()
+    said = in_a_fork(lambda: in_a_fork(lambda: ledger.charge("a", Fraction(1, 2))))
+    assert "no refusal: LedgerError" in said
+
+
+@pytest.mark.parametrize("ledger", [None, "accounts.ledger"])
+def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged(
+    ledger: str | None, tmp_path: Path
+) -> None:
+    table = accounts(ledger=ledger and tmp_path / ledger)
+    table.count(share="1/10")
+    for ask in (
+        lambda: table.sum("balance", share="1/10"),
+        lambda: table.count(share="1/10"),
+        lambda: table.release(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
+    ):
+        said = in_a_fork(ask)
+        assert "another process" in said, said
+        assert "ledger" in said
+    assert table.ledger.left == Fraction(9, 10)
+
+
+def test_a_table_that_is_opened_in_the_fork_shares_the_ledger_file(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.ledger"
+    first = accounts(ledger=path).count(share="1/10")
+    assert in_a_fork(lambda: accounts(ledger=path).count(share="1/10")) == f"no refusal: {first}"
+    in_a_fork(lambda: accounts(ledger=path).sum("balance", share="1/10"))
+    assert DurableLedger(path).left == Fraction(8, 10)
+
+
+def test_a_ledger_file_s_object_is_used_across_a_fork(tmp_path: Path) -> None:
+    ledger = DurableLedger.opened(tmp_path / "t.ledger", FACTS)
+    assert in_a_fork(lambda: ledger.charge("a", Fraction(1, 4))).startswith("no refusal")
+    ledger.charge("b", Fraction(1, 4))
+    assert in_a_fork(lambda: ledger.charge("c", Fraction(3, 4))).startswith("BudgetExhausted")
+    assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
+
+
+@pytest.mark.parametrize("context", OTHERS)
+def test_a_ledger_file_s_object_can_be_sent_to_another_process(context: Context, tmp_path: Path) -> None:
+    ledger = DurableLedger.opened(tmp_path / "t.ledger", FACTS)
+    process = context.Process(target=ledger.charge, args=("a", Fraction(1, 4)))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert ledger.left == Fraction(3, 4)
+
+
+@pytest.mark.parametrize("context", OTHERS)
+def test_an_account_in_memory_cannot_be_sent_to_another_process(context: Context) -> None:
+    with pytest.raises(LedgerError, match="Give the table a ledger file"):
+        context.Process(target=MemoryLedger().charge, args=("a", Fraction(1, 4))).start()
+
+
+@pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_an_account_in_memory_is_not_copied(double: Callable[[object], object]) -> None:
+    with pytest.raises(LedgerError, match="would be a second account"):
+        double(MemoryLedger())
+
+
+@pytest.mark.parametrize("double", [copy.deepcopy, pickle.dumps, asdict])
+@pytest.mark.parametrize("ledger", [None, "accounts.ledger"])
+def test_an_open_table_is_not_copied(
+    double: Callable[[Any], object], ledger: str | None, tmp_path: Path
+) -> None:
+    with pytest.raises(PrdpError, match="ledger file"):
+        double(accounts(ledger=ledger and tmp_path / ledger))
+
+
+def test_a_shallow_copy_of_a_table_has_the_same_account() -> None:
+    table = accounts()
+    copy.copy(table).count(share="1/4")
+    assert table.ledger.left == Fraction(3, 4)
+
+
+def test_joined_tables_are_refused_in_a_forked_process_and_not_copied() -> None:
+    join = prdp.open_join(
+        {"customers": {"id": np.arange(5)}, "orders": {"id": np.arange(5), "customer": np.arange(5)}},
+        private="customers",
+        key="id",
+        references={"orders.customer": "customers.id"},
+        policy=prdp.Policy.constant(1),
+    )
+    assert "another process" in in_a_fork(lambda: join.over("orders").count(share="1/2"))
+    with pytest.raises(InvalidRequest, match="ledger file"):
+        copy.deepcopy(join)
+
+
+def test_a_client_s_account_in_memory_is_refused_in_a_forked_process() -> None:
+    client = Client()
+    campaign = Campaign("visits", POLICY, "1/2", DomainCount())
+    said = in_a_fork(lambda: client.report(campaign, {"visits": 3}))
+    assert said.startswith("LedgerError")
+    assert "another process" in said
+    assert in_a_fork(lambda: client.left).startswith("LedgerError")
+    client.report(campaign, {"visits": 3})
+    assert client.left == Fraction(1, 2)
+
+
+def test_a_client_s_account_in_a_file_tells_the_same_in_a_forked_process(tmp_path: Path) -> None:
+    client = Client(tmp_path / "me.account")
+    campaign = Campaign("visits", POLICY, "1/2", DomainCount())
+    in_the_fork = in_a_fork(lambda: bytes(client.report(campaign, {"visits": 3})).hex())
+    assert in_the_fork == f"no refusal: {bytes(client.report(campaign, {'visits': 3})).hex()}"
+    assert client.left == Fraction(1, 2)
+
+
+def test_a_fork_waits_until_no_connection_to_a_ledger_is_open(tmp_path: Path) -> None:
+    """SQLite's own locks would stay locked in the child for ever."""
+    path = tmp_path / "t.ledger"
+    DurableLedger.opened(path, FACTS)
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with connected(path):
+            inside.set()
+            leave.wait(20)
+
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if leave.is_set() else 1)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    codes: list[int] = []
+    holder, forker = threading.Thread(target=hold), threading.Thread(target=fork)
+    holder.start()
+    inside.wait(20)
+    forker.start()
+    forker.join(0.2)
+    leave.set()
+    forker.join(20)
+    holder.join(20)
+    assert codes == [0]

@@ -1,0 +1,299 @@
+"""A sound ledger is never called damaged, and no advice ever forgets what was spent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import gcd
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prdp
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.exact import fraction_of, spelled
+from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
+from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.release import Release
+from tests.cli.running import quickly
+
+FACTS = Binding({"name": "t", "at_least": "1/100"})
+ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+LEAST_DIGITS = 640
+"""The lowest limit that Python takes."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.ledger"
+
+
+@pytest.fixture
+def _few_digits() -> Iterator[None]:
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(LEAST_DIGITS)
+    yield
+    sys.set_int_max_str_digits(before)
+
+
+def both(path: Path) -> list[Ledger]:
+    return [MemoryLedger(), DurableLedger.opened(path, FACTS)]
+
+
+def primes(count: int) -> list[int]:
+    """Return odd numbers below 10^12 that have no factor in common."""
+    found: list[int] = []
+    product, candidate = 1, 10**12 - 1
+    while len(found) < count:
+        if gcd(candidate, 10 * product) == 1:
+            found.append(candidate)
+            product *= candidate
+        candidate -= 2
+    return found
+
+
+def filled(ledger: Ledger) -> int:
+    """Spend shares that have no factor in common until one more would make the sum unwieldy."""
+    for turn, prime in enumerate(primes(400)):
+        try:
+            ledger.charge(f"q{turn}", Fraction(1, prime))
+        except InvalidRequest as refusal:
+            assert "rounder share" in str(refusal)
+            return turn
+    raise AssertionError("no sum was too long")
+
+
+def test_a_sum_that_would_be_unwieldy_is_refused_before_it_is_written(path: Path) -> None:
+    for ledger in both(path):
+        turns = filled(ledger)
+        assert turns > 100
+        assert len(ledger.entries) == turns
+        assert isinstance(ledger.charge("round", Fraction(1, 2)), Charge)
+        with pytest.raises(BudgetExhausted, match=r"about 0\.5 is left. Ask for share='0\.49\d+' or less"):
+            ledger.charge("too much", Fraction(2, 3))
+        assert repr(ledger)
+    assert DurableLedger(path).left == ledger.left
+    assert len(quickly("ledger", str(path)).stdout) < 100_000
+
+
+def test_what_a_refusal_offers_can_be_asked_for(path: Path) -> None:
+    ledger = DurableLedger.opened(path, FACTS)
+    filled(ledger)
+    with pytest.raises(BudgetExhausted) as refusal:
+        ledger.charge("all", Fraction(1))
+    offered = Fraction(str(refusal.value).partition("share='")[2].partition("'")[0])
+    assert isinstance(ledger.charge("what is left", offered), Charge)
+
+
+@pytest.mark.usefixtures("_few_digits")
+def test_a_long_sum_is_written_and_read_whatever_python_s_own_limit_is(path: Path) -> None:
+    for ledger in both(path):
+        turns = filled(ledger)
+        assert len(ledger.entries) == turns
+        assert ledger.left.denominator > 10**LEAST_DIGITS
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("too much", Fraction(1))
+    again = DurableLedger(path)
+    assert again.left == ledger.left
+    for option in ((), ("--json",), ("--csv",)):
+        assert quickly("ledger", str(path), *option).exit_code == 0
+    exported = json.loads(again.export("json"))
+    assert fraction_of(exported["left"]) == again.left
+
+
+@pytest.mark.usefixtures("_few_digits")
+def test_a_release_with_long_numbers_is_written_and_read_whatever_python_s_own_limit_is(path: Path) -> None:
+    long = replace(
+        ANSWER, steps=-(7**2000), step=Fraction(1, 3**3000), noise_scales=(Fraction(7**1500, 11**999),)
+    )
+    table = prdp.ReleaseTable("q", Fraction(1, 2), ("k",), ("count",), ((1,), (2,)), ((long,), (ANSWER,)))
+    for release in (long, table, replace(ANSWER, parts=(long, ANSWER))):
+        assert release_from_json(release_to_json(release)) == release
+    ledger = DurableLedger.opened(path, FACTS)
+    charge = ledger.charge("a", Fraction(1, 4))
+    assert isinstance(charge, Charge)
+    ledger.record(charge, long)
+    assert DurableLedger(path).entries[0].release == long
+
+
+@given(whole=st.integers(), exponent=st.integers(0, 900), below=st.integers(1, 10**9))
+def test_digits_say_a_number_however_many_they_are(whole: int, exponent: int, below: int) -> None:
+    number = Fraction(whole * 10**exponent + whole, below**3 + 7**exponent)
+    assert spelled(number) == str(number)
+    assert fraction_of(spelled(number)) == number
+
+
+@pytest.mark.parametrize("text", ["", "1/", "/2", "1/0", "x" * 700, "1" * 700 + "/", "1_0" * 300, "٣" * 700])
+def test_what_is_no_number_is_not_read_as_one(text: str) -> None:
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        fraction_of(text)
+
+
+@pytest.mark.parametrize("text", ["half \ud800", "\udcff", "nul \0"])
+def test_a_question_that_cannot_be_written_is_refused_before_it_is_charged(path: Path, text: str) -> None:
+    for ledger in both(path):
+        with pytest.raises(InvalidRequest, match="cannot be written"):
+            ledger.charge(text, Fraction(1, 4))
+        assert ledger.left == 1
+
+
+@pytest.mark.parametrize("text", ["half \ud800", "\udcff"])
+def test_a_name_that_cannot_be_written_is_refused_before_it_is_charged(path: Path, text: str) -> None:
+    table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
+    with pytest.raises(InvalidRequest, match="cannot be written"):
+        table.release(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name=text)
+    assert DurableLedger(path).left == 1
+    table.release(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name="nul \0, é, 😀")
+    assert len(DurableLedger(path).entries) == 1
+
+
+def test_facts_that_cannot_be_written_begin_no_ledger(path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be written"):
+        DurableLedger.opened(path, Binding({"name": "half \ud800"}))
+    assert not path.exists()
+
+
+def test_a_share_or_a_number_that_is_no_charge_s_is_not_called_damage(path: Path) -> None:
+    ledger = DurableLedger.opened(path, FACTS)
+    with pytest.raises(LedgerError) as refusal:
+        ledger.record(Charge(2**70, "a"), ANSWER)
+    assert "damaged" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"a,b\n" * 5000, b"PAR1" + bytes(4000), b"\x00" * 8192])
+def test_what_is_no_ledger_is_called_just_that(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "data.csv"
+    source.write_bytes(content)
+    opened: list[Callable[[], object]] = [
+        lambda: DurableLedger(source),
+        lambda: DurableLedger.opened(source, FACTS),
+    ]
+    for open_it in opened:
+        with pytest.raises(LedgerError, match=r"data\.csv is no ledger of prdp's") as refusal:
+            open_it()
+        assert "damaged" not in str(refusal.value)
+        assert "ledger=" in str(refusal.value)
+    said = quickly("ledger", str(source)).stderr
+    assert "is no ledger of prdp's" in said.replace("\n", " ")
+    assert source.read_bytes() == content
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
+def test_another_program_s_database_is_no_ledger_of_any_version(tmp_path: Path, version: int) -> None:
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE t (x)")
+        database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+    with pytest.raises(LedgerError, match="is no ledger of prdp's"):
+        DurableLedger(other)
+
+
+def edited(path: Path, table: str, act: str, *given: object) -> None:
+    with sqlite3.connect(path) as database:
+        guard = f"{table}_no_update"
+        (text,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (guard,)).fetchone()
+        database.execute(f"DROP TRIGGER {guard}")
+        database.execute(act, given)
+        database.execute(text)
+    database.close()
+
+
+def answered(path: Path) -> DurableLedger:
+    ledger = DurableLedger.opened(path, FACTS)
+    charge = ledger.charge("a", Fraction(1, 4))
+    assert isinstance(charge, Charge)
+    ledger.record(charge, ANSWER)
+    return ledger
+
+
+def with_release(path: Path, change: Callable[[str], str]) -> None:
+    answered(path)
+    edited(path, "releases", "UPDATE releases SET release = ?", change(release_to_json(ANSWER)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"steps": 10', '"steps": 10, "steps": 11'),
+        lambda text: text.replace('"steps": 10', '"steps": NaN'),
+        lambda text: text.replace('"step": "1"', '"step": Infinity'),
+        lambda text: text.replace('"steps": 10', '"steps": "1e5"'),
+        lambda text: text.replace('"steps": 10', '"steps": 10, "later": 1'),
+        lambda text: text[:-1],
+    ],
+)
+def test_a_release_that_says_two_things_or_nothing_is_not_read(
+    path: Path, change: Callable[[str], str]
+) -> None:
+    with_release(path, change)
+    with pytest.raises(LedgerError, match="cannot be read"):
+        DurableLedger(path)
+
+
+def test_facts_that_say_two_things_are_not_read(path: Path) -> None:
+    answered(path)
+    edited(path, "facts", "UPDATE facts SET value = ? WHERE name = 'binding'", '{"name": "t", "name": "u"}')
+    with pytest.raises(LedgerError, match="cannot be read"):
+        DurableLedger(path)
+
+
+def _truncated(path: Path) -> None:
+    answered(path)
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def _emptied(path: Path) -> None:
+    path.touch()
+
+
+def _gone_but_for_a_journal(path: Path) -> None:
+    path.with_name(f"{path.name}-journal").write_bytes(b"x")
+
+
+def _overwritten(path: Path) -> None:
+    path.write_bytes(b"x" * 9000)
+
+
+def _with_other_sums(path: Path) -> None:
+    answered(path)
+    edited(path, "charges", "UPDATE charges SET spent = '0'")
+
+
+@pytest.mark.parametrize(
+    "trouble", [_truncated, _emptied, _gone_but_for_a_journal, _overwritten, _with_other_sums]
+)
+def test_whoever_is_told_of_a_backup_is_told_what_it_forgets(
+    path: Path, trouble: Callable[[Path], None]
+) -> None:
+    trouble(path)
+    with pytest.raises(LedgerError) as refusal:
+        DurableLedger.opened(path, FACTS)
+    said = str(refusal.value)
+    assert "begin anew" not in said
+    assert "does not know what was spent since" in said
+    assert "all that it has left" in said
+
+
+def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(path: Path) -> None:
+    def nested(depth: int) -> Any:
+        return [] if depth == 0 else [nested(depth - 1)]
+
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
+        for value in (nested(40), nested(400), 10**500, 10**1000):
+            table.release(lambda rows, epsilon, beta, value=value: value, columns=["v"], share="1/100")  # type: ignore[misc]
+    finally:
+        sys.set_int_max_str_digits(before)
+    releases = [entry.release for entry in DurableLedger(path).entries]
+    assert [release and release.failed for release in releases] == [False, True, False, True]  # type: ignore[union-attr]
