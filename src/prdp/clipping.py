@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.noise.spread import log
+
 _QUARTERS = 4
+_ALL_KEPT = Fraction(3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +38,26 @@ class Clipping:
     above: bool = True
     spans: int = 1
 
+    def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002
+        """Return what parts of an interval's failures noise and pull may use: all, as noise is drawn last."""
+        return failure, failure
+
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
         It holds where no record would count for more than ``reach`` times what it was allowed to:
         proofs/clip.md. None stands for any distance.
         """
-        room = min(reach * self.at, self.most) - self.at
+        reach = min(reach, self.most / self.at)  # no record can count for more than the bounds allow
+        room = reach * self.at - self.at
         if room <= 0:
             return Fraction(0)
         if self.blind:
             return None
         apart = Fraction(self.stride, _QUARTERS)
-        steps = math.ceil(math.log2(reach) / apart) + (self.spans > 1)
-        rest = math.log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
+        octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
+        steps = math.ceil(octaves / apart) + (self.spans > 1)
+        rest = log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
         return (self.fall * apart * steps + Fraction(rest)) / self.evidence * room
 
 
@@ -70,6 +79,19 @@ class Dropped:
     below: bool = False
     above: bool = True
 
+    def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return what parts of an interval's failures noise and pull may use.
+
+        The noise is seen before it is decided how many tiers to keep. So each number of them has a part of
+        its own: all tiers three quarters, the other numbers one quarter together (proofs/tiers.md).
+        """
+        if reach <= 1 or self.tiers == 0:
+            return failure, failure
+        if self.scales == 0:
+            return failure * _ALL_KEPT, failure * _ALL_KEPT
+        rest = failure * (1 - _ALL_KEPT)
+        return rest / self.tiers, rest
+
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction:
         """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
 
@@ -78,4 +100,4 @@ class Dropped:
         """
         if reach <= 1 or self.scales == 0:
             return Fraction(0)
-        return self.thresholds + self.scales * Fraction(math.log(self.tiers / chance))
+        return self.thresholds + self.scales * Fraction(log(self.tiers / chance))

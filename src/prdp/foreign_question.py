@@ -139,8 +139,10 @@ def foreign_question(
             )
     if len(set(known)) < len(known):
         raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
-    if not isinstance(sample, bool) or (name is not None and not _is_name(name)):
-        raise InvalidRequest(f"sample={sample!r} is True or False, and name={name!r} is a text.")
+    if not isinstance(sample, bool):
+        raise InvalidRequest(f"sample={sample!r} is neither True nor False.")
+    if name is not None and not _is_name(name):
+        raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
     if find_spec("pyarrow") is None:
         raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
     refuse_unless_mechanism(mechanism, {column: facts.schema[column] for column in known})

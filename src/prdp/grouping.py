@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
@@ -16,15 +15,25 @@ from typing import Any, Literal, get_args
 
 from prdp.declared import Number, known_column
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import is_writable, moment_from
-from prdp.schema import ColumnType, Kind, Schema
+from prdp.exact import exact
+from prdp.expressions.spelling import number_text
+from prdp.listed_keys import (
+    MOST_KEYS,
+    Plain,
+    at_most,
+    exact_number,
+    plain_value,
+    refuse_too_many,
+    rows_of,
+    snapped,
+    told,
+    typed_key,
+)
+from prdp.schema import Kind, Schema
 
 Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
 """What a moment can be cut down to."""
 
-MOST_KEYS = 100_000
-_LARGEST_EDGE = 10**300
-_LARGEST_FLOAT = 3.4e38
 _LISTED = 20
 
 
@@ -40,7 +49,7 @@ class Bin:
         return f"[{_shown(self.low)}, {_shown(self.high)}{']' if self.last else ')'}"
 
 
-KeyValue = str | int | float | bool | datetime | Bin
+KeyValue = Plain | Bin
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +117,30 @@ def bins(column: str, edges: Iterable[Number]) -> Bins:
     >>> str(bins("balance", [0, 1000, 10_000]).bins[0])
     '[0, 1000)'
     """
-    try:
-        exact = tuple(Fraction(edge.item() if hasattr(edge, "item") else edge) for edge in edges)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise InvalidRequest(f"edges={edges!r} are not finite numbers. Write edges=[0, 100, 1000].") from None
-    if any(abs(edge) > _LARGEST_EDGE for edge in exact):
-        raise InvalidRequest(f"an edge for {column!r} is beyond 1e300, and no number column reaches so far.")
-    if len(exact) < 2 or any(low >= high for low, high in pairwise(exact)):
+    if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
+        raise InvalidRequest(f"edges={told(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
+    read = tuple(_edge(edge, column) for edge in at_most(edges, MOST_KEYS + 1, "edges="))
+    if len(read) < 2 or any(low >= high for low, high in pairwise(read)):
+        shown = [_shown(edge) for edge in read]
         raise InvalidRequest(
-            f"edges={[_shown(edge) for edge in exact]} for {column!r} are not two or more, ascending. "
-            "Write edges=[0, 100, 1000]."
+            f"edges={told(shown)} for {column!r} are not two or more, ascending. Write edges=[0, 100, 1000]."
         )
-    return Bins(column, exact)
+    return Bins(column, read)
+
+
+def _edge(edge: object, column: str) -> Fraction:
+    """Return an edge exactly, or refuse it."""
+    plain = plain_value(edge)
+    if isinstance(plain, str):
+        plain = exact(plain, "edges")
+    number = isinstance(plain, int | float | Fraction | Decimal) and not isinstance(plain, bool)
+    found = exact_number(plain) if number else None  # type: ignore[arg-type]
+    if found is None:
+        raise InvalidRequest(
+            f"{told(edge)} among the edges for {column!r} is no finite number, beyond 1e300, or of more than "
+            "a thousand digits. Write edges=[0, 100, 1000]."
+        )
+    return found
 
 
 def date_trunc(part: str, column: str) -> Truncated:
@@ -145,6 +166,7 @@ class Grouping:
         """Return the groups of both: every listed key with every bin."""
         known = _group_key(key, schema)
         assert isinstance(known, Bins)  # noqa: S101  (see _group_key)
+        refuse_too_many(len(self.keys) * (len(known.edges) - 1))
         pairs = product(self.keys, known.bins)
         return Grouping((*self.by, known), tuple((*listed, cell) for listed, cell in pairs))
 
@@ -175,16 +197,15 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
         )
     if not listed and keys is not None:
         raise InvalidRequest("bins are their own keys: leave keys= out.")
-    rows = _rows(keys, [key.column for key in listed]) if listed else [()]
+    rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
+    binned = [key for key in read if isinstance(key, Bins)]
+    refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
     typed = [
         tuple(_typed(key, value, schema) for key, value in zip(listed, row, strict=True)) for row in rows
     ]
     _refuse_unless_distinct(typed)
-    cells = product(*(key.bins for key in read if isinstance(key, Bins)))
-    groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, list(cells)))
-    if not 0 < len(groups) <= MOST_KEYS:
-        raise InvalidRequest(f"{len(groups)} groups were listed: list from 1 to {MOST_KEYS:,}.")
-    return Grouping(read, groups)
+    cells = list(product(*(key.bins for key in binned)))
+    return Grouping(read, tuple(_ordered(read, row, cell) for row, cell in product(typed, cells)))
 
 
 def _ordered(
@@ -210,7 +231,7 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
         name = known_column(key.column, schema, "bins")
         if schema[name].kind is not Kind.NUMBER:
             raise InvalidRequest(f"{key} need numbers, but {name!r} holds {schema[name].kind.value}.")
-        return Bins(name, key.edges)
+        return _fitted(Bins(name, tuple(snapped(edge, schema[name]) for edge in key.edges)))
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
@@ -223,131 +244,22 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
     )
 
 
-def _rows(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
-    """Return the listed keys as rows: from a list, a list of tuples, or a public table with these columns."""
-    table = _columns_of(keys)
-    if table is not None:
-        columns = [_column_of(table, name) for name in names]
-        if len({len(column) for column in columns}) > 1:
-            raise InvalidRequest("the columns of keys= have different lengths.")
-        return list(zip(*columns, strict=True))
-    if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
-        raise InvalidRequest(
-            f"keys={keys!r} is no list of keys, whose order is part of the question. Write "
-            "keys=['clerk', 'chef']."
-        )
-    rows: list[tuple[object, ...]] = []
-    for key in keys:
-        row = tuple(key) if isinstance(key, tuple | list) else (key,)
-        if len(row) != len(names):
-            raise InvalidRequest(
-                f"the key {key!r} has {len(row)} of {len(names)} values ({', '.join(names)}): list tuples."
-            )
-        rows.append(row)
-    return rows
-
-
-def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]:
-    """Return a column of a public table of keys; capitals do not matter."""
-    same = [key for key in table if str(key).lower() == name.lower()]
-    if len(same) != 1:
-        raise InvalidRequest(
-            f"keys= is a table without one column {name!r}: it has {', '.join(map(str, table))}."
-        )
-    column = table[same[0]]
-    if isinstance(column, str | bytes | set | frozenset) or not isinstance(column, Iterable):
-        raise InvalidRequest(f"keys= has {column!r} for {name!r}, which is no list of keys.")
-    return list(column)
-
-
-def _columns_of(keys: object) -> Mapping[str, Sequence[object]] | None:
-    """Return the columns of a public table of keys; None if it is none."""
-    if isinstance(keys, Mapping):
-        return keys
-    if hasattr(keys, "to_pydict"):  # Arrow
-        return dict(keys.to_pydict())
-    if hasattr(keys, "to_dicts"):  # a Polars frame
-        return dict(keys.to_dict(as_series=False))  # type: ignore[attr-defined]
-    if hasattr(keys, "columns") and hasattr(keys, "iterrows"):  # a pandas frame
-        return {str(name): list(keys[name]) for name in keys.columns}  # type: ignore[index]
-    return None
+def _fitted(key: Bins) -> Bins:
+    """Refuse edges that the column's decimals cannot tell apart."""
+    if any(low >= high for low, high in pairwise(key.edges)):
+        raise InvalidRequest(f"two edges for {key.column!r} are the same decimal: leave one of them out.")
+    return key
 
 
 def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
     """Return a listed value as the column's own kind, or refuse it."""
-    column = schema[key.column]
-    plain = value.item() if hasattr(value, "item") else value
-    plain = plain.as_py() if hasattr(plain, "as_py") else plain  # Arrow
-    if hasattr(plain, "to_pydatetime"):
-        plain = plain.to_pydatetime()
-    if plain is None or plain != plain:  # noqa: PLR0124  (NaN alone differs from itself)
-        raise InvalidRequest(
-            f"keys= lists {value!r} for {key.column!r}: records without a value form no group. Ask "
-            f"where('{key.column} IS NULL') for them."
-        )
-    typed = _as_kind(plain, column)
-    if typed is None:
-        raise InvalidRequest(
-            f"keys= lists {value!r}, but {key.column!r} holds {column.kind.value} ({column.native}). "
-            f"Write {_example(column)}."
-        )
+    typed = typed_key(value, key.column, schema[key.column])
     if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
         raise InvalidRequest(
-            f"keys= lists {value!r}, which is not the first moment of a {key.part}: "
+            f"keys= lists {told(value)}, which is not the first moment of a {key.part}: "
             f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
         )
     return typed
-
-
-def _example(column: ColumnType) -> str:
-    """Return how a key of a column is written."""
-    if column.kind is Kind.NUMBER:
-        return "whole numbers, such as 30" if column.integer else "numbers, such as 0.5"
-    examples = {
-        Kind.TEXT: "texts, such as 'clerk'",
-        Kind.BOOLEAN: "True or False",
-        Kind.MOMENT: "dates, or times without a zone, such as '2026-01-31'",
-    }
-    return examples.get(column.kind, "another column")
-
-
-def _as_kind(  # noqa: PLR0911  (one return a case)
-    value: object, column: ColumnType
-) -> KeyValue | None:
-    """Return a value as what a column of that kind holds; None if it is not of the kind."""
-    match column.kind, value:
-        case Kind.TEXT, str():
-            return value if is_writable(value) else None
-        case Kind.BOOLEAN, bool():
-            return value
-        case Kind.NUMBER, bool():
-            return None
-        case Kind.NUMBER, int() | float() | Fraction() | Decimal():
-            return _number_key(value, column)
-        case Kind.MOMENT, datetime():
-            return value if value.tzinfo is None else None
-        case Kind.MOMENT, date():
-            return datetime(value.year, value.month, value.day)
-        case Kind.MOMENT, str():
-            return moment_from(value)
-        case _:
-            return None
-
-
-def _number_key(value: float | Fraction | Decimal, column: ColumnType) -> int | float | None:
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
-        return None
-    exact = Fraction(value)
-    if column.integer:
-        return int(exact) if exact.denominator == 1 and abs(exact) < 2**63 else None
-    if abs(exact) > _LARGEST_EDGE:
-        return None
-    double = float(exact)  # minus zero is zero
-    if column.native == "FLOAT":
-        return (
-            float(struct.unpack("f", struct.pack("f", double))[0]) if abs(double) < _LARGEST_FLOAT else None
-        )
-    return double
 
 
 def first_moment(moment: datetime, part: Calendar) -> datetime:
@@ -373,7 +285,7 @@ def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
     for row in rows:
         if row in seen:
             raise InvalidRequest(
-                f"keys= lists {', '.join(map(repr, row))} twice: every group needs its own key."
+                f"keys= lists {', '.join(map(told, row))} twice: every group needs its own key."
             )
         seen.add(row)
 
@@ -385,4 +297,5 @@ def _json(value: KeyValue) -> object:
 
 
 def _shown(number: Fraction) -> str:
-    return f"{float(number):g}" if number.denominator != 1 else str(number)
+    """Return an edge as text that no other double has."""
+    return str(number) if number.denominator == 1 and abs(number) < 2**63 else number_text(float(number))

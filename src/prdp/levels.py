@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.errors import PolicyError
 from prdp.geometry import PER_OCTAVE, SLACK, power_below
@@ -53,9 +55,7 @@ class Levels:
     @property
     def top(self) -> int:
         """The last level: the largest k with 2^(k/8) · at_least < at_most, or 0."""
-        ratio = (self.at_most / self.at_least) ** PER_OCTAVE
-        below = -(-ratio.numerator // ratio.denominator) - 1  # the largest integer below the ratio
-        return max(0, below.bit_length() - 1)
+        return _top(self.at_most / self.at_least)
 
     @property
     def domains(self) -> int:
@@ -94,11 +94,15 @@ class Levels:
 
         The lower end of domain i is the budget of level 8(i - 1), so no budget is below its domain's.
         """
-        domain = 1
-        while domain < self.domains and self.domain_quanta(domain + 1) <= quanta:
-            domain += 1
-        return domain
+        return max(1, bisect_right(range(1, self.domains + 1), quanta, key=self.domain_quanta))
 
     def domain_quanta(self, domain: int) -> int:
         """Return the lower end of a domain's budgets, in quanta."""
         return self.quanta(PER_OCTAVE * (domain - 1))
+
+
+@lru_cache(maxsize=64)
+def _top(span: Fraction) -> int:
+    ratio = span**PER_OCTAVE
+    below = -(-ratio.numerator // ratio.denominator) - 1  # the largest integer below the ratio
+    return max(0, below.bit_length() - 1)

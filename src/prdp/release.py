@@ -6,16 +6,21 @@ import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from prdp.clipping import Clipping, Dropped
 from prdp.combined import combined_interval
 from prdp.errors import InvalidRequest
+from prdp.exact import exact
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
 
 ENDLESS = Fraction(10) ** 400
 """Further than any answer that bounds allow: an end that far away is no end."""
+
+_LEAST_FAILURE = Fraction(1, 10**100)
+_QUOTED = 60
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,18 +103,19 @@ class Release:
         """Return how far below and above the answer the truth may lie.
 
         Noise alone fails on either side half of the time. Where clipping pulls one way, noise and pull
-        each have half of that side's failures; where it pulls both ways, half of all.
+        each have half of that side's failures; where it pulls both ways, half of all. What was clipped or
+        dropped says how much of the failures is there to be had.
         """
         if self.noise == "quartic":
             reach = sum(quartic_spread(scale, 1 - failure) for scale in self.noise_scales) * self.step
             return reach, reach
-        noises = [DiscreteLaplace(scale) for scale in self.noise_scales]
-        noise = spread(noises, 1 - failure) * self.step
         clipping = self.clipping
-        if clipping is None or clipping.pull(failure, reach) == 0:
+        own, pulled = clipping.failures(failure, reach) if clipping else (failure, failure)
+        noise = _spread(self.noise_scales, 1 - own) * self.step
+        if clipping is None or clipping.pull(pulled, reach) == 0:
             return noise, noise
-        pull = clipping.pull(failure / 2 if clipping.below and clipping.above else failure / 4, reach)
-        far = ENDLESS if pull is None else (spread(noises, 1 - failure / 2) + pull) * self.step
+        pull = clipping.pull(pulled / 2 if clipping.below and clipping.above else pulled / 4, reach)
+        far = ENDLESS if pull is None else (_spread(self.noise_scales, 1 - own / 2) + pull) * self.step
         return far if clipping.below else noise, far if clipping.above else noise
 
     def __str__(self) -> str:
@@ -180,28 +186,52 @@ class Release:
         return f"<table>{cells}</table>"
 
 
+@lru_cache(maxsize=1024)
+def _spread(scales: tuple[Fraction, ...], level: Fraction) -> int:
+    """Return how far the noises' sum strays; many groups have the same noises."""
+    return spread([DiscreteLaplace(scale) for scale in scales], level)
+
+
 def _chance(level: float | Fraction | str) -> Fraction:
-    try:
-        chance = Fraction(str(level)) if isinstance(level, float) else Fraction(level)
-    except (ValueError, ZeroDivisionError, TypeError):
-        chance = Fraction(-1)
-    if not 0 < chance < 1:
+    chance = _read(level)
+    if chance is None or not 0 < chance < 1:
         raise InvalidRequest(
-            f"interval({level!r}) is not a probability: give a number between 0 and 1, such as 0.95."
+            f"interval({_quoted(level)}) is not a probability: give a number between 0 and 1, such as 0.95."
+        )
+    if 1 - chance < _LEAST_FAILURE:
+        raise InvalidRequest(
+            f"interval({_quoted(level)}) is closer to 1 than 10^-100: give less, such as 0.999."
         )
     return chance
 
 
 def _reach(reach: float | Fraction | str) -> Fraction:
-    try:
-        most = Fraction(reach)
-    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
-        most = Fraction(0)
-    if most < 1:
+    most = _read(reach)
+    if most is None or most < 1:
         raise InvalidRequest(
-            f"interval(reach={reach!r}) says how many times its cap a record may count for: give 1 or more."
+            f"interval(reach={_quoted(reach)}) says how many times its cap a record may count for: "
+            "give 1 or more, up to 1e400."
         )
     return most
+
+
+def _read(value: object) -> Fraction | None:
+    """Return the number that a caller gives, a float for what it prints as; None for what is none."""
+    try:
+        plain = value.item() if hasattr(value, "item") else value
+        number = exact(repr(plain) if isinstance(plain, float) else plain, "interval")  # type: ignore[arg-type]
+    except (InvalidRequest, ValueError):
+        return None
+    return number if abs(number) <= ENDLESS and number.denominator <= ENDLESS else None
+
+
+def _quoted(value: object) -> str:
+    """Return what a caller gave, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits does not print
+        return "..."
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def _number(exact: Fraction) -> float:

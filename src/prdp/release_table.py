@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
@@ -25,7 +26,7 @@ _LISTED = 20
 Key = tuple[KeyValue, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class ReleaseTable:
     """Private answers by group; everything in it may be published.
 
@@ -61,12 +62,21 @@ class ReleaseTable:
     def __getitem__(self, key: object) -> Release | tuple[Release, ...]:
         """Return a group's answer, or its answers if several were asked for."""
         wanted = key if isinstance(key, tuple) else (key,)
-        for found, row in self:
-            if found == wanted or tuple(map(shown_key, found)) == tuple(map(str, wanted)):
+        exactly = wanted if all(isinstance(part, Hashable) for part in wanted) else ()
+        for spelled in (exactly, tuple(map(str, wanted))):
+            if spelled in self._places:
+                row = self.releases[self._places[spelled]]
                 return row[0] if len(row) == 1 else row
         known = ", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED])
         more = ", ..." if len(self.keys) > _LISTED else ""
         raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
+
+    @cached_property
+    def _places(self) -> dict[tuple[object, ...], int]:
+        """Which row each key has, by the key itself and by its words."""
+        rows = list(enumerate(self.keys))[::-1]  # of keys that read alike, the first is found
+        words = {tuple(map(shown_key, key)): place for place, key in rows}
+        return words | {key: place for place, key in rows}
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -84,8 +94,8 @@ class ReleaseTable:
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
             if all(isinstance(value, Bin) for value in column):
-                columns.append((f"{name}_from", [_number(value.low) for value in column]))  # type: ignore[union-attr]
-                columns.append((f"{name}_to", [_number(value.high) for value in column]))  # type: ignore[union-attr]
+                columns.append((f"{name}_from", _numbers([value.low for value in column])))  # type: ignore[union-attr]
+                columns.append((f"{name}_to", _numbers([value.high for value in column])))  # type: ignore[union-attr]
             elif all(is_day(value) for value in column):
                 columns.append((name, [value.date() for value in column]))  # type: ignore[union-attr]
             else:
@@ -186,8 +196,11 @@ def is_day(value: KeyValue) -> bool:
     return isinstance(value, datetime) and value.time() == time()
 
 
-def _number(edge: Fraction) -> int | float:
-    return int(edge) if edge.denominator == 1 else float(edge)
+def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
+    """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
+    if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
+        return [int(edge) for edge in edges]
+    return [float(edge) for edge in edges]
 
 
 def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:

@@ -18,8 +18,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from prdp.engines import _optimisers, _relations
-from prdp.engines import duckdb as engine_module
+from prdp.engines import _database, _optimisers, _relations
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
@@ -199,7 +198,7 @@ class TestStorage(StorageContract):
 def test_an_engine_whose_optimiser_is_left_on_is_caught(
     monkeypatch: pytest.MonkeyPatch, kept_off: str, storage: str
 ) -> None:
-    for module in (engine_module, _relations):
+    for module in (_database, _relations):
         monkeypatch.setattr(module, "left_off", lambda *_: kept_off)
 
     class Careless(StorageContract):

@@ -41,9 +41,7 @@ def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
 class TestMax(OnThisUniverse):
     records = (*RECORDS, *ODD)
     most_records = 3
-
-    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
-        return LARGEST.law(summary, share)
+    mechanism = LARGEST
 
     def twins(self) -> Mapping[str, Twin]:
         return {
@@ -54,8 +52,7 @@ class TestMax(OnThisUniverse):
 
 
 class TestMin(TestMax):
-    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
-        return SMALLEST.law(summary, share)
+    mechanism = SMALLEST
 
     def twins(self) -> Mapping[str, Twin]:
         return {"15 % too sharp": Twin(lambda summary, share: SMALLEST.law(summary, share * 2))}
@@ -82,6 +79,11 @@ def test_proposals_are_never_lighter_than_what_they_stand_for(penalty: int, unit
     _, high = exp_bounds(penalty * unit, 128)
     assert proposed << 64 >= high - 2
     assert proposed <= (high >> 64) * Fraction(107, 100) + 3  # and hardly heavier: e^(1/16) < 1.07
+
+
+def test_multiples_that_leave_candidates_out_are_refused() -> None:
+    with pytest.raises(ValueError, match="one for each"):
+        ExponentialChoice((0, 1, 2), multiples=(1, 1))
 
 
 def test_whole_penalties_and_a_unit_say_the_same_as_fractions() -> None:

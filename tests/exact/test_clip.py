@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
@@ -13,9 +13,11 @@ import pytest
 from prdp.mechanisms import Clip
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Ratios, Summary
+from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
@@ -36,7 +38,7 @@ FINDER = PointFinder(
     tunings=((0, TUNING), (None, replace(TUNING, fall=Fraction(1, 5), stride=4))),
     gate_bits=6,
 )
-COARSE = Clip(FINDER)
+COARSE = Clip(FINDER, finest_bits=0)
 
 
 def fine(records: Sequence[Record]) -> Summary:
@@ -116,6 +118,7 @@ class Unclipped(Clip):
 
 
 class TestSum(OnThisUniverse):
+    mechanism = COARSE
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
@@ -124,9 +127,6 @@ class TestSum(OnThisUniverse):
         "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
         "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
     }
-
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        return COARSE.law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return fine(records)
@@ -208,6 +208,10 @@ class TestTogether(TestSum):
         ladder = SparingLadder(RecordLadder(summary), spared)
         return FINDER.law(ladder, share, COARSE.totals(summary, share))
 
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:
+        """Return what is drawn itself: ``Clip.grouped`` draws from several such laws by turns."""
+        return self.law(summary, share).draw(entropy, runs)
+
     def twins(self) -> Mapping[str, Twin]:
         return {"gate with noise 15 % too small": Twin(too_little_noise, "gate")}
 
@@ -233,6 +237,13 @@ def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
         RECORDS, lambda summary: coarsest.law(summary, Fraction(1)), summary_of, budget, most_records=4
     )
     assert found.excess <= TOLERANCE, found
+
+
+def test_one_group_alone_is_answered_as_a_table_is() -> None:
+    for records in ((), RECORDS[:1], RECORDS):
+        table = fine(records)
+        (alone,) = COARSE.grouped([table], Fraction(1), Seeded(3), 50)
+        assert alone == COARSE.answers(table, Fraction(1), Seeded(3), 50)
 
 
 def test_parts_that_add_up_to_more_than_the_share_are_refused() -> None:

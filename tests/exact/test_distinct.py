@@ -120,6 +120,7 @@ class CountsKeys(Distinct):
 
 
 class OnKeys(MechanismContract):
+    mechanism = RIGHT
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
@@ -128,9 +129,6 @@ class OnKeys(MechanismContract):
         "total, little clipped": (lambda law: law.laws[0].then(11), TOTAL_PART),
         "total, much clipped": (lambda law: law.laws[0].then(9), TOTAL_PART),
     }
-
-    def law(self, summary: KeySummary, share: Fraction) -> Gated:
-        return RIGHT.law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> KeySummary:
         return summary_of(records)
@@ -168,6 +166,7 @@ class TestKeys(OnKeys):
 class TestOddRecords(OnKeys):
     records = (*ODD, RECORDS[1])
     shares = (Fraction(1),)
+    tied_at = Fraction(1, 40)
 
     def twins(self) -> Mapping[str, Twin]:
         return {"keys counted, not clipped": Twin(CountsKeys(FINDER).law, "total, much clipped")}

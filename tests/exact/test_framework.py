@@ -86,14 +86,14 @@ class QuietCounts(Framework):
 
 class FrameworkContract(OnThisUniverse):
     base: ClassVar[Any]
+    beta: ClassVar[Fraction] = Fraction(1, 10)
     records = (*RECORDS, *ODD[:2])
     shares = (Fraction(1),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = parts(1, 3, 5)
 
-    beta: ClassVar[Fraction] = Fraction(1, 10)
-
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        return Framework(self.base, SPLIT, self.beta).law(summary, share)
+    @property
+    def mechanism(self) -> Framework:
+        return Framework(self.base, SPLIT, self.beta)
 
     def twins(self) -> Mapping[str, Twin]:
         return {
@@ -125,7 +125,6 @@ class TestSum(FrameworkContract):
 
 class TestMax(FrameworkContract):
     base = InverseSensitivityMax(MEASURE.low, MEASURE.high)
-
     beta = Fraction(9, 10)
 
 

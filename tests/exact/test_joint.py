@@ -16,7 +16,7 @@ from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, qu
 from tests.exact.units_universe import UNITS, Record, budget, in_groups, unit
 from tests.exact.universe import MEASURE
 
-COARSE = Joint(FINDER)
+COARSE = Joint(FINDER, finest_bits=0)
 MUCH = "totals, much clipped"
 
 Scaled = Callable[[Sequence[int], int], Sequence[int]]
@@ -59,6 +59,7 @@ def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
 
 
 class TestSums(MechanismContract):
+    mechanism = COARSE
     measure: Measure | None = MEASURE
     records = UNITS
     shares: Sequence[Fraction] = (Fraction(1),)
@@ -69,9 +70,6 @@ class TestSums(MechanismContract):
         MUCH: (lambda law: law.laws[0].then(5), TOTAL_PART),
         "totals, little clipped": (lambda law: law.laws[0].then(12), TOTAL_PART),
     }
-
-    def law(self, summary: UnitGroups, share: Fraction) -> Gated:
-        return COARSE.law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> UnitGroups:
         return in_groups(records, self.measure).refined(4)

@@ -25,10 +25,8 @@ def too_little_noise(summary: Summary, share: Fraction) -> Noisy:
 
 
 class TestSum(OnThisUniverse):
+    mechanism = Naive()
     records = (*RECORDS, *ODD, {"v": -12, "eps": 0.125})  # the last has the most to lose
-
-    def law(self, summary: Summary, share: Fraction) -> Noisy:
-        return Naive().law(summary, share)
 
     def twins(self) -> Mapping[str, Twin]:
         return {

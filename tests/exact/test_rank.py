@@ -71,15 +71,13 @@ def as_sharp(factor: Fraction) -> Choices:
 
 
 class TestMedian(OnThisUniverse):
+    mechanism = MEDIAN
     records = (*RECORDS, {**RECORDS[2], "v": 12})
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "choice, light weights": (lambda law: law.laws[0].then(2), CHOICE_PART),
         "choice, full weights": (lambda law: law.laws[0].then(10), CHOICE_PART),
     }
-
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        return MEDIAN.law(summary, share)
 
     def twins(self) -> Mapping[str, Twin]:
         unclipped = Unclipped((HALF,), MEASURE.low, MEASURE.high, 8, FINDER)
@@ -95,9 +93,7 @@ class TestHighQuantileOfOddRecords(TestMedian):
     """A quantile near 1, and records that are left out, have no value or lie beyond their bounds."""
 
     records = (*ODD, RECORDS[1], RECORDS[3])
-
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        return replace(MEDIAN, quantiles=(HIGH,)).law(summary, share)
+    mechanism = replace(MEDIAN, quantiles=(HIGH,))
 
     def twins(self) -> Mapping[str, Twin]:
         sharper = Sharper((HIGH,), MEASURE.low, MEASURE.high, 8, FINDER, factor=HIGH / (1 - HIGH))
@@ -108,9 +104,7 @@ class TestSeveralQuantiles(TestMedian):
     """Two choices share what one would have."""
 
     records = RECORDS[1:4]
-
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        return replace(MEDIAN, quantiles=(HIGH, HALF)).law(summary, share)
+    mechanism = replace(MEDIAN, quantiles=(HIGH, HALF))
 
     def twins(self) -> Mapping[str, Twin]:
         def each_with_all(summary: Summary, share: Fraction) -> Gated:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -25,12 +26,15 @@ from prdp.mechanisms.smooth import (
     largest_change,
     most_change,
     noise_per_bound,
+    precision,
     smooth_bound,
     two_paths,
 )
+from prdp.noise.entropy import Entropy
 from prdp.noise.quartic import Quartic, _inside, _rounded
 from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
+from prdp.testing.tied_answers import untied
 from tests.exact.graphs import LEVELS, graph, neighbours, quanta
 
 EVERY = range(1 << 10)
@@ -89,7 +93,14 @@ def test_the_largest_change_is_what_some_pair_of_public_nodes_would_change() -> 
         assert largest_change(pairs) == max(every)
 
 
-@pytest.mark.parametrize("budget", [Fraction(1, 50), Fraction(1), Fraction(20)])
+@pytest.mark.parametrize("exponent", [-150, -8, 0, 3, 7, 40, 150])
+def test_the_bound_is_written_in_few_bits_whatever_the_budget(exponent: int) -> None:
+    """Small budgets need as many as there are zeros in them, and large ones no more than a cap says."""
+    zeros = max(0, -exponent) * math.log2(10)
+    assert precision(_beta(Fraction(10) ** exponent)) <= zeros + 200
+
+
+@pytest.mark.parametrize("budget", [Fraction(1, 50), Fraction(1), Fraction(20), Fraction(10**12)])
 @pytest.mark.parametrize("nodes", [5, 40])
 def test_the_bound_is_smooth_and_above_every_k(budget: Fraction, nodes: int) -> None:
     most = most_change(nodes)
@@ -187,6 +198,58 @@ def test_the_domain_and_the_count_together_keep_the_promise() -> None:
             if pair not in kept:
                 kept[pair] = log_ratio(*pair) if pair[0] != pair[1] else 0.0
             assert first + kept[pair] <= promised + TOLERANCE
+
+
+# What callers get.
+
+WIDE = Levels(Fraction(64), Fraction(512))
+MECHANISM = Smooth(DomainFinder.over(WIDE))
+Drawn = Callable[[Pairs, Entropy, int], list[tuple[int, int, Fraction]]]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainThenCount:
+    """The law of an answer: stage one's noisy counts, and the noisy count at the domain they point to."""
+
+    pairs: Pairs
+
+    def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, int]]:
+        share = MECHANISM.search
+        counts = MECHANISM.finder.law(self.pairs.summary(), share)
+        domains = [MECHANISM.finder.rule(counts)(noisy) + 1 for noisy in counts.draw(entropy, runs)]
+        return [
+            (domain, MECHANISM.law(self.pairs, Fraction(1), domain).draw(entropy, 1)[0]) for domain in domains
+        ]
+
+
+def right(pairs: Pairs, entropy: Entropy, runs: int) -> list[tuple[int, int, Fraction]]:
+    return MECHANISM.answers(pairs, Fraction(1), entropy, runs)
+
+
+def with_its_own_scale(pairs: Pairs, entropy: Entropy, runs: int) -> list[tuple[int, int, Fraction]]:
+    """Say the scale that the noise had, which depends on the graph, instead of the largest possible."""
+    return [
+        (count, domain, MECHANISM.law(pairs, Fraction(1), domain).scale)
+        for count, domain, _ in right(pairs, entropy, runs)
+    ]
+
+
+def noise_free(pairs: Pairs, entropy: Entropy, runs: int) -> list[tuple[int, int, Fraction]]:
+    return [(two_paths(pairs), domain, scale) for _, domain, scale in right(pairs, entropy, runs)]
+
+
+def told_otherwise(answers: Drawn) -> str:
+    graphs = [graph(edges, levels=WIDE) for edges in (0b0, 0b1, 0b11, 0b111, 0b11111)]
+    return untied(graphs, DomainThenCount, answers, runs=300, seed=5)
+
+
+def test_answers_say_what_is_drawn_from_the_laws_and_nothing_else() -> None:
+    assert not told_otherwise(right)
+
+
+@pytest.mark.parametrize("wrong", [with_its_own_scale, noise_free])
+def test_answers_that_do_not_follow_from_the_laws_are_caught(wrong: Drawn) -> None:
+    assert told_otherwise(wrong)
 
 
 def test_edges_below_the_domain_take_no_part_in_the_count() -> None:

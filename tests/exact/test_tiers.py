@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from prdp.mechanisms import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.summary import Ratios, Span, Summary
 from prdp.testing.mechanism_contract import MechanismLaw, Twin
@@ -73,6 +74,10 @@ class TestCount(OnThisUniverse):
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         return law(summary, share)
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:
+        (only,) = tiers_of(summary).answers([summary], share, entropy, runs)
+        return only
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return replace(count_of(records), ratios=self.ratios).refined(BITS)

@@ -13,15 +13,18 @@ import numpy as np
 import pytest
 
 from prdp.levels import Levels
+from prdp.mechanisms import Answer
 from prdp.mechanisms._point import PointFinder, Tuning, evidence
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars
 from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
+from prdp.testing.tied_answers import untied
 from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta
 
 STEPS = 64
@@ -62,6 +65,15 @@ def test_adding_an_edge_raises_the_cut_count_by_at_most_its_allowance(
         _, after, _ = values(form, more, nodes, shift)
         for point, one, other, spare in zip(points, before, after, slack, strict=True):
             assert -spare <= other - one <= quanta(place, shift=shift) * point + spare, (edges, place, point)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_nodes_without_edges_cost_no_work_and_change_no_count(size: int) -> None:
+    for edges in range(0, 1 << 10, 31):
+        few, many = (Stars(graph(edges, nodes=nodes), size, STEPS) for nodes in (5, 1_000_000))
+        for point in sample(few):
+            assert many.value(point) == few.value(point)
+        assert len(many._touched[0].degrees) <= 5
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -251,3 +263,43 @@ def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> Non
 def test_a_lattice_that_is_too_coarse_tells_nothing() -> None:
     pairs = graph(0b1111111111, levels=Levels(Fraction(8), Fraction(32)))
     assert len(set(CutLadder(Stars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
+
+
+# What callers get.
+
+
+def shown_in_words(pairs: Pairs, entropy: Entropy, runs: int) -> list[Answer]:
+    """Say the true number of edges beside the answer."""
+    right = MECHANISM.answers(FORMS["paths"](pairs), Fraction(1), entropy, runs)
+    return [replace(answer, choices=(("edges", str(len(pairs.level))),)) for answer in right]
+
+
+def uncut(pairs: Pairs, entropy: Entropy, runs: int) -> list[Answer]:
+    """Say the noise of the law on a count that was not cut."""
+    truncation = FORMS["paths"](pairs)
+    whole = truncation.value(ladder_points(truncation, 1)[-1])
+    return [
+        replace(answer, steps=whole) for answer in MECHANISM.answers(truncation, Fraction(1), entropy, runs)
+    ]
+
+
+@pytest.mark.parametrize("form", ["paths", "stars", "triangles at public weights"])
+def test_answers_say_what_is_drawn_from_the_law_and_nothing_else(form: str) -> None:
+    def answers(pairs: Pairs, entropy: Entropy, runs: int) -> list[Answer]:
+        return MECHANISM.answers(FORMS[form](pairs), Fraction(1), entropy, runs)
+
+    assert not told_otherwise(form, answers)
+
+
+@pytest.mark.parametrize("wrong", [shown_in_words, uncut])
+def test_answers_that_do_not_follow_from_the_law_are_caught(
+    wrong: Callable[[Pairs, Entropy, int], list[Answer]],
+) -> None:
+    assert told_otherwise("paths", wrong)
+
+
+def told_otherwise(form: str, answers: Callable[[Pairs, Entropy, int], list[Answer]]) -> str:
+    """Return how answers differ from draws of the law, on some graphs."""
+    law = truncated(form)
+    graphs = [graph(edges) for edges in (0b0, 0b1, 0b11, 0b111, 0b1111111111)]
+    return untied(graphs, lambda pairs: law(pairs, Fraction(1)), answers, runs=1_000, seed=5)

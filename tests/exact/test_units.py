@@ -22,6 +22,7 @@ Rows = list[dict[str, Any]]
 
 
 class TestSum(MechanismContract):
+    mechanism: Any = COARSE
     records = UNITS
     shares = (Fraction(1, 3),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
@@ -30,9 +31,6 @@ class TestSum(MechanismContract):
         "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
         "total, little clipped": (lambda law: law.laws[0].then(12), TOTAL_PART),
     }
-
-    def law(self, summary: Summary, share: Fraction) -> Any:
-        return COARSE.law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return folded(rows_of(records)).refined(4)
@@ -54,12 +52,10 @@ class TestCount(TestSum):
 
 
 class TestMax(TestSum):
+    mechanism: Any = Choice(MEASURE.low, MEASURE.high)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1))
     }
-
-    def law(self, summary: Summary, share: Fraction) -> Any:
-        return Choice(MEASURE.low, MEASURE.high).law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return folded(rows_of(records), fold="max")
@@ -69,10 +65,9 @@ class TestMax(TestSum):
 
 
 class TestNaive(TestMax):
+    mechanism = Naive()
+    tied_at = Fraction(10_000)
     records = (*UNITS, unit((12, 0.125, True, "a"), (12, 0.125, True, "a")))
-
-    def law(self, summary: Summary, share: Fraction) -> Any:
-        return Naive().law(summary, share)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return folded(rows_of(records))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.engines._graphs import TriangleEngine
-from prdp.engines.duckdb import Scratch
+from prdp.engines._tables import Scratch
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
 from prdp.joins import graph as graph_module
 from prdp.joins.nodes import described, read_nodes
@@ -190,6 +190,14 @@ def test_a_ledger_file_is_bound_to_the_node_set(tmp_path: Path) -> None:
     assert again == first
     with pytest.raises(LedgerError, match="nodes"):
         opened(complete(5), nodes=range(7), ledger=file, name="friends")
+
+
+@pytest.mark.parametrize("most", ["1e7", "1e40", "1e70"])
+def test_the_framework_answers_under_policies_with_huge_budgets(most: str) -> None:
+    policy = prdp.Policy.column("eps", at_least=1, at_most=most)
+    rows = edges(*((u, w, float(most)) for u, w in combinations(range(5), 2)))
+    release = opened(rows, policy=policy).paths(2, share="1", method="framework")
+    assert release.value == 30  # next to no noise is needed, and there is next to none
 
 
 def test_a_release_of_the_framework_states_the_most_that_its_noise_can_be() -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from prdp.engines.duckdb import DuckDBEngine, DuckDBTables
+from prdp.engines._origins import Origin
+from prdp.engines._tables import DuckDBTables
+from prdp.engines.duckdb import DuckDBEngine
 from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, MemoryLedger
 from prdp.readings import Readings
@@ -19,7 +21,7 @@ from prdp.release import Release
 from prdp.release_table import ReleaseTable
 from prdp.summary import Summary
 
-_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Readings)
+_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Readings)
 """What whoever asks holds in their own hands anyway."""
 
 

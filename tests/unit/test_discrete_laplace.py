@@ -22,7 +22,7 @@ from prdp.noise.discrete_laplace import (
     draw_chunk,
 )
 from prdp.noise.exponential import exp_bounds, expansion
-from prdp.noise.laplace_coins import digit_count
+from prdp.noise.laplace_coins import coin_probabilities, digit_count, written_coins
 from prdp.testing.seeded import Seeded
 
 if TYPE_CHECKING:
@@ -255,3 +255,16 @@ def test_digits_are_read_back_as_the_integer_they_spell_with_room_for_one_more(
     bits = [[bool(number >> place & 1) for number in numbers] for place in range(digits)]
     matrix = np.array(bits, dtype=bool).reshape(digits, len(numbers))
     assert (_integers(matrix) + 1).tolist() == [number + 1 for number in numbers]
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1), Fraction(2) ** 9, Fraction(7, 3) * 2**200])
+@pytest.mark.parametrize("shift", [-1, 0, 1])
+@pytest.mark.parametrize("places", [1, 2, 8])
+def test_coins_that_are_written_without_bounds_are_those_with(
+    scale: Fraction, shift: int, places: int
+) -> None:
+    near = scale * 2 ** (8 * places) if scale >= 1 else scale
+    near += Fraction(shift, 10_000)
+    digits = digit_count(near)
+    expected = tuple(expansion(coin, places) for coin in coin_probabilities(near, digits))
+    assert written_coins(near, digits, places) == expected

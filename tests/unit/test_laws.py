@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import chisquare
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Noisy, Scan, Then
-from prdp.noise.spread import spread
+from prdp.noise.laws import FirstReaching, Noisy, Scan, Then, Together
+from prdp.noise.spread import _first, spread
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import scan_probabilities
 from tests.statistical.thresholds import P_THRESHOLD
@@ -49,6 +49,16 @@ def test_noisy_values_keep_to_their_centres() -> None:
     assert draws == [(10**30, -5)] * 3
 
 
+def test_a_law_of_nothing_draws_nothing_once_a_run() -> None:
+    assert Noisy((), ()).draw(Seeded(1), 3) == [()] * 3
+    assert Together(()).draw(Seeded(1), 3) == [()] * 3
+
+
+@pytest.mark.parametrize(("values", "place"), [((9, 0), 2), ((10, 7), 0), ((0, 6), 2), ((0, 7), 1)])
+def test_the_first_test_that_is_passed_picks_the_law(values: tuple[int, ...], place: int) -> None:
+    assert FirstReaching(((0, 10), (1, 7)))(values) == place
+
+
 def test_what_follows_a_scan_belongs_to_the_place_it_found() -> None:
     law = Then(
         Scan((5, 0), (2, 2), DiscreteLaplace(Fraction(3)), SILENT),
@@ -59,10 +69,35 @@ def test_what_follows_a_scan_belongs_to_the_place_it_found() -> None:
     assert all(value == (100 * place,) for place, value in drawn)
 
 
+@pytest.mark.parametrize("answer", [0, 1, 7, 10**6, 2**64 + 1, 3**400])
+@pytest.mark.parametrize("start", [0, 5, 2**300])
+def test_the_first_number_is_found_in_few_steps_and_above_2_64_to_its_first_64_bits(
+    answer: int, start: int
+) -> None:
+    asked: list[int] = []
+
+    def holds(k: int) -> bool:
+        asked.append(k)
+        return k >= answer
+
+    found = _first(holds, start)
+    assert answer <= found <= answer + (found >> 64)
+    doublings = max(answer.bit_length(), start.bit_length())
+    assert len(asked) <= 2 * doublings + 70
+
+
+def test_hundreds_of_noises_spread_little_further_than_the_loudest_of_them() -> None:
+    noises = [DiscreteLaplace(Fraction(2) ** k) for k in range(256)]
+    level = Fraction(95, 100)
+    loudest, every = spread(noises[-40:], level), spread(noises, level)
+    assert loudest < every < loudest * (1 + 1e-10)
+
+
 @pytest.mark.parametrize(
     "scales",
     [
         (Fraction(10), Fraction(5), Fraction(5, 2)),
+        (Fraction(2) ** 60, Fraction(3) ** 30, Fraction(7), Fraction(8)),
         (Fraction(10), Fraction(10), Fraction(1, 50)),
         (Fraction(3),),
         tuple(Fraction(2) ** k for k in range(12)),

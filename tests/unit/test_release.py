@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 from prdp.clipping import Clipping, Dropped
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release import Release
+from prdp.release_table import ReleaseTable
 
 COUNT = Release(
     question="count",
@@ -91,6 +95,22 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     assert both[1] > high
 
 
+@pytest.mark.parametrize("tiers", [1, 2, 7])
+def test_numbers_of_kept_tiers_share_the_failures_of_an_interval(tiers: int) -> None:
+    """Noise has its part at every number of tiers; what any of them dropped, a part for all of them."""
+    failure, reach = Fraction(1, 20), Fraction(8)
+    every, _ = Dropped(0, Fraction(0), tiers).failures(failure, reach)
+    some, pulled = Dropped(40, Fraction(7, 3), tiers).failures(failure, reach)
+    assert every + tiers * some == failure
+    assert every + pulled == failure
+
+
+def test_a_single_tier_and_noise_alone_have_all_failures() -> None:
+    failure = Fraction(1, 20)
+    assert Dropped(0, Fraction(0), 0).failures(failure, Fraction(8)) == (failure, failure)
+    assert Dropped(40, Fraction(7, 3), 2).failures(failure, Fraction(1)) == (failure, failure)
+
+
 def test_clipping_that_reached_the_bounds_pulls_nothing() -> None:
     whole = replace(CLIPPED, clipping=replace(CLIPPING, at=CLIPPING.most, blind=True))
     assert whole.interval() == COUNT.interval()
@@ -106,6 +126,65 @@ def test_a_table_too_poor_to_see_has_no_upper_end() -> None:
     assert poor.interval()[0] == COUNT.interval()[0]
     assert poor.interval()[1] == math.inf
     assert "12,315.0 or more" in str(poor).replace("12,315 ", "12,315.0 ")
+
+
+ODD: list[Any] = [
+    None, "", "x", "nan", "inf", "-inf", b"1", [], object(), 1j, "1/0", "5/", True, False, float("nan"),
+    float("inf"), -float("inf"), "1e4000", "-1e4000", "1e999999999", "1e-999999999", "0e999999999",
+    "1e99999999999999999999", 10**5000, -(10**5000), Fraction(10**5000), Fraction(1, 10**5000),
+    Fraction(10**5000 - 1, 10**5000), "9" * 5000, "0." + "9" * 500, Decimal("Infinity"), Decimal("NaN"),
+    Decimal("sNaN"), Decimal("1E+999999"), Decimal("1E-999999"), 5e-324, 1.7e308, np.array([0.9, 0.95]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("mechanism", ["laplace", "clip", "tiers", "quartic", "mean"])
+def test_odd_levels_and_reaches_are_refused_in_words_or_answered(odd: Any, mechanism: str) -> None:
+    part = replace(COUNT, noise_scales=(Fraction(2), Fraction(3)), step=Fraction(1))
+    release = {
+        "laplace": COUNT,
+        "clip": CLIPPED,
+        "tiers": replace(CLIPPED, clipping=Dropped(40, Fraction(7, 3), 2)),
+        "quartic": replace(COUNT, noise="quartic"),
+        "mean": replace(COUNT, parts=(CLIPPED, part), rule="mean", ends=(Fraction(0), Fraction(9))),
+    }[mechanism]
+    for given in ({"level": odd}, {"reach": odd}):
+        try:
+            low, high = release.interval(**given)
+        except InvalidRequest as refusal:
+            assert "interval(" in str(refusal)
+            assert len(str(refusal)) < 300
+        else:
+            assert low <= high
+
+
+@pytest.mark.parametrize("level", ["0.95", 0.95, Fraction(19, 20), Decimal("0.95"), np.float64(0.95)])
+@pytest.mark.parametrize("reach", ["8", 8, 8.0, Fraction(8), Decimal(8), np.int64(8), np.float32(8)])
+def test_numbers_of_every_kind_say_the_same(level: Any, reach: Any) -> None:
+    assert CLIPPED.interval(level, reach=reach) == CLIPPED.interval()
+
+
+def test_a_level_next_to_one_is_answered_until_a_hundred_nines_and_refused_beyond() -> None:
+    low, high = COUNT.interval("0." + "9" * 99)
+    assert high - 12345 == pytest.approx(10 * 99 * math.log(10), rel=1e-3)
+    assert 12345 - low == pytest.approx(high - 12345)
+    with pytest.raises(InvalidRequest, match="closer to 1 than 10"):
+        COUNT.interval("0." + "9" * 101)
+
+
+def test_a_reach_beyond_what_the_bounds_allow_is_what_they_allow() -> None:
+    """At most 500 steps for a unit of budget, 100 times what was allowed."""
+    assert CLIPPED.interval(reach=100)[1] > CLIPPED.interval(reach=99)[1]
+    for far in (101, "1e300", "1e400"):
+        assert CLIPPED.interval(reach=far) == CLIPPED.interval(reach=100)
+
+
+def test_a_table_of_releases_refuses_odd_levels_in_words() -> None:
+    table = ReleaseTable("count", Fraction(1, 10), ("k",), ("count",), ((1,),), ((COUNT,),))
+    for form in (table.columns, table.to_arrow, table.to_pandas, table.to_polars):
+        for level in ("1e-999999999", None, 10**5000, "x", True):
+            with pytest.raises(InvalidRequest, match="not a probability"):
+                form(level)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reach", [0, 0.5, "x", float("nan"), float("inf")])

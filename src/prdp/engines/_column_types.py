@@ -41,6 +41,15 @@ def fits_64_bits(column: ColumnType) -> bool:
     return column.native in _RANGES and not column.native.endswith(("UBIGINT", "HUGEINT"))
 
 
+def whole_range(column: ColumnType) -> tuple[int, int] | None:
+    """Return the least and the greatest whole number of an integer column; None for others."""
+    name = column.native.removeprefix("U")
+    if name not in _BITS or column.native not in _RANGES:
+        return None
+    bits = _BITS[name]
+    return (0, 2**bits - 1) if column.native.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 def column_sql(name: str, column: ColumnType) -> str:
     """Return a column's value as the language sees it: as a double, say, or a text."""
     match column.kind:

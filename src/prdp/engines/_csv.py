@@ -2,23 +2,30 @@
 
 A CSV reader that honours quotes across lines lets one stray quote swallow every record after it. Here a
 line is a record, quotes count within it, and a line that has not as many fields as the header is none.
+A line ends at a line feed, at a carriage return, or at both, whatever other lines end at.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from prdp.engines._sources import refuse_bad_types
+from prdp.engines._sources import refuse_ambiguous, refuse_bad_types
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 _LONGEST_HEADER = 1 << 20
+
+_LINE_END = re.compile(rb"[\r\n]")
+
+_LINE_ENDS = "new_line = '\\n', max_line_size = 2000000, buffer_size = 32000000"
+"""Without them the reader takes from the lines that it meets first where all others end."""
 
 
 def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
@@ -38,6 +45,7 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
             "commas in .csv and tabs in .tsv; for others give duckdb.read_csv(...) instead of the path.)"
         )
     refuse_bad_types(header, types)
+    refuse_ambiguous([name for name in header if name in types])
     columns = ", ".join(
         f"TRY_CAST({_field(place)} AS {types[name]}) AS {quoted(name)}"
         for place, name in enumerate(header, start=1)
@@ -52,7 +60,7 @@ def _fields_sql(files: list[str], delimiter: str) -> str:
     lines = (
         f"read_csv([{', '.join(map(text_literal, files))}], columns = {{'line': 'VARCHAR'}}, header = false, "
         "skip = 1, delim = '\x01', nullstr = '\x02', quote = '', escape = '', auto_detect = false, "
-        "strict_mode = false, ignore_errors = true)"
+        f"strict_mode = false, ignore_errors = true, {_LINE_ENDS})"
     )
     mark = text_literal(delimiter)
     pattern = text_literal(f'(?:^|{delimiter})("(?:[^"]|"")*"|[^"{delimiter}]*)')
@@ -60,7 +68,8 @@ def _fields_sql(files: list[str], delimiter: str) -> str:
         f"CASE WHEN contains(line, '\"') THEN regexp_extract_all(line, {pattern}, 1) "
         f"ELSE string_split(line, {mark}) END"
     )
-    return f"SELECT {fields} AS fields FROM (SELECT rtrim(line, chr(13)) AS line FROM {lines})"
+    # The reader passes over empty lines itself, but not over those that only its delimiter makes empty.
+    return f"SELECT {fields} AS fields FROM {lines} WHERE line <> ''"
 
 
 def _field(place: int) -> str:
@@ -83,10 +92,15 @@ def _header(file: str, delimiter: str) -> list[str]:
     """Read a file's first line and nothing else of it: the rest are records."""
     try:
         with gzip.open(file) if file.endswith(".gz") else Path(file).open("rb") as lines:
-            first = lines.readline(_LONGEST_HEADER).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        first = ""
-    header = next(csv.reader([first.strip("\r\n")], delimiter=delimiter), [])
+            first = lines.readline(_LONGEST_HEADER)
+        line = _LINE_END.split(first, maxsplit=1)[0]
+        text = line.decode("utf-8-sig") if len(line) < _LONGEST_HEADER else ""
+        header = next(csv.reader([text], delimiter=delimiter), [])
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
+        header = []
     if not any(header):
-        raise InvalidRequest(f"{file!r} has no readable first line that names the columns (in UTF-8).")
+        raise InvalidRequest(
+            f"{file!r} has no readable first line that names the columns (in UTF-8, of {_LONGEST_HEADER:,} "
+            "bytes or fewer)."
+        )
     return header

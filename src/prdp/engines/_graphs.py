@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._links import name_sql, names_of
-from prdp.engines.duckdb import DuckDBEngine, Scratch
+from prdp.engines._tables import Scratch
+from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.pairs import Integers, Nodes, Pairs

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
-from fractions import Fraction
 
+from prdp.engines._bins import BinColumn
 from prdp.engines._column_types import column_sql, fits_64_bits, is_native_integer
 from prdp.expressions.spelling import quoted, text_literal
 from prdp.grouping import Bin, Bins, Grouping, GroupKey, KeyValue, Truncated
 from prdp.schema import Kind, Schema
 
-_FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59'"
+_FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 """Between these no date function of the engine can overflow."""
 
 
@@ -26,22 +25,30 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
 
     With ``every_row``, rows of no listed key stay, and their ``grp`` is NULL.
     """
-    names = [f"listed{place}" for place in range(len(grouping.by))]
-    literals = [
-        [_literal(by, value, schema) for by, value in zip(grouping.by, key, strict=True)]
-        for key in grouping.keys
+    columns = [
+        _listed(by, [key[place] for key in grouping.keys], schema) for place, by in enumerate(grouping.by)
     ]
-    rows = ", ".join(f"({', '.join(key)}, {place})" for place, key in enumerate(literals))
-    match = " AND ".join(f"key{place} = {name}" for place, name in enumerate(names))
-    kind = "LEFT JOIN" if every_row else "JOIN"
-    return f"{records} {kind} (VALUES {rows}) AS listed({', '.join(names)}, grp) ON {match}"
+    # Lists, one a column: a row of constants each takes the engine many times longer to read.
+    raw = ", ".join(f"unnest([{', '.join(texts)}]) AS raw{place}" for place, (texts, _) in enumerate(columns))
+    named = ", ".join(
+        f"{form.format(f'raw{place}')} AS listed{place}" for place, (_, form) in enumerate(columns)
+    )
+    listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(grouping.keys)})) AS grp)"
+    bins = [
+        (place, BinColumn.of(key, schema)) for place, key in enumerate(grouping.by) if isinstance(key, Bins)
+    ]
+    searched = "".join(column.search(place) for place, column in bins if column.many)
+    keys = {place: f"key{place}" for place in range(len(grouping.by))}
+    keys |= {place: f"bin{place}" for place, column in bins if column.many}
+    match = " AND ".join(f"{key} = listed{place}" for place, key in keys.items())
+    return f"{records}{searched} {'LEFT JOIN' if every_row else 'JOIN'} ({listed}) AS listed ON {match}"
 
 
 def _key_sql(key: GroupKey, schema: Schema) -> str:
+    if isinstance(key, Bins):
+        return BinColumn.of(key, schema).key
     column = schema[key.column]
     value = column_sql(key.column, column)
-    if isinstance(key, Bins):
-        return _bin_sql(value, key.edges)
     if isinstance(key, Truncated):
         return (
             f"CASE WHEN {value} BETWEEN {_FIRST} AND {_LAST} "
@@ -64,44 +71,33 @@ def by_code_point(text: str) -> str:
     return f"encode({text})"
 
 
-def _bin_sql(value: str, edges: Sequence[Fraction]) -> str:
-    """Return the index of the bin that a double lies in, by binary search; NULL beyond the edges."""
-    ends = [_least_double(edge) for edge in edges]
-
-    def search(low: int, high: int) -> str:
-        if high - low == 1:
-            return str(low)
-        middle = (low + high) // 2
-        below, above = search(low, middle), search(middle, high)
-        return f"CASE WHEN {value} < {ends[middle]:.17e} THEN {below} ELSE {above} END"
-
-    within = f"{value} >= {ends[0]:.17e} AND {value} <= {_greatest_double(edges[-1]):.17e}"
-    return f"CASE WHEN isnan({value}) THEN NULL WHEN {within} THEN {search(0, len(edges) - 1)} END"
-
-
-def _least_double(edge: Fraction) -> float:
-    """Return the smallest double that is at least the edge."""
-    near = float(edge)
-    return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
+def _listed(by: GroupKey, values: Sequence[KeyValue], schema: Schema) -> tuple[list[str], str]:
+    """Return a column of the listed keys as constants, and the form that makes keys of them."""
+    if isinstance(by, Bins):
+        places = {edge: place for place, edge in enumerate(by.edges)}
+        return [str(places[value.low]) for value in values if isinstance(value, Bin)], "{}"
+    column = schema[by.column]
+    texts = [_constant(value) for value in values]
+    match column.kind:
+        case Kind.TEXT:
+            return texts, by_code_point("{}")
+        case Kind.MOMENT:
+            return texts, "CAST({} AS TIMESTAMP)"
+        case Kind.NUMBER if is_native_integer(column):
+            return texts, f"CAST({{}} AS {'BIGINT' if fits_64_bits(column) else 'HUGEINT'})"
+        case _:
+            return texts, "{}"
 
 
-def _greatest_double(edge: Fraction) -> float:
-    near = float(edge)
-    return near if Fraction(near) <= edge else math.nextafter(near, -math.inf)
-
-
-def _literal(by: GroupKey, value: KeyValue, schema: Schema) -> str:
+def _constant(value: KeyValue) -> str:
     match value:
-        case Bin():
-            assert isinstance(by, Bins)  # noqa: S101  (told to the type checker)
-            return str(by.edges.index(value.low))
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
-            return by_code_point(text_literal(value))
+            return text_literal(value)
         case datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case _ if is_native_integer(schema[by.column]):
-            return f"CAST({value} AS {'BIGINT' if fits_64_bits(schema[by.column]) else 'HUGEINT'})"
+            return text_literal(value.isoformat(sep=" "))
+        case float():
+            return f"{value:.17e}"
         case _:
-            return f"{float(value):.17e}"
+            return text_literal(str(value))

@@ -12,7 +12,7 @@ from pathlib import Path
 from prdp.asking import ask, released
 from prdp.declared import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
-from prdp.engines.duckdb import DuckDBTables, open_tables
+from prdp.engines._tables import DuckDBTables, open_tables
 from prdp.errors import InvalidRequest
 from prdp.exact import Exact, exact, exact_share
 from prdp.expressions.check import check

@@ -9,7 +9,7 @@ from prdp.levels import Levels
 from prdp.mechanisms._influence import count_influences
 from prdp.mechanisms.partition import Partition
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Noisy
+from prdp.noise.laws import FirstReaching, Noisy
 from prdp.summary import Summary
 
 
@@ -36,11 +36,12 @@ class DomainFinder:
         """Return the distribution of the noisy counts, from a summary in which each record counts 1."""
         return self.partition.law(counted, share)
 
-    def domain(self, law: Noisy, counts: tuple[int, ...]) -> int:
-        """Return the domain, 1 or more, that noisy counts point to."""
-        return self.partition.first_kept(counts, self.partition.thresholds(law)) + 1
+    def rule(self, law: Noisy) -> FirstReaching:
+        """Return which domain, counted from 0, noisy counts point to: the first heavy one, or the last."""
+        return FirstReaching(tuple(enumerate(self.partition.thresholds(law)[:-1])))
 
     def draw(self, counted: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[int]:
         """Draw domains, once a run."""
         law = self.law(counted, share)
-        return [self.domain(law, counts) for counts in law.draw(entropy, runs)]
+        rule = self.rule(law)
+        return [rule(counts) + 1 for counts in law.draw(entropy, runs)]

@@ -31,6 +31,7 @@ def sum_influences(policy: Policy, levels: Levels, bounds: Bounds, measure: Meas
     """Return, for each domain, a bound on the largest |value| / budget in it, in steps."""
     least = count_influences(levels)
     most = [measure.smallest * inverse for inverse in least]
+    reaches = [0] * len(least)
     ranges = {name: Interval(float(low), float(high)) for name, (low, high) in bounds.items()}
     for low, high in _pieces(measure):
         unit = float(measure.unit)
@@ -39,13 +40,15 @@ def sum_influences(policy: Policy, levels: Levels, bounds: Bounds, measure: Meas
             continue
         reach = math.ceil(max(abs(low), abs(high)))
         first, last = (_domain(levels, end) for end in (budgets.low, budgets.high))
-        for domain in range(first, last + 1):
-            inverse = least[domain - 1]
-            level = levels.index(budgets.low)
-            if level is not None:  # the budget as it is after rounding, or no record would be reached
-                inverse = min(inverse, 1 / (levels.quanta(level) * levels.quantum))
-            most[domain - 1] = max(most[domain - 1], reach * inverse)
-    return tuple(most)
+        level, inverse = levels.index(budgets.low), least[first - 1]
+        if level is not None:  # the budget as it is after rounding, or no record would be reached
+            inverse = min(inverse, 1 / (levels.quanta(level) * levels.quantum))
+        most[first - 1] = max(most[first - 1], reach * inverse)
+        for domain in range(first, last):  # from the next one on, all budgets are above its lower end
+            reaches[domain] = max(reaches[domain], reach)
+    return tuple(
+        max(known, reach * inverse) for known, reach, inverse in zip(most, reaches, least, strict=True)
+    )
 
 
 def _domain(levels: Levels, budget: float) -> int:

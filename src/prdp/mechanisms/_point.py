@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from math import ceil
 from typing import Protocol
 
 from prdp.geometry import quarter_octaves
 from prdp.levels import Levels
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
+from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Span, Summary
 
@@ -154,14 +155,11 @@ class PointFinder:
         strides = {tuning.stride for _, tuning in self.tunings}
         masses = {stride: ladder.masses(stride, 1) for stride in strides}
         heights = {stride: ladder.heights(stride) for stride in strides}
-        leasts = [
-            None if margin is None else self.least(margin, tuning, heights[tuning.stride])
-            for margin, tuning in self.tunings
-        ]
-
-        def rule(mass: tuple[int, ...]) -> int:
-            richness = mass[0] * step * share
-            return next(which for which, least in enumerate(leasts) if least is None or richness >= least)
+        leasts: list[Fraction] = []
+        for margin, tuning in self.tunings:
+            if margin is None:
+                break
+            leasts.append(self.least(margin, tuning, heights[tuning.stride]))
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
@@ -171,7 +169,7 @@ class PointFinder:
 
         return Gated(
             first=Noisy((ladder.mass(lattice),), (DiscreteLaplace(1 / (share * self.gate * step)),)),
-            rule=rule,
+            rule=FirstReaching(tuple((0, ceil(least / (step * share))) for least in leasts)),
             laws=Lazily(len(self.tunings), rest),
         )
 

@@ -80,11 +80,10 @@ class Packed:
         if not self._loads:
             self._loads.append(self.results.loads())
         loads, every = self._loads[0], self.results.total()
-        of_level = [
-            min(self.reach, int(self.levels.quanta(level) * per_quantum))
-            for level in range(self.levels.top + 1)
-        ]
-        allowances = np.array(of_level, dtype=np.int64)[self.level]
+        levels, places = np.unique(self.level, return_inverse=True)
+        up, down, reach = per_quantum.numerator, per_quantum.denominator, self.reach
+        of_level = [min(reach, self.levels.quanta(level) * up // down) for level in levels.tolist()]
+        allowances = np.array(of_level, dtype=np.int64)[places]
         bound = loads * self.steps > allowances
         if not bound.any():
             return every * self.steps

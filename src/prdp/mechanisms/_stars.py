@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from prdp.levels import Levels
-from prdp.pairs import Pairs
+from prdp.pairs import Integers, Pairs
 
 _FINEST_BITS = 20
 _VALUE_BITS = 40
@@ -34,9 +34,7 @@ class Stars:
     size: int
     steps: int
     _kept: dict[Fraction, int] = field(default_factory=dict, repr=False, compare=False)
-    _incidences: list[tuple[int, np.ndarray, np.ndarray]] = field(
-        default_factory=list, repr=False, compare=False
-    )
+    _touched: list[_Touched] = field(default_factory=list, repr=False, compare=False)
 
     how = "at the nodes: half of an edge's allowance at each end"
 
@@ -71,12 +69,15 @@ class Stars:
         return self._kept[per_quantum]
 
     def _value(self, per_quantum: Fraction) -> int:
-        if not self._incidences:
-            self._incidences.extend(self.pairs.incidences())
-        left = self.pairs.degrees()
+        if not self._touched:
+            self._touched.append(_Touched.of(self.pairs))
+        touched = self._touched[0]
+        left = touched.degrees.copy()
         given_up = 0
-        for level, nodes, counts in self._incidences:
-            allowance = int(self.levels.quanta(level) * per_quantum / 2)
+        for level, nodes, counts in touched.incidences:
+            allowance = self.levels.quanta(level) * per_quantum.numerator // (2 * per_quantum.denominator)
+            if self._needed(int(left[nodes].max())) <= allowance:
+                continue  # nowhere is an edge of this level worth giving up
             floor = self._worth_keeping(allowance) - 1
             gone = np.clip(left[nodes] - floor, 0, counts)
             left[nodes] -= gone
@@ -88,15 +89,38 @@ class Stars:
         return given_up + kept * self.steps
 
     def _worth_keeping(self, allowance: int) -> int:
-        """Return how many edges a node must have for one of this allowance to be worth giving up.
-
-        Among n edges, each is part of C(n - 1, k - 1) stars.
-        """
+        """Return how many edges a node must have for one of this allowance to be worth giving up."""
         low, high = self.size, max(self.size, self.pairs.nodes + 1)
         while low < high:
             middle = (low + high) // 2
-            if comb(middle - 1, self.size - 1) * self.steps > allowance:
+            if self._needed(middle) > allowance:
                 high = middle
             else:
                 low = middle + 1
         return low
+
+    def _needed(self, edges: int) -> int:
+        """Return in how many steps of stars each of a node's edges is: among n, in C(n - 1, k - 1) stars."""
+        return comb(edges - 1, self.size - 1) * self.steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """The nodes that have edges, numbered among themselves: there may be far more that have none.
+
+    Attributes:
+        degrees: How many edges each has.
+        incidences: As those of ``Pairs``.
+    """
+
+    degrees: Integers
+    incidences: list[tuple[int, Integers, Integers]]
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> _Touched:
+        """Return those of a graph."""
+        names, degrees = np.unique(pairs.ends, return_counts=True)
+        incidences = [
+            (level, np.searchsorted(names, nodes), counts) for level, nodes, counts in pairs.incidences()
+        ]
+        return cls(degrees.astype(np.int64), incidences)

@@ -17,17 +17,17 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Then, followed
 from prdp.summary import Summary
 
-_FINEST_BITS = 20
+FINEST_BITS = 20
+"""How many bits finer than the values a sum's lattice is at most."""
 _VALUE_BITS = 40
-
 
 PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
 
 
-def finer_bits(summary: Summary) -> int:
+def finer_bits(summary: Summary, finest: int) -> int:
     """Return how much finer than the values their sum's lattice is, so that small ones are not lost."""
-    return max(0, min(_FINEST_BITS, _VALUE_BITS - summary.largest.bit_length()))
+    return max(0, min(finest, _VALUE_BITS - summary.largest.bit_length()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,14 @@ class Clip:
         Finding b costs (1 - a₂) · share · E(r). At the b that is found, r moves the clipped total by at most
         b · E(r), which noise of scale b / (a₂ · share) hides up to a₂ · share · E(r).
         In full: proofs/clip.md.
+
+    Attributes:
+        finder: How b is found.
+        finest_bits: How many bits finer than the values the lattice of answers is at most.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
+    finest_bits: int = FINEST_BITS
 
     name = "clip"
 
@@ -74,7 +79,7 @@ class Clip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; tier by tier where the policy knows a few budgets only."""
-        tiered = _tiered([summary], share, entropy, runs)
+        tiered = self._tiered([summary], share, entropy, runs)
         if tiered is not None:
             return tiered[0]
         group = _Group.of(self, summary, share)
@@ -90,7 +95,7 @@ class Clip:
         Which groups those are is read off their noisy masses. In full: proofs/point.md. Where answers are
         given tier by tier, nothing is chosen.
         """
-        tiered = _tiered(summaries, share, entropy, runs)
+        tiered = self._tiered(summaries, share, entropy, runs)
         if tiered is not None:
             return tiered
         groups = [_Group.of(self, summary, share) for summary in summaries]
@@ -105,6 +110,17 @@ class Clip:
             for run, (which, (point, (total,))) in zip(alone, drawn, strict=True):
                 answers[place, run] = group.answer(which, point, total)
         return [[answers[place, run] for run in range(runs)] for place in range(len(groups))]
+
+    def _tiered(
+        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
+    ) -> list[list[Answer]] | None:
+        """Draw answers tier by tier for groups with the same public facts; None where there are no tiers."""
+        bits = finer_bits(summaries[0], self.finest_bits)
+        tiers = Tiers.of(replace(summaries[0], cells=()).refined(bits))
+        if tiers is None:
+            return None
+        answers = tiers.answers([summary.refined(bits) for summary in summaries], share, entropy, runs)
+        return [[replace(answer, step=Fraction(1, 1 << bits)) for answer in group] for group in answers]
 
     def _together(
         self,
@@ -155,18 +171,6 @@ class Clip:
         return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None, spans=spans)
 
 
-def _tiered(
-    summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
-) -> list[list[Answer]] | None:
-    """Draw answers tier by tier for groups with the same public facts; None where there are no tiers."""
-    bits = finer_bits(summaries[0])
-    tiers = Tiers.of(replace(summaries[0], cells=()).refined(bits))
-    if tiers is None:
-        return None
-    answers = tiers.answers([summary.refined(bits) for summary in summaries], share, entropy, runs)
-    return [[replace(answer, step=Fraction(1, 1 << bits)) for answer in group] for group in answers]
-
-
 @dataclass(frozen=True, slots=True)
 class _Group:
     """A summary on a lattice that is fine enough, with its laws; each is worked out once."""
@@ -182,7 +186,7 @@ class _Group:
     @classmethod
     def of(cls, clip: Clip, summary: Summary, share: Fraction) -> _Group:
         """Return the group of a summary."""
-        bits = finer_bits(summary)
+        bits = finer_bits(summary, clip.finest_bits)
         fine = summary.refined(bits)
         totals = clip.totals(fine, share)
         law = clip.finder.law(RecordLadder(fine), share, totals)

@@ -59,7 +59,7 @@ class Framework:
         counts = finder.law(records.counted(), self.split * share)
         return Gated(
             first=counts,
-            rule=lambda noisy: finder.domain(counts, noisy) - 1,
+            rule=finder.rule(counts),
             laws=Lazily(records.levels.domains, lambda place: self.rest(seen, share, place + 1)),
         )
 

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
-from prdp.mechanisms.clip import finer_bits
+from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
@@ -28,9 +28,14 @@ class Joint:
         Finding b costs (1 - a₂) · share · E(u). At the b that is found, u moves all groups' totals together
         by at most b · E(u), which a noise of scale b / (a₂ · share) in each hides up to a₂ · share · E(u).
         In full: proofs/joint.md.
+
+    Attributes:
+        finder: How b is found.
+        finest_bits: How many bits finer than the values the lattice of answers is at most.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
+    finest_bits: int = FINEST_BITS
 
     name = "joint"
 
@@ -60,7 +65,7 @@ class Joint:
         self, units: UnitGroups, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers, each one for all groups."""
-        bits = finer_bits(units.summary)
+        bits = finer_bits(units.summary, self.finest_bits)
         fine, step = units.refined(bits), Fraction(1, 1 << bits)
         totals = self.totals(fine, share)
         answers = []

@@ -150,7 +150,8 @@ class Rank:
         penalties = _imbalances(of_all * sum(weights.values()), parts, weights, len(ranges.ends))
         tilt = 2 * quantile - 1
         fall, outward = int(self.fall * abs(tilt) / unit), 1 if tilt > 0 else -1
-        priors = (fall * max(0, outward * octave) for octave in ranges.octaves)
+        prior_of = {octave: fall * max(0, outward * octave) for octave in set(ranges.octaves)}
+        priors = map(prior_of.__getitem__, ranges.octaves)
         return ExponentialChoice(tuple(map(add, penalties, priors)), unit)
 
     def answers(

@@ -19,6 +19,8 @@ STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 """3^(3/4) rounded up: how steeply the logarithm of the quartic density can fall, per unit of scale."""
 
 _SPARE_BITS = 40
+_STEEPEST = 64
+"""Where the bound may fall faster than so, it does not: e^-64 hides as little, and is written in few bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +105,24 @@ def largest_change(pairs: Pairs) -> int:
 
 
 def smooth_bound(change: int, most: int, budget: Fraction) -> Fraction:
-    """Return max over k of exp(-βk) · min(change + k, most), β = budget / 6, rounded up a little."""
+    """Return max over k of exp(-βk) · min(change + k, most), rounded up a little; β is budget / 6 or 64."""
     if change >= most:
         return Fraction(most)
     beta = _beta(budget)
     peak = 1 / beta - change
     candidates = {max(0, min(most - change, k)) for k in (int(peak), int(peak) + 1)}
-    bits = _SPARE_BITS + int(1 / beta).bit_length() + 2 * int(beta + 1)  # exp(-βk) is at least exp(-1 - β)
+    bits = precision(beta)
     return max(Fraction(exp_bounds(beta * k, bits)[1] * (change + k), 1 << bits) for k in candidates)
 
 
 def _beta(budget: Fraction) -> Fraction:
-    """Return budget / 6, less what the rounding of the bound may use."""
-    return budget / 6 * (1 - Fraction(1, 1 << 30))
+    """Return budget / 6, and at most 64, less what the rounding of the bound may use."""
+    return min(budget / 6, Fraction(_STEEPEST)) * (1 - Fraction(1, 1 << 30))
+
+
+def precision(beta: Fraction) -> int:
+    """Return how many bits tell exp(-βk) for the k that matter: there it is at least exp(-1 - β)."""
+    return _SPARE_BITS + int(1 / beta).bit_length() + 2 * int(beta + 1)
 
 
 def noise_per_bound(budget: Fraction) -> Fraction:

@@ -38,6 +38,8 @@ class ExponentialChoice:
     def __post_init__(self) -> None:
         if not self.penalties:
             raise ValueError("there is nothing to choose from")
+        if self.multiples and len(self.multiples) != len(self.penalties):
+            raise ValueError("multiples say how many candidates each one stands for: give one for each")
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.exponential import exp_bounds, expansion
-from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part
+from prdp.noise.exponential import exp_bounds
+from prdp.noise.laplace_coins import digit_count, high_part, written_coins
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy
@@ -144,9 +144,8 @@ def draw_chunk(scale: Fraction, digits: int, count: int, entropy: Entropy) -> In
 @lru_cache(maxsize=1024)
 def _thresholds(scale: Fraction, digits: int, places: int) -> NDArray[np.uint8]:
     """Return the bytes of every coin's probability: the first byte of all, then the second, ..."""
-    coins = coin_probabilities(scale, digits)
-    written = b"".join(expansion(coin, places) for coin in coins)
-    table = np.frombuffer(written, np.uint8).reshape(len(coins), places).T.copy()
+    coins = written_coins(scale, digits, places)
+    table = np.frombuffer(b"".join(coins), np.uint8).reshape(len(coins), places).T.copy()
     table.setflags(write=False)
     return table
 

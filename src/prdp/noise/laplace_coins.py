@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, logistic_bounds
+from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, expansion, logistic_bounds
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy
@@ -34,8 +34,26 @@ def coin_probabilities(scale: Fraction, digits: int) -> tuple[Bounds, ...]:
         lambda bits: logistic_bounds(one_step, bits + 1),
         partial(logistic_bounds, Fraction(0)),
         partial(exp_bounds, one_step * 2**digits),
-        *(partial(logistic_bounds, one_step * 2**place) for place in range(digits)),
+        *(partial(_digit_bounds, one_step, place) for place in range(digits)),
     )
+
+
+def _digit_bounds(one_step: Fraction, place: int, bits: int) -> tuple[int, int]:
+    return logistic_bounds(one_step * 2**place, bits)
+
+
+def written_coins(scale: Fraction, digits: int, places: int) -> tuple[bytes, ...]:
+    """Return the first ``places`` bytes of every coin's probability.
+
+    That of a digit far below the scale is so near below 1/2 that its bytes are known: 7F FF FF ...
+    """
+    coins = coin_probabilities(scale, digits)
+    even = max(
+        0, int(scale).bit_length() - 1 - 8 * places
+    )  # so many digits m have 2^m < scale / 2^(8 places)
+    known = (b"\x7f" + b"\xff" * (places - 1),) * even
+    first, others = ([expansion(coin, places) for coin in part] for part in (coins[:3], coins[3 + even :]))
+    return (*first, *known, *others)
 
 
 def high_part(scale: Fraction, digits: int, entropy: Entropy) -> int:

@@ -7,10 +7,10 @@ A mechanism turns a summary into a law, by exact arithmetic. Everything random h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Noisy:
             [value + int(draw) for draw in noise.draw_many(entropy, runs)]
             for value, noise in zip(self.values, self.noises, strict=True)
         ]
-        return list(zip(*columns, strict=True))
+        return _each_run(columns, runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,43 @@ class Then:
         return followed(places, self.then, entropy)
 
 
+class Rule(Protocol):
+    """From noisy values to the place of a law: a frozen dataclass whose fields are public facts.
+
+    A function would do as well to draw, but nobody could see what it closes over. The exact tests compare
+    a rule's fields between neighbouring tables, and take anything but a frozen dataclass for a leak.
+    """
+
+    def __call__(self, values: tuple[int, ...], /) -> int:
+        """Return the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstReaching:
+    """The place of the first test that is passed; the place after the last one if none is.
+
+    Attributes:
+        tests: For each place, which noisy value must reach how much. Both are public.
+    """
+
+    tests: tuple[tuple[int, int], ...]
+
+    def __call__(self, values: tuple[int, ...], /) -> int:
+        """Return the place that noisy values point to.
+
+        >>> FirstReaching(((0, 10), (0, 5)))((7,))
+        1
+        """
+        passed = (place for place, (which, least) in enumerate(self.tests) if values[which] >= least)
+        return next(passed, len(self.tests))
+
+
 @dataclass(frozen=True, slots=True)
 class Gated:
     """Noisy values, and then the law that a public rule picks by them (Lemma 1)."""
 
     first: Noisy
-    rule: Callable[[tuple[int, ...]], int]
+    rule: Rule
     laws: Sequence[Law]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
@@ -118,7 +149,7 @@ class Together:
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[Any, ...]]:
         """Draw from each law, once a run."""
-        return list(zip(*(law.draw(entropy, runs) for law in self.laws), strict=True))
+        return _each_run([law.draw(entropy, runs) for law in self.laws], runs)
 
 
 Law = Noisy | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated | Together
@@ -131,6 +162,11 @@ def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) ->
         place: iter(then(place).draw(entropy, count)) for place, count in sorted(Counter(places).items())
     }
     return [(place, next(drawn[place])) for place in places]
+
+
+def _each_run(columns: Sequence[Iterable[Any]], runs: int) -> list[tuple[Any, ...]]:
+    """Return what all columns hold of each run; a law of nothing draws nothing, once a run."""
+    return list(zip(*columns, strict=True)) if columns else [()] * runs
 
 
 def _difference(left: Integers, right: Integers) -> Integers:

@@ -13,6 +13,9 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 _APART = Fraction(1_000_001, 1_000_000)
 _SILENT = Fraction(1, 200)
 """A noise of this scale is 0 but for one time in 10^86."""
+_FAINT_BITS = 48
+_CERTAIN_BITS = 80
+_EXACT_BITS = 64
 
 
 def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
@@ -22,17 +25,38 @@ def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
     A = cosh(1/t) - 1. A product of such terms with distinct A is, by partial fractions, a weighted sum
     of them with weights Π A_k/(A_k - A_i) that add up to 1. So the sum of the noises has the
     tail Σ wᵢ · 2αᵢ^(k+1)/(1 + αᵢ), αᵢ = exp(-1/tᵢ). Equal scales are first set apart by a millionth, upward.
+
+    A k beyond 2^64 is rounded up by at most 2^-64 of it. Noises 2^48 times fainter than the loudest one are
+    given so much room that they pass it with 2^-80 of the failures: there may be hundreds of them.
     """
     loud = [noise for noise in noises if noise.scale > _SILENT] or list(noises[:1])
     if len(loud) == 1:
         return loud[0].spread(level)
-    scales = _set_apart(sorted(noise.scale for noise in loud))
+    ascending = sorted(noise.scale for noise in loud)
+    faint = [scale for scale in ascending if scale * (1 << _FAINT_BITS) < ascending[-1]]
+    if not faint:
+        return _heard(ascending, 1 - level)
+    passed = (1 - level) / (1 << _CERTAIN_BITS)
+    room = sum(faint) * Fraction(log(2 * len(faint) / passed))
+    return _heard(ascending[len(faint) :], 1 - level - passed) + math.ceil(room)
+
+
+def log(number: Fraction) -> float:
+    """Return the natural logarithm of a positive fraction, of any size."""
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+def _heard(ascending: list[Fraction], failure: Fraction) -> int:
+    """Return the spread of noises of these scales, none far fainter than the others."""
+    if len(ascending) == 1:
+        return DiscreteLaplace(ascending[0]).spread(1 - failure)
+    scales = _set_apart(ascending)
     close = sum(large < small * Fraction(5, 4) for small, large in pairwise(scales))
     digits = 40 + 2 * len(scales) + 14 * close  # what the weights of close scales cancel
     with localcontext() as context:
         context.prec = digits
-        tail = _tail([_decimal(scale) for scale in scales])
-        return _first(lambda k: tail(k) <= _decimal(1 - level))
+        tail, most = _tail([_decimal(scale) for scale in scales]), _decimal(failure)
+        return _first(lambda k: tail(k) <= most, start=int(scales[-1]))
 
 
 def _set_apart(ascending: list[Fraction]) -> list[Fraction]:
@@ -50,11 +74,10 @@ def _tail(scales: list[Decimal]) -> Callable[[int], Decimal]:
         for i, a in enumerate(spans)
     ]
 
+    factors = [2 * w / (1 + (-1 / scale).exp()) for w, scale in zip(weights, scales, strict=True)]
+
     def tail(k: int) -> Decimal:
-        terms = (
-            weight * 2 * (-(k + 1) / scale).exp() / (1 + (-1 / scale).exp())
-            for weight, scale in zip(weights, scales, strict=True)
-        )
+        terms = (factor * (-(k + 1) / scale).exp() for factor, scale in zip(factors, scales, strict=True))
         return sum(terms, start=Decimal(0))
 
     return tail
@@ -66,13 +89,15 @@ def _small_span(scale: Decimal) -> Decimal:
     return square / 2 * (1 + square / 12 * (1 + square / 30 * (1 + square / 56)))
 
 
-def _first(holds: Callable[[int], bool]) -> int:
-    """Return the smallest k ≥ 0 for which a condition holds that, once true, stays true."""
-    above = 1
+def _first(holds: Callable[[int], bool], start: int) -> int:
+    """Return the smallest k ≥ 0 for which a condition holds that, once true, stays true.
+
+    Found by doubling from ``start`` on and by halving; of a k beyond 2^64 the first 64 bits are, rounded up.
+    """
+    below, above = -1, max(1, start)
     while not holds(above):
-        above *= 2
-    below = -1
-    while above - below > 1:
+        below, above = above, 2 * above
+    while above - below > max(1, above >> _EXACT_BITS):
         middle = (above + below) // 2
         below, above = (below, middle) if holds(middle) else (middle, above)
     return above

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.noise.exponential import Bounds, expansion
-from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part
+from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part, written_coins
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy
@@ -70,7 +70,7 @@ def laplace_total(scale: Fraction, count: int, entropy: Entropy) -> int:
 
 @lru_cache(maxsize=1024)
 def _written(scale: Fraction, digits: int) -> tuple[bytes, ...]:
-    return tuple(expansion(coin, _PLACES) for coin in coin_probabilities(scale, digits))
+    return written_coins(scale, digits, _PLACES)
 
 
 def uniform_many(limit: int, count: int, entropy: Entropy) -> NDArray[np.int64]:

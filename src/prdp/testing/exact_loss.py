@@ -1,23 +1,27 @@
 """What a record really loses: output distributions compared without chance, in outward-rounded numbers.
 
 Needs python-flint (``pip install prdp[testing]``), whose balls contain the true value whatever was
-rounded. The laws that are compared are the objects that real releases are drawn from.
+rounded. The laws that are compared are the objects that real releases are drawn from. What is in a law and
+is not drawn (the noises' scales, a rule, the number of values and of places) must be the same for
+neighbouring tables: a difference there is hidden by nothing, and counts as an infinite loss.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Scan, Then, Together
+from prdp.noise.laws import Gated, Law, Noisy, Rule, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.units import UnitGroups
@@ -37,12 +41,21 @@ _MOST_OUTPUTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The worst log-ratio found between two neighbouring tables, beside what was promised."""
+    """The worst log-ratio found between two neighbouring tables, beside what was promised.
+
+    Attributes:
+        record: What one of the tables has more.
+        table: The other one.
+        measured: The log-ratio; infinite where the laws differ in what is not drawn.
+        promised: What it may be.
+        undrawn: What differs that is not drawn, in words; empty if nothing does.
+    """
 
     record: Record
     table: tuple[Record, ...]
     measured: float
     promised: float
+    undrawn: str = ""
 
     @property
     def excess(self) -> float:
@@ -80,9 +93,9 @@ def worst_loss(
 
     def losses() -> Iterator[Loss]:
         for table, added in _neighbours(len(universe), most_records):
-            measured = largest_log_ratio(law_of(table), law_of(tuple(sorted((*table, added)))))
+            measured, undrawn = _compared(law_of(table), law_of(tuple(sorted((*table, added)))))
             records = tuple(universe[index] for index in table)
-            yield Loss(universe[added], records, measured, float(promised(universe[added])))
+            yield Loss(universe[added], records, measured, float(promised(universe[added])), undrawn)
 
     return max(losses(), key=lambda loss: loss.excess)
 
@@ -108,25 +121,69 @@ def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...]
 
 def largest_log_ratio(one: Law, other: Law) -> float:
     """Return an upper bound of |ln(Pr₁[y] / Pr₂[y])| over every output y."""
+    return _compared(one, other)[0]
+
+
+class _UndrawnError(Exception):
+    """Two laws differ in something that is not drawn."""
+
+
+def _compared(one: Law, other: Law) -> tuple[float, str]:
+    """Return the largest log-ratio, and in words what differs that is not drawn."""
     with ctx.workprec(_PRECISION):
-        return _up(_law_ratio(one, other))
+        try:
+            return _up(_law_ratio(one, other)), ""
+        except _UndrawnError as found:
+            return math.inf, str(found)
 
 
 def _law_ratio(one: Law, other: Law) -> Any:
-    if isinstance(one, Noisy) and isinstance(other, Noisy):
-        return _noisy_ratio(one, other)
-    if isinstance(one, Then) and isinstance(other, Then):
-        places = enumerate(_place_ratios(one.first, other.first))
-        return _largest(ratio + _law_ratio(one.then(place), other.then(place)) for place, ratio in places)
-    if isinstance(one, Gated) and isinstance(other, Gated):
-        laws = zip(one.laws, other.laws, strict=True)
-        return _noisy_ratio(one.first, other.first) + _largest(_law_ratio(*pair) for pair in laws)
-    if isinstance(one, Together) and isinstance(other, Together):
-        laws = zip(one.laws, other.laws, strict=True)
-        return sum((_law_ratio(*pair) for pair in laws), start=arb(0))
+    for law in (one, other):
+        if type(law) not in _KINDS:  # a subclass may draw otherwise than its fields say
+            raise TypeError(
+                f"{type(law).__name__} is no law that can be enumerated. Build it from "
+                f"{', '.join(kind.__name__ for kind in _KINDS)}, not from a class of your own."
+            )
     if isinstance(one, Places) and isinstance(other, Places):
         return _largest(_place_ratios(one, other))
-    raise TypeError(f"laws of different kinds: {type(one).__name__}, {type(other).__name__}")
+    _refuse_unless_same("kinds of law", type(one).__name__, type(other).__name__)
+    return _RATIOS[type(one)](one, other)
+
+
+def _refuse_unless_same(what: str, one: object, other: object) -> None:
+    if one != other:
+        raise _UndrawnError(f"{what} differ between neighbouring tables: {one!r} and {other!r}")
+
+
+def _then_ratio(one: Then, other: Then) -> Any:
+    places = enumerate(_place_ratios(one.first, other.first))
+    return _largest(ratio + _law_ratio(one.then(place), other.then(place)) for place, ratio in places)
+
+
+def _gated_ratio(one: Gated, other: Gated) -> Any:
+    """Return the ratio of the noisy values and, whichever law the rule picks by them, of that one."""
+    _refuse_unless_same("rules", _known_to(one.rule), _known_to(other.rule))
+    first = _law_ratio(one.first, other.first)
+    return first + _largest(_pairwise(one.laws, other.laws))
+
+
+def _together_ratio(one: Together, other: Together) -> Any:
+    return sum(_pairwise(one.laws, other.laws), start=arb(0))
+
+
+def _pairwise(one: Sequence[Law], other: Sequence[Law]) -> Iterator[Any]:
+    _refuse_unless_same("numbers of laws", len(one), len(other))
+    return (_law_ratio(one[place], other[place]) for place in range(len(one)))
+
+
+def _known_to(rule: Rule) -> tuple[object, ...]:
+    """Return all that a rule knows: its class and its fields, those too that are left out of ``==``."""
+    if not is_dataclass(rule) or isinstance(rule, type) or not rule.__dataclass_params__.frozen:
+        raise _UndrawnError(
+            f"the rule {rule!r} may know the records: nobody can see what a function closes over. "
+            "Write it as a frozen dataclass of public facts, such as prdp.noise.laws.FirstReaching"
+        )
+    return type(rule), *((field.name, getattr(rule, field.name)) for field in fields(rule))
 
 
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
@@ -187,9 +244,16 @@ def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
 def _place_ratios(one: Places, other: Places) -> list[Any]:
     """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
     left, right = _probabilities(one), _probabilities(other)
-    if len(left) != len(right):
-        return [arb("inf")]
-    return [abs((here / there).log()) for here, there in zip(left, right, strict=True)]
+    _refuse_unless_same("numbers of places", len(left), len(right))
+    return [_log_ratio(here, there) for here, there in zip(left, right, strict=True)]
+
+
+def _log_ratio(here: Any, there: Any) -> Any:
+    """Return |ln(here / there)|; 0 where both are impossible, infinite where only one may be."""
+    if here == 0 and there == 0:
+        return arb(0)
+    ratio = abs((here / there).log())
+    return ratio if ratio.is_finite() else arb("inf")
 
 
 def _probabilities(law: Places) -> Sequence[Any]:
@@ -200,8 +264,13 @@ def _probabilities(law: Places) -> Sequence[Any]:
 
 def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
     """Return the largest log-ratio of independent noisy values: the coordinates' maxima add up."""
-    if one.noises != other.noises:
-        return arb("inf")  # a scale that depends on the data gives itself away in the tail
+    for noisy in (one, other):
+        if any(type(noise) is not DiscreteLaplace for noise in noisy.noises):
+            raise TypeError("noise that can be enumerated is a DiscreteLaplace, not of a class of your own.")
+        if not all(isinstance(value, int | np.integer) for value in noisy.values):
+            raise _UndrawnError("a value is no whole number: what is off the lattice of the noise shows")
+    _refuse_unless_same("noises", one.noises, other.noises)  # a scale gives itself away in the tail
+    _refuse_unless_same("numbers of values", len(one.values), len(other.values))
     pairs = zip(one.values, other.values, one.noises, strict=True)
     return sum((_shift_ratio(left, right, noise) for left, right, noise in pairs), start=arb(0))
 
@@ -212,9 +281,13 @@ def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
         return arb(0)
     low, high = min(left, right) - 1, max(left, right) + 1
     if high - low > _MOST_OUTPUTS:
-        raise ValueError("the universe is not tiny: too many outputs to enumerate")
+        raise ValueError(
+            f"the universe is not tiny: one record moves a value by {high - low - 2} steps, and all outputs "
+            f"between are enumerated, {_MOST_OUTPUTS:,} at most. Take records with smaller values, or a "
+            "coarser lattice: a larger unit, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
+        )
     return _largest(
-        abs((_probability(noise, output - left) / _probability(noise, output - right)).log())
+        _log_ratio(_probability(noise, output - left), _probability(noise, output - right))
         for output in range(low, high + 1)
     )
 
@@ -246,3 +319,12 @@ def _largest(balls: Iterable[Any]) -> Any:
 
 def _up(ball: Any) -> float:
     return float(ball.upper())
+
+
+_RATIOS: Mapping[type, Callable[[Any, Any], Any]] = {
+    Noisy: _noisy_ratio,
+    Then: _then_ratio,
+    Gated: _gated_ratio,
+    Together: _together_ratio,
+}
+_KINDS = (*_RATIOS, *get_args(Places))

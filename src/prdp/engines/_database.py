@@ -1,0 +1,124 @@
+"""A DuckDB database of our own: what it reads as tables, and statements that fail with one fixed text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import duckdb
+from numpy.typing import NDArray
+
+from prdp.engines._csv import ENDINGS, csv_sql
+from prdp.engines._frames import readable, types_of
+from prdp.engines._interrupts import stoppable
+from prdp.engines._optimisers import left_off
+from prdp.engines._sources import (
+    column_type,
+    common_columns,
+    declared_casts,
+    frame_columns,
+    local_files,
+    partition_casts,
+)
+from prdp.errors import EngineFailure, InvalidRequest
+from prdp.expressions.spelling import text_literal
+from prdp.schema import Kind, Schema
+
+Rows = list[tuple[Any, ...]]
+Read = TypeVar("Read")
+Arrays = dict[str, NDArray[Any]]
+
+
+class Run(Protocol):
+    """Runs a statement and fetches what it gives."""
+
+    def __call__(self, sql: str, *, as_arrays: bool = False) -> Any:
+        """Return rows, or columns as NumPy arrays."""
+
+
+STOPPED = (duckdb.InterruptException,)
+"""What DuckDB raises for a statement that was stopped."""
+
+_PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_type, scale, precision"
+
+
+def connected() -> duckdb.DuckDBPyConnection:
+    """Return a database of our own: no variable of the caller's is a table, no statistics are looked at."""
+    connection = duckdb.connect(
+        config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
+    )
+    optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")
+    return connection
+
+
+def runner(connection: duckdb.DuckDBPyConnection) -> Run:
+    """Return what runs a connection's statements."""
+
+    def run(sql: str, *, as_arrays: bool = False) -> Any:
+        result = connection.execute(sql)
+        return result.fetchnumpy() if as_arrays else result.fetchall()
+
+    return run
+
+
+def guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
+    """Return what was read; whatever goes wrong, it fails with one fixed text."""
+    rows: Read | None = None
+    with suppress(Exception):  # whatever it is, it may speak of a record
+        rows = stoppable(STOPPED, run, lock)
+    if rows is None:  # raised out here, the failure does not carry the engine's own words along
+        raise EngineFailure
+    return rows
+
+
+def schema_of(described: Rows, unreadable: frozenset[str]) -> Schema:
+    """Return the columns that DESCRIBE gave; those that may hold anything are not read."""
+    schema = {str(row[0]): column_type(str(row[1])) for row in described}
+    for name in unreadable:
+        schema[name] = replace(schema[name], kind=Kind.OTHER, native="Python objects")
+    return schema
+
+
+def file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[str, str] | None) -> str:
+    """Return the query for the records of files; reads no record."""
+    files = local_files(path)
+    listed = ", ".join(map(text_literal, files))
+    if all(file.endswith((".parquet", ".pq")) for file in files):
+        facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
+        inside = common_columns(facts)
+        read = f"SELECT * FROM read_parquet([{listed}], hive_types_autocast = false)"
+        columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
+        return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
+    if all(file.endswith(ENDINGS) for file in files):
+        return csv_sql(files, types)
+    raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
+
+
+def frame_query(
+    connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
+) -> tuple[str, frozenset[str]]:
+    """Return the query for a frame's records, and the columns that may hold anything."""
+    columns = frame_columns(source)
+    casts = declared_casts(columns, types or {})
+    if not _registered(connection, frame, source):
+        raise InvalidRequest(
+            f"this frame has a column that cannot be read. The columns are {types_of(source)}. Convert it to "
+            "whole numbers, floats, texts, dates or true and false, or leave it away."
+        )
+    objects = frozenset(name for name, anything in columns.items() if anything)
+    return f"SELECT {casts} FROM {frame}", objects
+
+
+def _registered(connection: duckdb.DuckDBPyConnection, frame: str, source: object) -> bool:
+    """Say whether the connection takes a frame; what goes wrong may speak of a record."""
+    try:
+        connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
+        connection.register(frame, readable(source))
+        connection.execute(f"DESCRIBE SELECT * FROM {frame}").fetchall()
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""Frames made readable: no text in them can make reading fail, and no value decides a column's type."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HALVES = re.compile("[\ud800-\udfff]")
+_UNKNOWN = "\ufffd"
+"""What stands in a text for half of a character, which no engine reads."""
+
+
+def readable(source: object) -> Any:
+    """Return a frame with columns that can be read whatever they hold, as few as possible being copied.
+
+    A library that meets a half of a character in a text fails, and names the text. Categories are texts:
+    their list is made from the records, and so would be a type that is taken from it.
+    """
+    if isinstance(source, dict):
+        return {name: _whole_characters(column) for name, column in source.items()}
+    if not any(kind.__module__.startswith("pandas") for kind in type(source).mro()):
+        return source  # Arrow's and Polars' texts are UTF-8, and their types are declared
+    frame: Any = source
+    odd = [
+        place
+        for place, kind in enumerate(frame.dtypes)
+        if kind.name == "category" or getattr(kind, "storage", "") == "python"
+    ]
+    if odd:
+        frame = frame.copy(deep=False)
+    for place in odd:
+        column = frame.iloc[:, place]
+        made = _labelled if column.dtype.name == "category" else _python_texts
+        frame[frame.columns[place]] = made(column)
+    return frame
+
+
+def _whole_characters(column: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of texts without halves of characters; any other array as it is."""
+    if column.dtype.kind != "U" or column.dtype.itemsize == 0 or column.size == 0:
+        return column
+    points = np.ascontiguousarray(column).view(np.dtype("u4").newbyteorder(column.dtype.byteorder))
+    half = ((points >= 0xD800) & (points <= 0xDFFF)) | (points > 0x10FFFF)
+    if not half.any():
+        return column
+    return np.where(half, points.dtype.type(ord(_UNKNOWN)), points).astype(points.dtype).view(column.dtype)
+
+
+def _python_texts(column: Any) -> Any:
+    """Return a pandas column of Python's own texts without halves of characters."""
+    texts = column.to_numpy(object)
+    try:
+        "".join(text for text in texts if isinstance(text, str)).encode()
+    except UnicodeEncodeError:
+        whole = [_HALVES.sub(_UNKNOWN, text) if isinstance(text, str) else text for text in texts]
+        return sys.modules["pandas"].Series(whole, index=column.index, dtype=column.dtype)
+    return column
+
+
+def _labelled(column: Any) -> Any:
+    """Return a categorical column whose categories are texts: 1 and 1.0 are '1', a record's 2.5 or not."""
+    labels = [_label(category) for category in column.cat.categories]
+    places: dict[str, int] = {}
+    for label in labels:
+        places.setdefault(label, len(places))
+    codes = np.array([*(places[label] for label in labels), -1])[column.cat.codes.to_numpy()]
+    categories = sys.modules["pandas"].Index(list(places) or [""], dtype=object)
+    return sys.modules["pandas"].Series(
+        sys.modules["pandas"].Categorical.from_codes(codes, categories), index=column.index
+    )
+
+
+def _label(category: Any) -> str:
+    if isinstance(category, float | np.floating) and float(category).is_integer():
+        category = int(category)
+    try:
+        text = category if type(category) is str else str(category)
+    except Exception:  # whatever a caller's own objects raise, it may speak of a record
+        text = ""
+    return _HALVES.sub(_UNKNOWN, text)
+
+
+def types_of(source: Any) -> str:
+    """Return a frame's columns with the names of their types, for a message; no category is named."""
+    if isinstance(source, dict):
+        kinds = {name: str(column.dtype) for name, column in source.items()}
+    elif hasattr(source, "column_names"):
+        kinds = {field.name: str(field.type) for field in source.schema}
+    elif hasattr(source.dtypes, "items"):
+        kinds = {str(name): str(kind) for name, kind in source.dtypes.items()}
+    else:
+        kinds = {name: type(kind).__name__ for name, kind in source.schema.items()}
+    return ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())

@@ -1,0 +1,138 @@
+"""Several tables in one DuckDB database: for joins, and for what must be joined after they were read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from numpy.typing import NDArray
+
+from prdp.engines._database import (
+    STOPPED,
+    Arrays,
+    Rows,
+    connected,
+    file_query,
+    frame_query,
+    guarded,
+    runner,
+    schema_of,
+)
+from prdp.engines._interrupts import stoppable
+from prdp.engines._opened import Opened
+from prdp.errors import InvalidRequest
+from prdp.schema import Schema
+
+
+class DuckDBTables(Opened):
+    """Several tables in one database, for statements that join them.
+
+    Attributes:
+        schemas: Each table's columns.
+    """
+
+    def __init__(self, sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> None:
+        """Open files and frames side by side; reads no record."""
+        super().__init__()
+        connection = connected()
+        self._run = runner(connection)
+        self._lock = threading.Lock()
+        self._views = {name: f"prdp_table_{place}" for place, name in enumerate(sources)}
+        self._unreadable: dict[str, frozenset[str]] = {}
+        for place, (name, source) in enumerate(sources.items()):
+            query, objects = _query(connection, f"prdp_frame_{place}", source, types.get(name))
+            connection.execute(f"CREATE VIEW {self._views[name]} AS {query}")
+            self._unreadable[name] = objects
+        self.schemas = self._described()
+
+    def view(self, table: str) -> str:
+        """Return the name under which statements find a table."""
+        return self._views[table]
+
+    def ensure_there(self) -> None:
+        """Refuse sources that are gone or have other columns by now; reads no record."""
+        self.refuse_elsewhere()
+        try:
+            found: Mapping[str, Schema] | None = self._described()
+        except duckdb.Error:
+            found = None
+        if found != self.schemas:
+            raise InvalidRequest(
+                "a source cannot be read any more, or its columns have changed since it was opened. "
+                "Nothing was charged; open it again."
+            )
+
+    def rows(self, sql: str) -> Rows:
+        """Read what a statement gives."""
+        found: Rows = guarded(lambda: self._run(sql), self._lock)
+        return found
+
+    def _described(self) -> dict[str, Schema]:
+        def rows(view: str) -> Rows:
+            found: Rows = self._run(f"DESCRIBE SELECT * FROM {view}")
+            return found
+
+        return {
+            name: schema_of(stoppable(STOPPED, partial(rows, view), self._lock), self._unreadable[name])
+            for name, view in self._views.items()
+        }
+
+
+def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> DuckDBTables:
+    """Open several files or frames together; reads no record."""
+    try:
+        return stoppable(STOPPED, lambda: DuckDBTables(sources, types))
+    except (duckdb.Error, OSError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise InvalidRequest(f"a source cannot be opened: {first_line}") from None
+
+
+def _query(
+    connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
+) -> tuple[str, frozenset[str]]:
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        raise InvalidRequest(
+            "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "
+            "one table under one name: that two are copies of one cannot be seen."
+        )
+    if isinstance(source, str | Path):
+        return file_query(connection, str(source), types), frozenset()
+    return frame_query(connection, frame, source, types)
+
+
+class Scratch:
+    """A database of our own, for what must be joined again and again after the records were read."""
+
+    def __init__(self, **tables: Mapping[str, NDArray[Any]]) -> None:
+        self._connection = connected()
+        self._lock = threading.Lock()
+        guarded(lambda: [self._filled(name, columns) for name, columns in tables.items()], self._lock)
+
+    def _filled(self, name: str, columns: Mapping[str, NDArray[Any]]) -> str:
+        self._connection.register("prdp_given", dict(columns))
+        self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM prdp_given")
+        self._connection.unregister("prdp_given")
+        return name
+
+    def arrays(self, sql: str, **given: NDArray[Any]) -> Arrays:
+        """Read what a statement gives, column by column; ``given`` arrays are tables of one column."""
+
+        def run() -> Arrays:
+            for name, column in given.items():
+                self._connection.register(name, {name: column})
+            try:
+                return self._connection.execute(sql).fetchnumpy()
+            finally:
+                for name in given:
+                    self._connection.unregister(name)
+
+        found: Arrays = guarded(run, self._lock)
+        return found
+
+    def execute(self, sql: str) -> None:
+        """Run a statement that gives nothing."""
+        guarded(lambda: self._connection.execute(sql).fetchall(), self._lock)

@@ -1,0 +1,60 @@
+"""Whether what is said follows from what is drawn: answers beside their law, on one stream of bytes.
+
+The exact loss is that of a law. It is the loss of what callers get if answers are drawn from that law and
+hold nothing besides: no record in a word, an end, a step or a scale that the law knows nothing of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Protocol
+
+from prdp.noise.entropy import Entropy
+from prdp.testing.seeded import Seeded
+
+_NEXT_BYTES = 16
+
+
+class Drawable(Protocol):
+    """What can be drawn from."""
+
+    def draw(self, entropy: Entropy, runs: int) -> Iterable[Hashable]:
+        """Draw independent outcomes."""
+
+
+def untied(
+    tables: Sequence[Any],
+    law: Callable[[Any], Drawable],
+    answers: Callable[[Any, Entropy, int], Iterable[object]],
+    *,
+    runs: int,
+    seed: int,
+) -> str:
+    """Return in words how answers say something other than what the law draws; empty if they do not.
+
+    Both read the same bytes, from two sources with one seed. Answers that draw from the law, and from
+    nothing else, leave their source where the law leaves its own. And what they say is a function of
+    what is drawn, the same one for all tables: where two draws are equal, in one table or in two, so are the
+    answers in every part. Then answers are distributed as the law says, and cost what the law costs.
+
+    Args:
+        tables: Summaries of tables so small that their draws often meet.
+        law: From a summary to the law.
+        answers: From a summary, a source and a number of runs to what callers get, once a run.
+        runs: How many to draw of each table.
+        seed: Where the bytes of the first table start; the others follow.
+    """
+    said_of: dict[Hashable, object] = {}
+    for place, table in enumerate(tables):
+        drawing, answering = Seeded(seed + place), Seeded(seed + place)
+        drawn = list(law(table).draw(drawing, runs))
+        said = list(answers(table, answering, runs))
+        if len(said) != len(drawn):
+            return f"{runs} runs give {len(drawn)} draws and {len(said)} answers"
+        if drawing.bytes(_NEXT_BYTES) != answering.bytes(_NEXT_BYTES):
+            return "answers read other bytes than draws of the law do: they are not drawn from it, once each"
+        for outcome, answer in zip(drawn, said, strict=True):
+            known = said_of.setdefault(outcome, answer)
+            if known != answer:
+                return f"the law drew {outcome!r} twice, but two things were said: {known!r} and {answer!r}"
+    return ""
