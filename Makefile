@@ -2,10 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST_PYTHON ?= python3.11
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/unit tests/ledger tests/engines tests/joins tests/cli/test_app.py tests/cli/test_policy.py \
+	tests/docs/test_readme.py
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check format bench questions paper paper-quick clean
+.PHONY: help demo test test-lowest check format bench questions paper paper-quick clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +31,17 @@ demo: $(VENV)/base  ## set up, then answer questions about a million made-up ban
 
 test: $(VENV)/dev  ## set up, then run every test
 	@$(BIN)/python -m pytest -n auto -q
+
+$(LOWEST)/dev: pyproject.toml
+	@test -x $(LOWEST)/bin/python || $(LOWEST_PYTHON) -m venv $(LOWEST)
+	@echo "installing prdp and the lowest of what it needs into $(LOWEST) ..."
+	@$(LOWEST)/bin/python -m tests.lowest > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
+	@touch $@
+
+test-lowest: $(LOWEST)/dev  ## the tests that matter most, with Python 3.11 and the lowest version of every dependency
+	@$(LOWEST)/bin/python -m tests.lowest --installed
+	@$(LOWEST)/bin/python -m pytest -n auto -q -W default::DeprecationWarning $(LOWEST_TESTS)
 
 check: $(VENV)/dev  ## linters and types
 	@$(BIN)/ruff check .
@@ -56,4 +71,4 @@ paper-quick: $(VENV)/dev  ## the same in a minute or two, with few runs and smal
 	@$(BIN)/python -m experiments.paper --quick $(if $(DATA),--data "$(DATA)")
 
 clean:  ## remove what make made
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Column, Node, Number, canonical, columns
+from prdp.expressions.parse import parse
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import Levels
@@ -50,9 +51,6 @@ class Policy:
     at_most: Fraction | None
 
     def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
-        # Only reading text needs sqlglot; who has an expression already can do without it.
-        from prdp.expressions.parse import parse  # noqa: PLC0415
-
         _fill(self, text, parse(text), at_least, at_most)
 
     @classmethod

@@ -72,9 +72,9 @@ class TestRelation(EngineContract):
     """Also with the setting that turns a division by zero into NULL."""
 
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
-        connection = duckdb.connect()
-        connection.execute("SET ieee_floating_point_ops = false")
-        return open_source(connection.from_arrow(arrow(records)), None)
+        self.connection = duckdb.connect()  # which before DuckDB 1.5 a relation does not keep open
+        self.connection.execute("SET ieee_floating_point_ops = false")
+        return open_source(self.connection.from_arrow(arrow(records)), None)
 
 
 class TestPolars(EngineContract):
@@ -256,8 +256,8 @@ def test_columns_that_differ_in_capitals_alone_are_refused(tmp_path: Path) -> No
 
 
 def test_types_whose_values_an_engine_may_fail_on_are_not_read() -> None:
-    relation = duckdb.connect().sql("SELECT 1::UHUGEINT AS v")
-    assert open_source(relation, None).schema["v"].kind is Kind.OTHER
+    connection = duckdb.connect()
+    assert open_source(connection.sql("SELECT 1::UHUGEINT AS v"), None).schema["v"].kind is Kind.OTHER
     for source in (pl.LazyFrame({"v": [1]}), arrow([]).to_reader()):
         with pytest.raises(InvalidRequest, match="cannot read this"):
             open_source(source, None)
@@ -361,8 +361,8 @@ def test_no_collation_puts_a_record_into_two_groups_or_two_values_into_one(setti
 def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
     """A square that did not fit would fail, and so say that a record has such a value."""
     top = {"TINYINT": 127, "SMALLINT": 2**15 - 1, "UTINYINT": 255, "USMALLINT": 2**16 - 1}.get(native, 10**7)
-    relation = duckdb.connect().sql(f"SELECT {top}::{native} AS v")
-    engine = open_source(relation, None, own_column=own_column)
+    connection = duckdb.connect()
+    engine = open_source(connection.sql(f"SELECT {top}::{native} AS v"), None, own_column=own_column)
     bounds = {"v": (Fraction(0), Fraction(10**7))}
     policy = Policy("10000 / v", at_most=100).within(engine.schema, bounds)
     measure = Measure("v", Fraction(1), 0, 10**7, squares=True)

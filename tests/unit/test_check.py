@@ -80,7 +80,7 @@ def test_conditions_of_every_kind_of_column_are_accepted(text: str) -> None:
         ("CASE WHEN job IN ('a', 2) THEN 1 END", "2", "cannot be compared"),
         ("CASE WHEN balance = job THEN 1 END", "job", "a number cannot be compared with a text"),
         ("CASE WHEN balance = NULL THEN 1 END", "balance", "IS NULL"),
-        ("CASE WHEN active < TRUE THEN 1 END", "active", "no order"),
+        ("CASE WHEN active < TRUE THEN 1 END", "active < TRUE", "no order"),
         ("CASE WHEN NOT balance THEN 1 END", "balance", "a true or false is needed"),
         ("balance > 1", "balance > 1", "a number is needed here"),
         ("job", "job", "this is a text"),

@@ -1,31 +1,31 @@
 """The first look at an expression's text: word by word, before anything is parsed.
 
 What is refused here has a reason that one word gives away, so the message can name it. Nesting is
-counted here too, because a parser meets its own limits only after it has run out of stack.
+bounded here too, so that whoever reads the words need not fear for the stack.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from prdp.errors import ExpressionError
 from prdp.expressions.nodes import FUNCTIONS
+from prdp.expressions.tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_CHARACTERS = 10_000
 MOST_NESTING = 32
 
-KNOWN_FUNCTIONS = (*FUNCTIONS, "pow")
+_KNOWN_FUNCTIONS = (*FUNCTIONS, "pow")
 
 _BEFORE_PARENTHESIS = {"and", "or", "not", "in", "between", "when", "then", "else", "case"}
-_SYMBOLS = {"(", ")", ",", ".", "+", "-", "*", "/", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
+_SYMBOLS = {"(", ")", ",", "+", "-", "*", "/", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
 _WORD = re.compile(r"[^\W\d]\w*")
-_NUMBER = re.compile(r"\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?(?:[eE][+-]?\d+)?", re.ASCII)
+_DIGITS = r"\d(?:_?\d)*"
+_NUMBER = re.compile(rf"(?:{_DIGITS}\.?|{_DIGITS}\.{_DIGITS}|\.{_DIGITS})(?:[eE][+-]?\d+)?", re.ASCII)
 
 _AGGREGATES = """
     any_value approx_count_distinct approx_quantile arg_max arg_min array_agg avg bool_and bool_or
@@ -63,6 +63,8 @@ _VALUE_ITSELF = ("parameters are not read", "Write the value itself.")
 Refusal = tuple[str, str]
 """The reason, and what to write instead."""
 
+_NOT_A_NUMBER: Refusal = ("this is not a number", "Write such as 10000, 0.5 or 1e-8.")
+
 
 def _all(words: str, reason: str, advice: str) -> dict[str, Refusal]:
     return dict.fromkeys(words.split(), (reason, advice))
@@ -93,54 +95,28 @@ _REFUSED_SYMBOLS: dict[str, Refusal] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word, number, text or sign of the text, as written, and its place."""
-
-    written: str
-    start: int
-    end: int
-
-    @property
-    def lower(self) -> str:
-        """The token in lower case."""
-        return self.written.lower()
-
-    @property
-    def is_name(self) -> bool:
-        """Whether this is a word or a name in quotes."""
-        return self.written[0].isalpha() or self.written[0] in '_"'
-
-    @property
-    def is_operand(self) -> bool:
-        """Whether a value may end here, so that a sign after it is not a prefix."""
-        if self.is_name:
-            return self.lower not in _BEFORE_PARENTHESIS
-        return self.written[0] in "')" or self.written[0].isdigit()
-
-
 def refuse(text: str, token: Token, reason: str, advice: str = "") -> NoReturn:
     """Raise the refusal of an expression, with one token underlined."""
     raise ExpressionError(text, (token.start, token.end), reason, advice)
 
 
-def screen(text: str, tokens: Sequence[Token]) -> int:
-    """Refuse what can be refused by looking at single tokens; return how deep the text nests."""
+def screen(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse what can be refused by looking at single tokens and at how deep they nest."""
     if not tokens:
         raise ExpressionError(text, (0, len(text)), "the expression is empty", "Write such as: 1")
     _screen_gaps(text, tokens)
     for before, token, after in _with_neighbours(tokens):
         first = token.written[0]
-        if first.isdigit():
+        if token.is_number:
             _screen_number(text, token)
         elif first.isalpha() or first == "_":
             _screen_word(text, token, after)
         elif first == '"':
             if after is not None and after.written == "(":
                 refuse(text, token, "this is not a function", _functions_advice(token.lower))
-        elif first != "'":
+        elif not token.is_text:
             _screen_symbol(text, token, before, after)
-    return _nesting(text, tokens)
+    _screen_nesting(text, tokens)
 
 
 def _with_neighbours(
@@ -164,7 +140,7 @@ def _screen_gaps(text: str, tokens: Sequence[Token]) -> None:
 
 def _screen_number(text: str, token: Token) -> None:
     if not _NUMBER.fullmatch(token.written):
-        refuse(text, token, "this is not a number", "Write such as 10000, 0.5 or 1e-8.")
+        refuse(text, token, *_NOT_A_NUMBER)
 
 
 def _screen_word(text: str, token: Token, after: Token | None) -> None:
@@ -174,7 +150,7 @@ def _screen_word(text: str, token: Token, after: Token | None) -> None:
     if word in _REFUSED_ANYWHERE:
         _refuse_word(text, token)
     calls = after is not None and after.written == "("
-    if calls and word not in KNOWN_FUNCTIONS and word not in _BEFORE_PARENTHESIS:
+    if calls and word not in _KNOWN_FUNCTIONS and word not in _BEFORE_PARENTHESIS:
         _refuse_word(text, token)
 
 
@@ -184,7 +160,7 @@ def _refuse_word(text: str, token: Token) -> NoReturn:
 
 
 def _functions_advice(word: str) -> str:
-    close = difflib.get_close_matches(word.strip('"'), KNOWN_FUNCTIONS, n=1)
+    close = difflib.get_close_matches(word.strip('"'), _KNOWN_FUNCTIONS, n=1)
     known = f"The functions are {', '.join(FUNCTIONS)}."
     return f"Did you mean {close[0]}? {known}" if close else known
 
@@ -195,7 +171,7 @@ def _screen_symbol(text: str, token: Token, before: Token | None, after: Token |
         if before is not None and before.is_name:
             place = Token("", before.start, token.end if after is None else after.end)
             refuse(text, place, "columns are named without their table", "Write the name alone.")
-        return
+        refuse(text, token, *_NOT_A_NUMBER)
     if sign not in _SYMBOLS:
         reason, advice = _REFUSED_SYMBOLS.get(
             sign, _REFUSED_SYMBOLS.get(sign[0], ("this sign is not read in an expression", ""))
@@ -203,22 +179,27 @@ def _screen_symbol(text: str, token: Token, before: Token | None, after: Token |
         refuse(text, token, reason, advice)
 
 
-def _nesting(text: str, tokens: Sequence[Token]) -> int:
-    """Return how deep the text nests: parentheses, CASE, and signs or NOT before a value."""
+def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse what nests too deep: parentheses, CASE, and signs or NOT before a value."""
     opened: list[int] = []
-    prefixes = levels = deepest = 0
+    prefixes = levels = 0
     for before, token, _ in _with_neighbours(tokens):
         word = token.lower
         if word in ("(", "case"):
             opened.append(prefixes + 1)
             levels, prefixes = levels + prefixes + 1, 0
-        elif word == "not" or (word in "+-" and not (before and before.is_operand)):
+        elif word == "not" or (word in "+-" and not (before and _may_end_a_value(before))):
             prefixes += 1
         else:
             prefixes = 0
             if word in (")", "end") and opened:
                 levels -= opened.pop()
-        deepest = max(deepest, levels + prefixes)
-        if deepest > MOST_NESTING:
+        if levels + prefixes > MOST_NESTING:
             refuse(text, token, f"this nests more than {MOST_NESTING} levels deep", "Write it flatter.")
-    return deepest
+
+
+def _may_end_a_value(token: Token) -> bool:
+    """Return whether a sign after this token may stand between two values, and is not a prefix."""
+    if token.is_name:
+        return token.lower not in _BEFORE_PARENTHESIS
+    return token.is_text or token.is_number or token.written == ")"
