@@ -6,7 +6,7 @@ from prdp.errors import InvalidRequest
 from prdp.processes import this_process
 
 
-class Opened:
+class InOneProcess:
     """What was opened by one process, and is of no use to another."""
 
     def __init__(self) -> None:

@@ -23,12 +23,12 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._interrupts import stoppable
-from prdp.engines._opened import Opened
+from prdp.engines._opened import InOneProcess
 from prdp.errors import InvalidRequest
 from prdp.schema import Schema
 
 
-class DuckDBTables(Opened):
+class DuckDBTables(InOneProcess):
     """Several tables in one database, for statements that join them.
 
     Attributes:

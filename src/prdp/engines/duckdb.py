@@ -25,7 +25,7 @@ from prdp.engines._database import (
 )
 from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
-from prdp.engines._opened import Opened
+from prdp.engines._opened import InOneProcess
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._units import scaled_statement, unit_statement
@@ -40,7 +40,7 @@ _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
 
 
-class DuckDBEngine(Opened):
+class DuckDBEngine(InOneProcess):
     """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own.
 
     Attributes:
