@@ -48,7 +48,7 @@ class ForeignRelease:
 
     def __str__(self) -> str:
         """Return the answer on one line."""
-        value = "the mechanism raised an exception" if self.failed else self.value
+        value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
         mark = " [simulated: not private]" if self.simulated else ""
         return f"{self.question}: {value} (share {self.share}, framework); {self.caveat}{mark}"
 

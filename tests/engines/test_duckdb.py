@@ -166,7 +166,7 @@ def test_whole_numbers_beyond_64_bits_are_moved_into_their_bounds(native: str) -
     values = [0, 1, 7, 2**64 - 1] + ([2**120] if "HUGE" in native else [])
     listed = ", ".join(f"({value}::{native})" for value in values)
     relation = connection.sql(f"SELECT v, 0.5::DOUBLE AS eps FROM (VALUES {listed}, (NULL)) AS t(v)")
-    engine = open_source(relation, None)
+    engine = open_source(relation, None, rows_are_records=True)
     policy = PERSONAL.within(engine.schema, {})
     measure = Measure("v", Fraction(1), -5, 10)
     levels = Levels(Fraction(1, 10), Fraction(10))
@@ -320,7 +320,11 @@ def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
 ) -> None:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'Pacific/Kiritimati'")
-    engine = open_source(connection.sql(f"SELECT c, 1.0::DOUBLE AS eps FROM (VALUES {values}) AS t(c)"), None)
+    engine = open_source(
+        connection.sql(f"SELECT c, 1.0::DOUBLE AS eps FROM (VALUES {values}) AS t(c)"),
+        None,
+        rows_are_records=True,
+    )
     policy = Policy.constant(1).within(engine.schema, {})
     grouping = read_grouping([by if by == "c" else date_trunc(by, "c")], keys, engine.schema)
     found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 import prdp
 from prdp.engines.duckdb import open_source
-from prdp.errors import InvalidRequest
+from prdp.errors import EngineFailure, InvalidRequest
 
 POLICY = prdp.Policy.constant(1)
 
@@ -26,6 +27,9 @@ def connection() -> duckdb.DuckDBPyConnection:
     opened.execute("CREATE VIEW first_ten AS SELECT * FROM t LIMIT 10")
     opened.execute("CREATE VIEW large AS SELECT x + 1 AS x, s FROM t WHERE v >= 50 AND s LIKE '%a%'")
     opened.execute("CREATE MACRO shaken(x) AS x + random()")
+    opened.execute('CREATE VIEW "a view" AS SELECT x FROM t WHERE random() < 0.5')
+    opened.execute("CREATE TABLE made (x DOUBLE, y DOUBLE GENERATED ALWAYS AS (x + random()))")
+    opened.create_function("kept", lambda x: x, ["DOUBLE"], "DOUBLE")
     return opened
 
 
@@ -39,7 +43,6 @@ def connection() -> duckdb.DuckDBPyConnection:
         "WITH q AS (SELECT * FROM t WHERE v > 3) SELECT x FROM q",
         "SELECT * FROM t ORDER BY x",
         "SELECT CASE WHEN v IN (1, 2, 3) THEN 'few' ELSE lower(s) END AS s FROM t",
-        "SELECT * FROM (VALUES (1), (2)) AS w(v)",
         "SELECT range AS v FROM range(10)",
     ],
 )
@@ -74,6 +77,17 @@ def test_scans_with_filters_and_projections_are_read(connection: duckdb.DuckDBPy
         ("SELECT gen_random_uuid() AS id FROM t", "uuid"),
         ("SELECT x, current_timestamp AS now FROM t", "current_timestamp"),
         ("SELECT x, now() AS now FROM t", "now"),
+        ("SELECT x, random/**/() AS r FROM t", "random"),
+        ('SELECT x, "random"() AS r FROM t', "random"),
+        ("SELECT x, age(TIMESTAMP '2025-01-01') AS a FROM t", "age"),
+        ("SELECT x, current_setting('threads') AS n FROM t", "current_setting"),
+        ('SELECT * FROM "a view"', "random"),
+        ("SELECT * FROM made", "random"),
+        ("SELECT *, rowid AS n FROM t", "rowid"),
+        ("SELECT x FROM t WHERE rowid % 2 = 0", "rowid"),
+        ("SELECT kept(x) AS x FROM t", "kept"),
+        ("SELECT * FROM (VALUES (1), (2)) AS w(v)", "computed before"),
+        ("PIVOT t ON s USING count(*) GROUP BY v", "computed before|AGGREGATE|GROUP_BY"),
     ],
 )
 def test_relations_whose_rows_need_not_be_records_are_refused_unless_the_caller_says_so(
@@ -141,7 +155,7 @@ def test_a_frame_s_filter_reads_the_same_in_every_process() -> None:
 def test_rows_in_memory_are_never_written_into_a_question() -> None:
     connection = duckdb.connect()
     relation = connection.sql("SELECT v + 1 AS v FROM (VALUES (123456), (7)) AS t(v) WHERE v > 3")
-    sources = [open_source(relation, None).source for _ in range(2)]
+    sources = [open_source(relation, None, rows_are_records=True).source for _ in range(2)]
     assert sources[0] != sources[1]
     assert not any("123456" in source for source in sources)
 
@@ -177,3 +191,119 @@ def test_a_relation_s_own_filter_hangs_on_no_other_record(tmp_path: Path) -> Non
         engine = open_source(relation, None)
         counts.append(engine._run(f"SELECT count(*) FROM {engine._records}"))
     assert counts == [[(1000,)], [(1000,)]]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x::TINYINT AS v FROM u",
+        "SELECT x FROM u WHERE (CASE WHEN s = 'Anna' THEN 'flu' ELSE '1' END)::INT = 1",
+        "SELECT s::INT AS x FROM u",
+    ],
+)
+def test_opening_a_relation_reads_no_record_even_where_reading_one_fails(sql: str) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE u AS SELECT 1000 AS x, 'Anna' AS s")
+    table = prdp.open(connection.sql(sql), policy=POLICY)
+    with pytest.raises(EngineFailure) as caught:
+        table.where("v > 0" if "AS v" in sql else "x > 0").count(share="1/2")
+    assert "Anna" not in str(caught.value)
+
+
+def test_a_failure_to_open_a_relation_does_not_pass_the_engine_s_words_on() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE u AS SELECT 'SECRET' AS s")
+    relation = connection.table("u")
+    connection.execute("DROP TABLE u")
+    with pytest.raises(InvalidRequest) as caught:
+        prdp.open(relation, policy=POLICY)
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("macro", ["isnan(x) AS x IS NULL", "floor(x) AS ceil(x)", "log2(x) AS 2 * ln(x)"])
+def test_a_macro_in_the_place_of_a_function_that_prdp_calls_is_refused(
+    connection: duckdb.DuckDBPyConnection, macro: str
+) -> None:
+    table = prdp.open(connection.table("t"), policy=POLICY)
+    connection.execute(f"CREATE MACRO {macro}")
+    with pytest.raises(InvalidRequest, match="of its own"):
+        prdp.open(connection.table("t"), policy=POLICY)
+    with pytest.raises(InvalidRequest, match="of its own"):
+        table.count(share="1/2")
+    assert not table.ledger.entries
+
+
+def test_a_view_that_changed_after_it_was_opened_is_refused_before_the_charge(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    table = prdp.open(connection.sql("SELECT * FROM large"), policy=POLICY)
+    connection.execute("CREATE OR REPLACE VIEW large AS SELECT x, s FROM t WHERE v >= 90")
+    with pytest.raises(InvalidRequest, match="cannot be read any more"):
+        table.count(share="1/2")
+    connection.execute("CREATE OR REPLACE VIEW large AS SELECT x, s FROM t, range(10)")
+    with pytest.raises(InvalidRequest, match="need not be records"):
+        table.count(share="1/2")
+    assert not table.ledger.entries
+
+
+def test_texts_that_look_like_addresses_and_schemas_that_differ_make_other_questions(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    def source(sql: str) -> str:
+        return open_source(connection.sql(sql), None).source
+
+    assert source("SELECT * FROM t WHERE s = '0xab'") != source("SELECT * FROM t WHERE s = '0xcd'")
+    connection.execute("CREATE MACRO less(a, b) AS a < b")
+    before = source("SELECT * FROM t WHERE less(x, v)")
+    connection.execute("CREATE OR REPLACE MACRO less(b, a) AS a < b")
+    assert source("SELECT * FROM t WHERE less(x, v)") != before
+    for schema in ("one", "two"):
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE VIEW {schema}.w AS SELECT * FROM main.t WHERE s = '{schema}'")
+    texts = set()
+    for schema in ("one", "two"):
+        connection.execute(f"USE {schema}")
+        texts.add(source("SELECT * FROM w"))
+    assert len(texts) == 2
+
+
+def test_a_file_that_is_read_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "2025.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1.0]}), path)
+    connection = duckdb.connect()
+    with pytest.raises(InvalidRequest, match="one file"):
+        prdp.open(connection.sql(f"FROM read_parquet(['{path}', '{path}'])"), policy=POLICY)
+    (tmp_path / "latest.parquet").symlink_to(path)
+    (tmp_path / "hard.parquet").hardlink_to(path)
+    for source in (str(tmp_path / "*.parquet"), connection.sql(f"FROM '{tmp_path}/*.parquet'")):
+        with pytest.raises(InvalidRequest, match="one file"):
+            prdp.open(source, policy=POLICY)
+    assert prdp.open(tmp_path / "latest.parquet", policy=POLICY).name == "latest"
+
+
+def test_a_relation_whose_folders_are_columns_needs_types_that_are_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "year=2025").mkdir()
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1.0]}), tmp_path / "year=2025" / "t.parquet")
+    connection = duckdb.connect()
+    with pytest.raises(InvalidRequest, match="hive_types_autocast"):
+        prdp.open(connection.sql(f"FROM read_parquet('{tmp_path}/*/*.parquet')"), policy=POLICY)
+    texts = connection.sql(f"FROM read_parquet('{tmp_path}/*/*.parquet', hive_types_autocast = false)")
+    assert open_source(texts, None).schema["year"].native == "VARCHAR"
+
+
+def test_a_frame_of_pandas_inside_a_relation_is_refused() -> None:
+    frame = pd.DataFrame({"x": pd.Series([1] * 10, dtype=object)})
+    connection = duckdb.connect()
+    connection.register("frame", frame)
+    with pytest.raises(InvalidRequest, match="the frame itself"):
+        prdp.open(connection.sql("SELECT * FROM frame"), policy=POLICY)
+
+
+def test_plans_that_are_shown_several_at_once_are_refused_in_words(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    connection.execute("SET explain_output = 'all'")
+    try:
+        assert open_source(connection.table("t"), None).source == ""
+    except InvalidRequest as refused:
+        assert "RESET explain_output" in str(refused)

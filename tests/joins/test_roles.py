@@ -205,9 +205,9 @@ def test_a_frame_in_two_roles_is_refused_by_both_doors(name: str) -> None:
 
 def test_a_file_in_two_roles_is_refused_by_both_doors(tmp_path: Path) -> None:
     for source, again in of_files(tmp_path).values():
-        with pytest.raises(InvalidRequest, match=r"one source.*\.parquet"):
+        with pytest.raises(InvalidRequest, match=r"(one source.*\.parquet|one file)"):
             by_join(source, again)
-        with pytest.raises(InvalidRequest, match=r"one source.*\.parquet"):
+        with pytest.raises(InvalidRequest, match=r"(one source.*\.parquet|one file)"):
             by_links(source, again, "manager")
 
 
@@ -411,5 +411,5 @@ def test_a_second_declaration_of_a_table_is_refused_however_it_is_named(tmp_path
     visits = pyarrow.table({"one": [1], "other": [1]})
     for sources in pairs.values():
         records = [prdp.Records(source, "manager", prdp.Policy.constant("1")) for source in sources]
-        with pytest.raises(InvalidRequest, match="one source"):
+        with pytest.raises(InvalidRequest, match=r"one source|one file"):
             prdp.open_links(visits, records=dict(zip(("one", "other"), records, strict=True)))

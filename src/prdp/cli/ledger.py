@@ -122,7 +122,7 @@ def _answer(release: Released | None) -> list[str]:
     if release is None:
         return ["! unanswered"]
     if isinstance(release, ForeignRelease):
-        return ["! the mechanism raised an exception" if release.failed else f"{release.value}"]
+        return ["! the mechanism failed" if release.failed else f"{release.value}"]
     if isinstance(release, Release):
         return [f"{release.short} ({release.kind})"]
     if len(release) > _MOST_ROWS:

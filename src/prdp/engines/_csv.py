@@ -42,7 +42,8 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
     if unknown:
         raise InvalidRequest(
             f"types= names {unknown[0]!r}, but the columns are {', '.join(header)}. (Fields are parted by "
-            "commas in .csv and tabs in .tsv; for others give duckdb.read_csv(...) instead of the path.)"
+            "commas in .csv and tabs in .tsv. Of others make a table in DuckDB first: CREATE TABLE t AS FROM "
+            "read_csv(...).)"
         )
     refuse_bad_types(header, types)
     refuse_ambiguous([name for name in header if name in types])
@@ -63,9 +64,9 @@ def _fields_sql(files: list[str], delimiter: str) -> str:
         f"strict_mode = false, ignore_errors = true, {_LINE_ENDS})"
     )
     mark = text_literal(delimiter)
-    pattern = text_literal(f'(?:^|{delimiter})("(?:[^"]|"")*"|[^"{delimiter}]*)')
-    fields = (
-        f"CASE WHEN contains(line, '\"') THEN regexp_extract_all(line, {pattern}, 1) "
+    pattern = text_literal(f'{delimiter}("(?:[^"]|"")*"|[^"{delimiter}]*)')
+    fields = (  # with a delimiter in front, an empty first field is found like any other
+        f"CASE WHEN contains(line, '\"') THEN regexp_extract_all({mark} || line, {pattern}, 1) "
         f"ELSE string_split(line, {mark}) END"
     )
     # The reader passes over empty lines itself, but not over those that only its delimiter makes empty.

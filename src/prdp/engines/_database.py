@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 import duckdb
@@ -53,6 +54,18 @@ def connected() -> duckdb.DuckDBPyConnection:
     optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
     connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")
     return connection
+
+
+FUNCTIONS = (
+    "SELECT lower(function_name), function_type, CAST(parameter_types AS VARCHAR), "
+    "coalesce(macro_definition, ''), stability FROM system.main.duckdb_functions()"
+)
+
+
+@cache
+def own_functions() -> frozenset[tuple[str, ...]]:
+    """Return the functions of a database of ours: name, kind, parameters, definition and stability."""
+    return frozenset(connected().execute(FUNCTIONS).fetchall())
 
 
 def runner(connection: duckdb.DuckDBPyConnection) -> Run:

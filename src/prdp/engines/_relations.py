@@ -8,35 +8,52 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from prdp.engines._database import FUNCTIONS, own_functions
 from prdp.engines._optimisers import left_off
+from prdp.engines._sources import matching_files, refuse_repeated
 from prdp.errors import InvalidRequest
 
 _STEPS = {"PROJECTION", "FILTER", "ORDER_BY", "CTE", "CTE_SCAN"}
-_HELD = {"COLUMN_DATA_SCAN", "DUMMY_SCAN"}
+_HELD = "COLUMN_DATA_SCAN"
 _SCANS = {
     *("SEQ_SCAN", "TABLE_SCAN", "PARQUET_SCAN", "READ_PARQUET", "RANGE", "GENERATE_SERIES"),
-    *("ARROW_SCAN", "PYTHON_ARROW_SCAN", "PANDAS_SCAN"),
-    *_HELD,
+    *("ARROW_SCAN", "PYTHON_ARROW_SCAN", "DUMMY_SCAN"),
 }
-_LITERALS = re.compile(r"'(?:[^']|'')*'" + r'|"(?:[^"]|"")*"')
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+_NAME = re.compile(r'"(?:[^"]|"")*"')
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _PARAMETER = re.compile(r"\?|\$\w+")
-_HANDLES = re.compile(
-    r'"__duckdb_source_[0-9a-f]{12}_\d+"|"?\b(?:arrow_object|unnamed_relation|df)_[0-9a-f]{15,16}\b"?|\b0x[0-9a-f]+\b'
+_HANDLE = re.compile(
+    r"""(?P<text>'(?:[^']|'')*')|"__duckdb_source_[0-9a-f]{12}_\d+"|\b0x[0-9a-f]+\b"""
+    r"""|"?\b(?:arrow_object|unnamed_relation|df)_[0-9a-f]{15,16}\b"?"""
 )
-"""Names that DuckDB makes up anew in every process."""
+"""Names that DuckDB makes up anew in every process; texts in quotes are left alone."""
 
-_CLOCKS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+_OFF = re.compile(r"\w+\s*:?=\s*false")
+_NO_GUESSING = re.compile(r"hive_(?:partitioning|types_autocast)\s*:?=\s*(?:false|0)", re.IGNORECASE)
+
+_UNSETTLED = {"age", "current_setting", "getvariable"}
+"""What DuckDB calls settled, in some versions, and hangs on the clock or the session all the same."""
+
+_CHANGING = {"VOLATILE", "CONSISTENT_WITHIN_QUERY"}
+_WORDS = {
+    **dict.fromkeys(("current_date", "current_time", "current_timestamp"), "hangs on the clock"),
+    **dict.fromkeys(("localtime", "localtimestamp"), "hangs on the clock"),
+    **dict.fromkeys(("rowid", "file_row_number", "file_index"), "is a row's place, which others decide"),
+}
 _INSTEAD = (
-    "Give prdp.open a scan with plain filters and projections, or the table or file itself. If each row is "
-    "one record all the same, say so with rows_are_records=True."
+    "Give a scan with plain filters and projections, or the table or file itself. If each row is one record "
+    "all the same, say so with prdp.open(..., rows_are_records=True)."
 )
 
 
@@ -65,8 +82,14 @@ class Relation:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Leave off all optimisers that know of other records, for as long as this lasts."""
-        ((before,),) = self.ask("SELECT current_setting('disabled_optimizers')")
-        self.ask(f"SET disabled_optimizers = '{left_off(self._optimisers, before or '')}'")
+        ((before,),) = self.ask("SELECT system.main.current_setting('disabled_optimizers')")
+        try:
+            self.ask(f"SET disabled_optimizers = '{left_off(self._optimisers, before or '')}'")
+        except Exception:  # nothing of it is about records, and nothing was changed
+            raise InvalidRequest(
+                "prdp sets disabled_optimizers while it reads, and this relation's database has locked settings. "
+                "Write the table to a Parquet file and open that."
+            ) from None
         try:
             yield
         finally:
@@ -74,7 +97,7 @@ class Relation:
 
     @cached_property
     def _optimisers(self) -> list[str]:
-        return [name for (name,) in self.ask("SELECT name FROM duckdb_optimizers()")]
+        return [name for (name,) in self.ask("SELECT name FROM system.main.duckdb_optimizers()")]
 
     def source(self, *, rows_are_records: bool) -> str:
         """Return what the relation makes of its table, as a ledger keeps it; nothing for a plain scan.
@@ -82,56 +105,92 @@ class Relation:
         Raises:
             InvalidRequest: A row of it need not be a record, or its text does not say all.
         """
+        foreign = self._foreign()
+        self._refuse_shadows(foreign)
         operators = _operators(self.found)
         texts = self._texts()
         if not rows_are_records:
             _refuse_unless_records(operators)
-            self._refuse_unless_settled(texts)
-        made = set(operators) - _SCANS - {"CTE", "CTE_SCAN"}
-        if not made:
+            self._refuse_unless_settled(texts, foreign)
+            _refuse_odd_files(texts)
+        if set(operators) & {_HELD, "DUMMY_SCAN"}:  # the text of rows in memory may hold the rows
+            return f"rows in memory, {self.name}"
+        if not set(operators) - _SCANS - {"CTE", "CTE_SCAN"}:
             return ""
-        if set(operators) & _HELD:  # the text of rows in memory holds the rows
-            return f"rows in memory, {uuid.uuid4().hex}"
-        if any(_PARAMETER.search(_LITERALS.sub("", text)) for text in texts):
+        if any(_PARAMETER.search(_bare(text)) for text in texts):
             raise InvalidRequest(
                 "the relation has parameters, whose values its text does not show. Write them into its SQL."
             )
-        return "; ".join(_HANDLES.sub("frame", text) for text in texts)
+        ((schema,),) = self.ask("SELECT system.main.current_schema()")
+        shown = [_HANDLE.sub(lambda found: found["text"] or "frame", text) for text in texts]
+        return "; ".join(shown if schema == "main" else [*shown, f"in {schema}"])
+
+    def _refuse_shadows(self, foreign: frozenset[str]) -> None:
+        """Refuse a database in which a function of the caller's has the name of one that prdp calls."""
+        for name in sorted(foreign & {name for name, *_ in own_functions()}):
+            raise InvalidRequest(
+                f"the relation's database has a function or macro {name!r} of its own, which prdp's "
+                "statements would call in the place of DuckDB's. Drop it, or give it another name."
+            )
+
+    def _foreign(self) -> frozenset[str]:
+        """Return the names of functions and macros that a database of ours does not have."""
+        found = self.ask(FUNCTIONS)
+        return frozenset(str(function[0]) for function in found if function not in own_functions())
 
     def _texts(self) -> list[str]:
-        """Return the relation's SQL, and that of the views and macros that it rests on."""
+        """Return the relation's SQL, and that of the views, macros and generated columns that it rests on."""
         texts = [str(self.found.sql_query())]
-        named = dict(self.ask("SELECT lower(view_name), sql FROM duckdb_views() WHERE NOT internal"))
-        macros = self.ask(
-            "SELECT lower(function_name), string_agg(macro_definition, '; ') FROM duckdb_functions() "
-            "WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL ORDER BY ALL"
-        )
-        named |= {f"{name}(": text for name, text in macros}
+        named: dict[str, list[str]] = {}
+        for query in _DEFINITIONS:
+            for name, text in self.ask(query):
+                named.setdefault(name, []).append(text)
         for text in texts:  # grows as it goes
-            texts += _mentioned(text, named)
+            lower = text.lower()
+            for name in sorted(named):
+                if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", lower):
+                    texts += sorted(named.pop(name))
         return texts
 
-    def _refuse_unless_settled(self, texts: list[str]) -> None:
-        unsettled = {
-            str(name)
-            for (name,) in self.ask(
-                "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
-                "WHERE function_type = 'scalar' AND stability <> 'CONSISTENT'"
-            )
-        }
+    def _refuse_unless_settled(self, texts: list[str], foreign: frozenset[str]) -> None:
+        macros = {name for name, _ in self.ask(_DEFINITIONS[1])}  # whose own text is looked at
+        unsettled = (foreign - macros) | _UNSETTLED
+        unsettled |= {str(name) for name, *_, stability in own_functions() if stability in _CHANGING}
         for text in texts:
-            bare = re.sub(r"'(?:[^']|'')*'", "''", text).lower()
-            called = set(re.findall(r'(\w+)"?\s*\(', bare)) | set(re.findall(r"\w+", bare)) & set(_CLOCKS)
-            for name in sorted(called & (unsettled | set(_CLOCKS))):
+            calls = re.findall(r'(\w+)"?\s*\(', _COMMENT.sub(" ", _TEXT.sub("''", text)).lower())
+            for name in sorted(set(calls) & unsettled):
                 raise InvalidRequest(
                     f"the relation calls {name}, which need not give a record the same every time. {_INSTEAD}"
                 )
+            for name in re.findall(r"(?<![\w.])\w+", _OFF.sub("", _bare(text).lower())):
+                if name in _WORDS:
+                    raise InvalidRequest(f"the relation reads {name}, which {_WORDS[name]}. {_INSTEAD}")
 
 
-def _mentioned(text: str, named: dict[str, str]) -> list[str]:
-    """Take out of ``named``, and return, the definitions whose names a text mentions."""
-    words = set(re.findall(r"\w+", text.lower())) | set(re.findall(r"\w+\(", text.lower()))
-    return [named.pop(name) for name in sorted(words & set(named))]
+_DEFINITIONS = (
+    "SELECT lower(view_name), sql FROM system.main.duckdb_views() WHERE NOT internal",
+    """SELECT lower(function_name), function_name || CAST(parameters AS VARCHAR) || ' AS ' || macro_definition
+    FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND NOT internal""",
+    "SELECT lower(table_name), sql FROM system.main.duckdb_tables() WHERE sql LIKE '%GENERATED ALWAYS%'",
+)
+
+
+def _bare(text: str) -> str:
+    """Return SQL without its comments, texts and names in quotes."""
+    return _NAME.sub('""', _COMMENT.sub(" ", _TEXT.sub("''", text)))
+
+
+def _refuse_odd_files(texts: list[str]) -> None:
+    """Refuse SQL that reads a file twice, or in which the names of folders are columns of guessed types."""
+    quoted = [found for text in texts for found in _TEXT.findall(text) + _NAME.findall(text)]
+    files = [file for name in quoted for file in matching_files(name[1:-1])]
+    refuse_repeated(files)
+    settled = any(_NO_GUESSING.search(text) for text in texts)
+    if not settled and any("=" in folder for file in files for folder in Path(file).parts[:-1]):
+        raise InvalidRequest(
+            "the names of folders are columns of this relation, and DuckDB guesses their types from them. "
+            "Give prdp.open the path, or write read_parquet(..., hive_types_autocast = false)."
+        )
 
 
 def _refuse_unless_records(operators: list[str]) -> None:
@@ -139,6 +198,16 @@ def _refuse_unless_records(operators: list[str]) -> None:
     for operator in operators:
         if operator in _STEPS | _SCANS:
             continue
+        if operator == _HELD:
+            raise InvalidRequest(
+                "the relation holds rows that a query has computed before, and prdp cannot see what from. "
+                f"{_INSTEAD}"
+            )
+        if operator == "PANDAS_SCAN":
+            raise InvalidRequest(
+                "the relation reads a frame of pandas or NumPy, whose types DuckDB guesses from its values. "
+                "Give prdp.open the frame itself, and filter with where()."
+            )
         if operator.startswith("READ_") or operator.endswith("_SCAN"):
             raise InvalidRequest(
                 f"the relation reads by {operator}, of which prdp does not know that one record never "
@@ -155,9 +224,7 @@ def _refuse_unless_records(operators: list[str]) -> None:
 
 def _operators(relation: Any) -> list[str]:
     """Return the operators of a relation's plan."""
-    try:
-        return list(_named(json.loads(relation.explain(format="json"))))
-    except TypeError:  # DuckDB 1 draws its plans: boxes, whose first line is the operator's name
+    if sys.modules["duckdb"].__version__.startswith("1."):  # plans are drawn: a box begins with its operator
         lines = str(relation.explain()).split("\n")
         return [
             name
@@ -165,6 +232,10 @@ def _operators(relation: Any) -> list[str]:
             if "┌" in above
             for name in re.findall(r"[A-Z][A-Z_]*", line)
         ]
+    try:
+        return list(_named(json.loads(relation.explain(format="json"))))
+    except ValueError:  # several plans at once
+        raise InvalidRequest("the relation's plan cannot be read. Run RESET explain_output first.") from None
 
 
 def _named(plan: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -52,13 +52,35 @@ def local_files(path: str) -> list[str]:
         raise InvalidRequest(
             f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
         )
-    wanted = str(Path(path).expanduser())
-    named = [wanted] if Path(wanted).exists() else sorted(glob(wanted, recursive=True))
-    files = [file for file in named if Path(file).is_file()]
+    files = matching_files(path)
+    refuse_repeated(files)
     if not files:
-        found = "a folder" if Path(wanted).is_dir() else "no file"
+        found = "a folder" if Path(path).expanduser().is_dir() else "no file"
         raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
     return files
+
+
+def matching_files(path: str) -> list[str]:
+    """Return the files that there are under a name, or that a glob meets."""
+    try:
+        wanted = str(Path(path).expanduser())
+        named = [wanted] if Path(wanted).exists() else sorted(glob(wanted, recursive=True))
+        return [file for file in named if Path(file).is_file()]
+    except (OSError, ValueError, RuntimeError):  # what can be no path, such as one with NUL in it
+        return []
+
+
+def refuse_repeated(files: Sequence[str]) -> None:
+    """Refuse one file that is named twice, maybe by links: each of its records would count twice."""
+    seen: dict[tuple[int, int], str] = {}
+    for file in files:
+        facts = Path(file).stat()
+        first = seen.get((facts.st_dev, facts.st_ino))
+        seen[facts.st_dev, facts.st_ino] = file
+        if first is not None:
+            raise InvalidRequest(
+                f"{first!r} and {file!r} are one file, whose records would count twice. Name it once."
+            )
 
 
 def common_columns(described: Iterable[Sequence[Any]]) -> list[str]:

@@ -87,8 +87,9 @@ def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, 
     try:
         return stoppable(STOPPED, lambda: DuckDBTables(sources, types))
     except (duckdb.Error, OSError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise InvalidRequest(f"a source cannot be opened: {first_line}") from None
+        only_paths = all(isinstance(source, str | Path) for source in sources.values())
+        words = str(error).partition("\n")[0] if only_paths else type(error).__name__
+        raise InvalidRequest(f"a source cannot be opened: {words}") from None
 
 
 def _query(

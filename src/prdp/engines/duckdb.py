@@ -59,7 +59,7 @@ class DuckDBEngine(InOneProcess):
         lock: threading.Lock | None = None,
         unreadable: frozenset[str] = frozenset(),
         own_column: bool = True,
-        source: str = "",
+        source: Callable[[], str] = str,
     ) -> None:
         """Take a table over.
 
@@ -70,7 +70,7 @@ class DuckDBEngine(InOneProcess):
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail.
             own_column: Whether the shortcut for one-column policies may be taken.
-            source: What a relation of the caller's makes of its table.
+            source: Says what a relation of the caller's makes of its table, or refuses it.
         """
         super().__init__()
         self._run = run
@@ -79,17 +79,18 @@ class DuckDBEngine(InOneProcess):
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
         self._own_column = own_column
-        self.source = source
+        self._source_now = source
+        self.source = stoppable(STOPPED, source, self._lock)
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
         try:
-            found: Schema | None = self._described()
+            found = self._described(), stoppable(STOPPED, self._source_now, self._lock)
         except duckdb.Error:
             found = None
-        if found != self.schema:
+        if found != (self.schema, self.source):
             raise InvalidRequest(
                 "the source cannot be read any more, or its columns have changed since it was opened. "
                 "Nothing was charged; open it again."
@@ -164,8 +165,9 @@ def open_source(
     try:
         return stoppable(STOPPED, opened)
     except (duckdb.Error, OSError) as error:
-        first_line = str(error).partition("\n")[0]
-        raise InvalidRequest(f"the source cannot be opened: {first_line}") from None
+        is_path = isinstance(source, str | Path)  # of others, the engine's words may speak of a record
+        words = str(error).partition("\n")[0] if is_path else type(error).__name__
+        raise InvalidRequest(f"the source cannot be opened: {words}") from None
 
 
 def read_columns(
@@ -202,8 +204,10 @@ def _relation_engine(
             result = relation.query(given.name, sql)
             return result.to_arrow_table() if result is not None else None
 
-    with _CALLERS_CONNECTIONS, given.alone():
-        source = given.source(rows_are_records=rows_are_records)
+    def source() -> str:
+        with given.alone():
+            return given.source(rows_are_records=rows_are_records)
+
     return DuckDBEngine(
         run, arrow, given.name, lock=_CALLERS_CONNECTIONS, own_column=own_column, source=source
     )
