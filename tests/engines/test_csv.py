@@ -176,3 +176,11 @@ def test_a_column_that_is_declared_and_there_twice_is_refused(tmp_path: Path) ->
     path.write_bytes(b"v,v,,\n1,2,3,4\n")
     with pytest.raises(InvalidRequest, match="the same name"):
         open_source(path, {"v": "BIGINT"})
+
+
+@pytest.mark.parametrize("line", [b',"1"', b'"",1', b',"",', b'"a","1"'])
+def test_an_empty_first_field_before_a_quoted_one_is_a_field(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "t.csv"
+    header = b"job,v,w\n" if line.count(b",") == 2 else b"job,v\n"
+    path.write_bytes(header + line + b"\n")
+    assert len(open_source(path, TYPES)._run("SELECT * FROM prdp_records")) == 1

@@ -21,6 +21,9 @@ import pytest
 from prdp.engines import _database, _optimisers, _relations
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
+from prdp.grouping import read_grouping
+from prdp.policy import Policy
+from prdp.query import Reading
 from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
 
 SCHEMA = pyarrow.schema(
@@ -233,3 +236,22 @@ def test_what_folders_are_called_is_text_unless_a_type_is_declared(tmp_path: Pat
     assert sorted(odd._run("SELECT year FROM prdp_records"), key=str) == [(2024,), (2025,), (None,)]
     with pytest.raises(InvalidRequest, match="states its own types"):
         opened([], {"x": "DOUBLE"})
+
+
+def test_a_column_that_a_folder_s_name_would_replace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x=7").mkdir()
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1.0], "v": [1]}), tmp_path / "x=7" / "t.parquet")
+    with pytest.raises(InvalidRequest, match="names of their folders"):
+        open_source(tmp_path / "x=7" / "t.parquet", None)
+
+
+def test_one_odd_value_in_the_statistics_of_a_column_that_nobody_reads_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    times = pyarrow.array([0, 2**62], pyarrow.int64()).cast(pyarrow.timestamp("ms"))
+    pyarrow.parquet.write_table(pyarrow.table({"k": [1, 2], "c": times}), tmp_path / "t.parquet")
+    engine = open_source(tmp_path / "t.parquet", None)
+    keys = read_grouping(["k"], [1, 2], engine.schema)
+    policy = Policy.constant(1).within(engine.schema, {})
+    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, keys))
+    assert [summary.cells[0].count for summary in found] == [1, 1]

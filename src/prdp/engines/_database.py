@@ -23,6 +23,7 @@ from prdp.engines._sources import (
     frame_columns,
     local_files,
     partition_casts,
+    refuse_hidden,
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
@@ -103,6 +104,7 @@ def file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[
     if all(file.endswith((".parquet", ".pq")) for file in files):
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
         inside = common_columns(facts)
+        refuse_hidden(inside, files)
         read = f"SELECT * FROM read_parquet([{listed}], hive_types_autocast = false)"
         columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
         return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"

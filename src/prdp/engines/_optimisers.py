@@ -21,8 +21,6 @@ KEPT = {
     "duplicate_groups": "a key that is written twice is grouped by once",
     "cte_inlining": "a query with a name is written out where it is used; else describing it would read it",
     "in_clause": "long lists of constants become a hash table",
-    "join_order": "counts decide in which order the same joins are done, and nothing else",
-    "build_side_probe_side": "counts decide which side of a join is hashed, and nothing else",
 }
 """The optimisers that stay on, and what they go by."""
 

@@ -179,6 +179,17 @@ def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str
     )
 
 
+def refuse_hidden(inside: Sequence[str], files: Sequence[str]) -> None:
+    """Refuse a column of Parquet files that the name of a folder would take the place of."""
+    folders = {folder.partition("=")[0].lower() for file in files for folder in Path(file).parts[:-1]}
+    for name in inside:
+        if name.lower() in folders and any(f"{name.lower()}=" in file.lower() for file in files):
+            raise InvalidRequest(
+                f"{name!r} is a column of the files and stands in the names of their folders too, which would "
+                "take its place. Rename the folders, or the column."
+            )
+
+
 def partition_casts(columns: Sequence[str], inside: Sequence[str], types: Mapping[str, str]) -> str:
     """Return the columns of Parquet files as SQL; those in folders' names are texts or of declared types.
 
