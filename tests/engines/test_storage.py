@@ -245,7 +245,7 @@ def test_a_column_that_a_folder_s_name_would_replace_is_refused(tmp_path: Path) 
         open_source(tmp_path / "x=7" / "t.parquet", None)
 
 
-def test_one_odd_value_in_the_statistics_of_a_column_that_nobody_reads_changes_nothing(
+def test_an_odd_value_in_the_statistics_of_a_column_that_nobody_reads_is_nothing(
     tmp_path: Path,
 ) -> None:
     times = pyarrow.array([0, 2**62], pyarrow.int64()).cast(pyarrow.timestamp("ms"))

@@ -87,7 +87,7 @@ class Relation:
             self.ask(f"SET disabled_optimizers = '{left_off(self._optimisers, before or '')}'")
         except Exception:  # nothing of it is about records, and nothing was changed
             raise InvalidRequest(
-                "prdp sets disabled_optimizers while it reads, and this relation's database has locked settings. "
+                "prdp sets disabled_optimizers while it reads, and the settings of this database are locked. "
                 "Write the table to a Parquet file and open that."
             ) from None
         try:

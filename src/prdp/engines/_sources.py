@@ -185,8 +185,8 @@ def refuse_hidden(inside: Sequence[str], files: Sequence[str]) -> None:
     for name in inside:
         if name.lower() in folders and any(f"{name.lower()}=" in file.lower() for file in files):
             raise InvalidRequest(
-                f"{name!r} is a column of the files and stands in the names of their folders too, which would "
-                "take its place. Rename the folders, or the column."
+                f"{name!r} is a column of the files, and stands in the names of their folders too, which "
+                "would take its place. Rename the folders, or the column."
             )
 
 
