@@ -246,6 +246,7 @@ def test_ctrl_c_before_a_report_is_stored_shows_nothing(
     with pytest.raises(KeyboardInterrupt) as caught:
         client.report(CAMPAIGN, RECORD)
     assert _holds(caught.value, entropy.last) == []
+    assert not [name for name, _ in variables(caught.value) if name.startswith("payload in ")]
     assert list(chain(caught.value)) == [caught.value]
     monkeypatch.undo()
     assert client.left == 1
