@@ -83,18 +83,21 @@ def _guarded(work: Callable[[], Done], failure: Callable[[], PrdpError]) -> Done
         work: Reads, draws or records.
         failure: What is raised in place of an exception that is not prdp's own.
     """
-    stop: BaseException
+    stop: BaseException | None = None
     try:
         return work()
-    except PrdpError as error:
+    except PrdpError as error:  # nothing is called in a handler: Ctrl-C would come with what is handled
         stop = error
-    except Exception:
-        stop = failure()
+        stop.__traceback__ = stop.__context__ = stop.__cause__ = None
+    except Exception:  # noqa: S110  (what it says instead is made when it is gone)
+        pass
     except BaseException as error:  # Ctrl-C, or whatever else a signal's handler raises
         stop = error
-    stop.__context__ = stop.__cause__ = None
+        stop.__traceback__ = stop.__context__ = stop.__cause__ = None
+    if stop is None:
+        stop = failure()
     try:
-        raise stop.with_traceback(None)
+        raise stop
     finally:
         del stop  # this frame and the exception would keep each other alive
 

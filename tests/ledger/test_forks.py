@@ -7,6 +7,9 @@ import multiprocessing
 import multiprocessing.context
 import os
 import pickle
+import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,6 +26,7 @@ from prdp.ledger import Binding, DurableLedger, MemoryLedger
 from prdp.ledger.file_format import connected
 from prdp.local import Campaign, Client
 from prdp.local.counting import DomainCount
+from prdp.noise.entropy import SystemEntropy
 
 FACTS = Binding({"name": "t"})
 FORK = multiprocessing.get_context("fork")
@@ -229,3 +233,118 @@ def test_a_fork_waits_until_no_connection_to_a_ledger_is_open(tmp_path: Path) ->
     forker.join(20)
     holder.join(20)
     assert codes == [0]
+
+
+class Forking:
+    """The system's generator, which forks when it is asked for the first time."""
+
+    def __init__(self) -> None:
+        self.child: int | None = None
+
+    def bytes(self, count: int) -> bytes:
+        if self.child is None:
+            self.child = os.fork()
+        return SystemEntropy().bytes(count)
+
+
+@pytest.mark.parametrize("file", [None, "me.account"])
+@pytest.mark.parametrize("first", ["parent", "child"])
+def test_a_fork_while_a_report_is_drawn_leaves_one_report(
+    file: str | None, first: str, tmp_path: Path
+) -> None:
+    """Whichever of the two processes comes to its end first."""
+    path = file and tmp_path / file
+    campaign = Campaign("visits", POLICY, "1/2", DomainCount())
+    receiver, sender = FORK.Pipe(duplex=False)
+    go_on, let_go = FORK.Pipe(duplex=False)
+
+    class Waiting(Forking):
+        def bytes(self, count: int) -> bytes:
+            drawn = super().bytes(count)
+            if self.child == 0 and first == "parent":
+                go_on.poll(20)
+            if self.child and first == "child":
+                receiver.poll(20)
+            return drawn
+
+    entropy = Waiting()
+    client = Client(path, entropy=entropy)
+    try:
+        said = bytes(client.report(campaign, {"visits": 3})).hex()
+    except LedgerError as refusal:
+        said = f"LedgerError: {refusal}"
+    except BaseException as error:
+        said = repr(error)
+    if entropy.child == 0:
+        sender.send(said)
+        os._exit(0)
+    let_go.send(None)
+    assert entropy.child is not None
+    os.waitpid(entropy.child, 0)
+    refused = receiver.recv()
+    assert refused.startswith("LedgerError"), refused
+    assert "forked" in refused
+    assert bytes.fromhex(said) == bytes(client.report(campaign, {"visits": 3}))
+    assert client.left == Fraction(1, 2)
+    if path is not None:
+        with sqlite3.connect(path) as database:
+            assert database.execute("SELECT hex(report) FROM reports").fetchall() == [(said.upper(),)]
+        database.close()
+
+
+FORKS_WHILE_IT_WRITES = """
+import os, sys
+import prdp
+from prdp.errors import LedgerError
+from prdp.local import Campaign, Client, account
+from prdp.local.counting import DomainCount
+
+campaign = Campaign("visits", prdp.Policy("1 / visits", at_least="1/100", at_most=1), "1/4", DomainCount(), 2)
+children, whole = [], account._opened
+
+class Connection:
+    def __init__(self, database):
+        self.database = database
+    def __getattr__(self, name):
+        return getattr(self.database, name)
+    def execute(self, statement, *values):
+        done = self.database.execute(statement, *values)
+        if statement.startswith("INSERT INTO reports"):
+            children.append(os.fork())
+            if children[-1] and sys.argv[2] == "child":
+                os.waitpid(children[-1], 0)
+        return done
+
+account._opened = lambda path: Connection(whole(path))
+account._abandon = lambda one, abandon=account._abandon: abandon(one.database)
+client = Client(sys.argv[1])
+try:
+    said = bytes(client.report(campaign, {"visits": 3})).hex()
+except LedgerError:
+    said = "refused"
+print("child" if children == [0] else "parent", said, flush=True)
+if children != [0] and sys.argv[2] == "parent":
+    os.waitpid(children[0], 0)
+"""
+
+
+@pytest.mark.parametrize("first", ["parent", "child"])
+def test_a_fork_while_a_report_is_written_does_not_touch_the_file(first: str, tmp_path: Path) -> None:
+    """Not even when the forked process ends as Python does, and frees all that it has."""
+    path = tmp_path / "me.account"
+    Client(path).report(Campaign("visits", POLICY, "1/4", DomainCount()), {"visits": 3})
+    run = subprocess.run(
+        [sys.executable, "-c", FORKS_WHILE_IT_WRITES, str(path), first],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    said = dict(line.split() for line in run.stdout.splitlines())
+    assert said["child"] == "refused", run
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        reports = database.execute("SELECT hex(report) FROM reports ORDER BY number").fetchall()
+    database.close()
+    assert reports[1:] == [(said["parent"].upper(),)]
+    assert Client(path).left == Fraction(1, 2)

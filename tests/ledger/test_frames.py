@@ -240,3 +240,22 @@ def test_ctrl_c_while_an_answer_is_recorded_shows_nothing(
         with pytest.raises(KeyboardInterrupt) as caught:
             ask(opened(ledger=tmp_path / "t.ledger"))
         assert private(caught.value, EACH) == []
+
+
+def test_ctrl_c_while_a_failure_is_put_into_words_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are made once the first failure, whose frames hold the answer, is gone."""
+
+    class Failing(prdp.MemoryLedger):
+        def record(self, charge: object, release: object) -> Any:  # noqa: ARG002
+            raise OSError(f"no room for {release}")
+
+    def pressed(*_: object) -> LedgerError:
+        signal.raise_signal(signal.SIGINT)
+        return LedgerError("not reached")
+
+    monkeypatch.setattr("prdp.asking._not_recorded", pressed)
+    for ask in (QUESTIONS["sum"], QUESTIONS["own"]):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            ask(opened(ledger=Failing()))
+        assert private(caught.value, EACH) == []
+        assert list(chain(caught.value)) == [caught.value]

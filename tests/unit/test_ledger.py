@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from dataclasses import replace
 from fractions import Fraction
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.errors import BudgetExhausted, InvalidRequest
-from prdp.ledger import Charge, MemoryLedger
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.ledger import Binding, Charge, MemoryLedger, memory
 from prdp.release import Release
 
 RELEASE = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
@@ -87,3 +90,35 @@ def test_threads_that_race_for_the_last_room_do_not_overspend() -> None:
     assert len(ledger.entries) == 10
     assert len(refused) == 30
     assert ledger.left == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no signals of its own to send")
+@pytest.mark.parametrize("inside", ["sum_with", "replace"])  # in a charge, and in a record
+def test_a_signal_s_handler_that_uses_the_account_it_interrupts_is_refused(
+    inside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, refusals = MemoryLedger(), []
+    whole = getattr(memory, inside)
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        signal.raise_signal(signal.SIGUSR1)
+        return whole(*args, **options)
+
+    def ask(_: int, __: FrameType | None) -> None:
+        for use in (lambda: ledger.charge("b", Fraction(1, 4)), lambda: ledger.attach(Binding({}))):
+            try:
+                use()
+            except LedgerError as refusal:
+                refusals.append(str(refusal))
+
+    before = signal.signal(signal.SIGUSR1, ask)
+    try:
+        monkeypatch.setattr(memory, inside, interrupted)
+        ledger.record(charged(ledger, "a"), RELEASE)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(refusals) == 2
+    assert all("a signal's handler" in refusal for refusal in refusals)
+    assert [entry.purpose for entry in ledger.entries] == ["a"]
+    monkeypatch.undo()
+    assert charged(ledger, "b").number == 1  # the account is free again

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
+import signal
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -17,8 +19,10 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.local import Campaign, Client
+from prdp.local import Campaign, Client, Report, account
 from prdp.local.counting import DomainCount
+from prdp.noise.entropy import SystemEntropy
+from tests.ledger.frames import chain, variables
 
 POLICY = prdp.Policy("10000 / balance", at_least="1e-8", at_most=100)
 CAMPAIGN = Campaign("balances", POLICY, "1/2", DomainCount())
@@ -160,3 +164,98 @@ def test_an_account_that_was_changed_is_refused_and_nothing_is_told(tmp_path: Pa
 def test_what_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidRequest, match="no file name"):
         Client(f"{tmp_path}/{name}" if name else name)
+
+
+class Troubled:
+    """The system's generator; trouble comes with the last bytes that a report needs, which it remembers."""
+
+    def __init__(self, trouble: Callable[[], object]) -> None:
+        self.trouble, self.last = trouble, b""
+
+    def bytes(self, count: int) -> bytes:
+        self.last = SystemEntropy().bytes(count)
+        if count == 16:  # the token, which is drawn last
+            self.trouble()
+        return self.last
+
+
+def _refusing(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TRIGGER no BEFORE INSERT ON reports BEGIN SELECT RAISE(ABORT, 'full'); END")
+    database.close()
+
+
+def _locked(path: Path) -> None:
+    LOCKS.append(sqlite3.connect(path, isolation_level=None))
+    LOCKS[-1].execute("BEGIN EXCLUSIVE")
+
+
+LOCKS: list[sqlite3.Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def _unlock() -> Iterator[None]:
+    yield
+    while LOCKS:
+        LOCKS.pop().close()
+
+
+def _holds(error: BaseException, secret: bytes) -> list[str]:
+    """Name the variables, in the frames that an exception leads to, that hold what was drawn."""
+    return [
+        name
+        for name, value in variables(error)
+        if (isinstance(value, bytes) and secret in value)
+        or (isinstance(value, Report) and secret in bytes(value))
+        or (isinstance(value, BaseException) and value is not error and _holds(value, secret))
+    ]
+
+
+@pytest.mark.parametrize(
+    "trouble", [_refusing, _locked, Path.unlink, lambda path: os.truncate(path, 0)], ids=range(4)
+)
+def test_a_report_that_cannot_be_stored_is_in_no_frame(
+    trouble: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account, "_BUSY_SECONDS", 0)
+    path = tmp_path / "me.account"
+    entropy = Troubled(lambda: trouble(path))
+    with pytest.raises(LedgerError) as caught:
+        Client(path, entropy=entropy).report(CAMPAIGN, RECORD)
+    assert entropy.last
+    assert _holds(caught.value, entropy.last) == []
+    assert list(chain(caught.value)) == [caught.value]
+
+
+@pytest.mark.parametrize("file", [None, "me.account"])
+@pytest.mark.parametrize("moment", ["drawn", "stored"])
+def test_ctrl_c_before_a_report_is_stored_shows_nothing(
+    file: str | None, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def on_the_last() -> None:
+        if moment == "drawn":
+            press()
+        else:
+            monkeypatch.setattr(account, "_policy", press)  # what is read before the report is written
+
+    entropy = Troubled(on_the_last)
+    client = Client(file and tmp_path / file, entropy=entropy)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        client.report(CAMPAIGN, RECORD)
+    assert _holds(caught.value, entropy.last) == []
+    assert not [name for name, _ in variables(caught.value) if name.startswith("payload in ")]
+    assert list(chain(caught.value)) == [caught.value]
+    monkeypatch.undo()
+    assert client.left == 1
+
+
+def test_no_message_advises_an_account_that_has_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "me.account"
+    me = Client(path)
+    path.unlink()
+    with pytest.raises(LedgerError, match="does not know what was told since it was made") as caught:
+        me.report(CAMPAIGN, RECORD)
+    assert "in its place" not in str(caught.value)

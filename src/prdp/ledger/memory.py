@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 from prdp.errors import LedgerError, shown_part
 from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
@@ -13,6 +15,8 @@ from prdp.processes import this_process
 from prdp.release_table import Released
 
 _ADVICE = "Give the table a ledger file that all processes share, such as ledger='accounts.ledger'"
+
+Done = TypeVar("Done")
 
 
 class MemoryLedger:
@@ -31,20 +35,22 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._spent = Fraction(0)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._busy = False
         self._attached = False
         self._process = this_process()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (which facts they are does not matter)
         """Belong to one table; a second one's questions could be taken for the first one's."""
-        self._refuse_elsewhere()
-        with self._lock:
-            if self._attached:
-                raise LedgerError(
-                    "this ledger keeps the account of a table that was opened before. Give each table its "
-                    "own, or a ledger file to open the same table again."
-                )
-            self._attached = True
+        self._alone(self._attach)
+
+    def _attach(self) -> None:
+        if self._attached:
+            raise LedgerError(
+                "this ledger keeps the account of a table that was opened before. Give each table its "
+                "own, or a ledger file to open the same table again."
+            )
+        self._attached = True
 
     @property
     def left(self) -> Fraction:
@@ -62,28 +68,51 @@ class MemoryLedger:
         """Return the standing release, an unanswered charge, or a new one."""
         self._refuse_elsewhere()
         refuse_unless_a_charge(purpose, share)
-        with self._lock:
-            same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
-            standing = [entry.release for entry in same if entry.release is not None]
-            if standing and not fresh:
-                return standing[-1]
-            for entry in same:
-                if entry.release is None:
-                    return Charge(entry.number, purpose)
-            spent = sum_with(self._spent, share)
-            self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
-            self._entries.append(Entry(len(self._entries), purpose, share))
-            return Charge(len(self._entries) - 1, purpose)
+        return self._alone(lambda: self._charge(purpose, share, fresh=fresh))
+
+    def _charge(self, purpose: str, share: Fraction, *, fresh: bool) -> Charge | Released:
+        same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
+        standing = [entry.release for entry in same if entry.release is not None]
+        if standing and not fresh:
+            return standing[-1]
+        for entry in same:
+            if entry.release is None:
+                return Charge(entry.number, purpose)
+        spent = sum_with(self._spent, share)
+        self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
+        self._entries.append(Entry(len(self._entries), purpose, share))
+        return Charge(len(self._entries) - 1, purpose)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge, unless it has one; return the release that stands."""
+        return self._alone(lambda: self._record(charge, release))
+
+    def _record(self, charge: Charge, release: Released) -> Released:
+        standing = self._entries[charge.number].release
+        if standing is not None:
+            return standing
+        self._entries[charge.number] = replace(self._entries[charge.number], release=release)
+        return release
+
+    def _alone(self, work: Callable[[], Done]) -> Done:
+        """Do one thing at a time: other threads wait, and what interrupts this one is refused.
+
+        A signal's handler runs in the middle of whatever its thread does, and to wait for that would be to
+        wait for ever. Only the thread that holds the lock comes past it to find the account busy.
+        """
         self._refuse_elsewhere()
         with self._lock:
-            standing = self._entries[charge.number].release
-            if standing is not None:
-                return standing
-            self._entries[charge.number] = replace(self._entries[charge.number], release=release)
-            return release
+            if self._busy:
+                raise LedgerError(
+                    "this account is in the middle of an entry that this very thread makes: a signal's "
+                    "handler interrupted it to use the same table. Let the handler set a flag, and ask once "
+                    "the question that it interrupted is answered."
+                )
+            self._busy = True
+            try:
+                return work()
+            finally:
+                self._busy = False
 
     def __reduce__(self) -> str:
         """Refuse to be copied or sent to another process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -11,13 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from uuid import uuid4
 
-from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError, PrdpError
 from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
 from prdp.local.facts import read_object, shown
 from prdp.local.report import Report
 from prdp.processes import OPERATIONS, this_process
-from prdp.transaction import writing
 
 _SCHEMA = """
 CREATE TABLE terms (policy TEXT NOT NULL);
@@ -34,6 +34,11 @@ A process may forbid Python to read or write whole numbers of many digits, but n
 """
 
 _MOST_CHARACTERS = 1 << 14
+
+_COPIES = (
+    "A copy does not know what was told since it was made: answer under one only if that was nothing, and if "
+    "nobody knows, answer no more campaigns for this record."
+)
 
 
 class ClientAccount:
@@ -86,35 +91,83 @@ class ClientAccount:
             BudgetExhausted: Less than ``share`` is left.
             LedgerError: The account cannot be used, or was changed by something else.
         """
+        stop: BaseException | None = None
+        try:
+            return self._told(campaign, name, policy, share, draw)
+        except PrdpError as error:  # nothing is called in a handler: Ctrl-C would come with what is handled
+            stop = error
+            stop.__traceback__ = stop.__context__ = stop.__cause__ = None  # their frames hold the report
+        except Exception:  # noqa: S110  (what it says instead is made when it is gone)
+            pass
+        except BaseException as error:  # Ctrl-C, or whatever else a signal's handler raises
+            stop = error
+            stop.__traceback__ = stop.__context__ = stop.__cause__ = None
+        if stop is None:
+            stop = LedgerError("no report could be drawn and stored. Nothing was told; ask again.")
+        try:
+            raise stop
+        finally:
+            del stop  # this frame and the exception would keep each other alive
+
+    def _told(
+        self, campaign: bytes, name: str, policy: str, share: Fraction, draw: Callable[[], bytes]
+    ) -> bytes:
+        """Draw while no file is open, so that a fork meanwhile finds nothing to tear."""
+        begun = this_process()
         with self._writing() as database:
-            standing = database.execute(
-                "SELECT report FROM reports WHERE campaign = ?", (campaign,)
-            ).fetchone()
-            if standing:
-                return self._kept(standing[0], campaign)
-            bound = _policy(database)
-            if bound is None:
+            found = self._standing_or_sum(database, campaign, policy, share)
+        if isinstance(found, bytes):
+            return found
+        report = draw()
+        if begun != this_process():
+            raise _forked()
+        with self._writing() as database:
+            found = self._standing_or_sum(database, campaign, policy, share)
+            if isinstance(found, bytes):
+                return found  # somebody else's was first
+            if _policy(database) is None:
                 database.execute("INSERT INTO terms VALUES (?)", (policy,))
-            elif bound != policy:
-                raise another_policy(self._readable(bound), policy)
-            before = self._spent(database)
-            spent = before + share
-            if spent.denominator >= _FINEST:
-                raise _too_fine(share)
-            if spent > 1:
-                raise _exhausted(share, 1 - before)
-            report = draw()
             database.execute(
                 "INSERT INTO reports (campaign, name, share, spent, report) VALUES (?, ?, ?, ?, ?)",
-                (campaign, name, str(share), str(spent), report),
+                (campaign, name, str(share), str(found), report),
             )
-            return report
+        return report
+
+    def _standing_or_sum(
+        self, database: sqlite3.Connection, campaign: bytes, policy: str, share: Fraction
+    ) -> bytes | Fraction:
+        """Return the report that a campaign has had, or else what is spent with its share; or refuse."""
+        standing = database.execute("SELECT report FROM reports WHERE campaign = ?", (campaign,)).fetchone()
+        if standing:
+            return self._kept(standing[0], campaign)
+        bound = _policy(database)
+        if bound not in (None, policy):
+            raise another_policy(self._readable(bound), policy)
+        before = self._spent(database)
+        spent = before + share
+        if spent.denominator >= _FINEST:
+            raise _too_fine(share)
+        if spent > 1:
+            raise _exhausted(share, 1 - before)
+        return spent
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the write lock from before the first read to after the sync."""
-        with self._connected() as database, writing(database):
-            yield database
+        """Hold the write lock from before the first read to after the sync, in one and the same process."""
+        begun = this_process()
+        with self._connected() as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+                if begun != this_process():  # just before: a signal's handler may fork between two lines
+                    raise _forked()  # noqa: TRY301
+                database.execute("COMMIT")
+            except BaseException:
+                if begun == this_process() and database.in_transaction:
+                    database.rollback()
+                raise
+            if begun != this_process():
+                raise _forked()
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -126,8 +179,14 @@ class ClientAccount:
         assert self._path is not None  # noqa: S101  (one of the two)
         with OPERATIONS, self._explained():
             self._refuse_unless_there(self._path)
-            with closing(_opened(self._path)) as database:
+            begun, database = this_process(), _opened(self._path)
+            try:
                 yield database
+            finally:
+                if begun == this_process():
+                    database.close()
+                else:
+                    _abandon(database)
 
     def _refuse_elsewhere(self) -> None:
         """Refuse an account in memory to a forked process: each would spend the whole budget."""
@@ -151,8 +210,8 @@ class ClientAccount:
     def _refuse_unless_there(path: Path) -> None:
         if not path.is_file() or path.stat().st_size == 0:
             raise LedgerError(
-                f"{path} is gone or empty, and with it what was told before. Put a backup from after the "
-                "last report in its place; nothing is told meanwhile."
+                f"{path} is gone or empty, and with it what was told before. Nothing is told any more. "
+                f"{_COPIES}"
             )
 
     @staticmethod
@@ -196,8 +255,7 @@ class ClientAccount:
     def _changed(self, what: str) -> LedgerError:
         return LedgerError(
             f"the client's account {self._path} was changed by something else: {what} cannot be read. "
-            "Nothing is told any more. A copy helps if it is from after the last report; an older one has "
-            "forgotten what was told since."
+            f"Nothing is told any more. {_COPIES}"
         )
 
     @contextmanager
@@ -240,6 +298,21 @@ def _exhausted(asked: Fraction, left: Fraction) -> BudgetExhausted:
         f"this campaign asks for {asked} of this record's budget, but its account has {left} left. Nothing "
         "was told and nothing was charged; a campaign that asks for no more than that can be answered.",
     )
+
+
+def _forked() -> LedgerError:
+    return LedgerError(
+        "this process was forked while another one made a report: that one tells it, and nothing was told "
+        "here. With an account in a file, Client('me.account'), the other's report can be asked for again."
+    )
+
+
+def _abandon(database: sqlite3.Connection) -> None:
+    """Never close a connection that came with a fork, not even when Python ends.
+
+    To close it would take back, in the file, what the other process is writing.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
