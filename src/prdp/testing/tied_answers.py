@@ -59,10 +59,12 @@ def untied(
             if len(said) != len(drawn):
                 return f"{count} runs give {len(drawn)} draws and {len(said)} answers"
             if drawing.bytes(_NEXT_BYTES) != answering.bytes(_NEXT_BYTES):
-                return "answers read other bytes than draws of the law do: they are not drawn from it, once each"
+                return (
+                    "answers read other bytes than draws of the law do: they are not drawn from it, once each"
+                )
             for outcome, answer in zip(drawn, said, strict=True):
                 shown = content(answer)
                 known, known_shown = said_of.setdefault(outcome, (answer, shown))
                 if known_shown != shown:
-                    return f"the law drew {outcome!r} twice, but two things were said: {known!r} and {answer!r}"
+                    return f"the law drew {outcome!r} twice, and two things were said: {known!r}, {answer!r}"
     return ""
