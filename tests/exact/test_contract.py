@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import chisquare
 
@@ -26,7 +27,7 @@ from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import Summary
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio, worst_loss
-from prdp.testing.mechanism_contract import Twin
+from prdp.testing.mechanism_contract import MechanismAnswers, Twin
 from tests.exact.universe import RECORDS, OnThisUniverse, Record, budget, count_of
 from tests.statistical.thresholds import P_THRESHOLD, SAMPLE_SIZE
 
@@ -76,6 +77,64 @@ class SilentParity(Parity):
     count: int = field(compare=False)
 
 
+@dataclass(frozen=True)
+class UndeclaredParity:
+    """A rule that keeps what it is made with where no field says so."""
+
+    count: InitVar[int]
+
+    def __post_init__(self, count: int) -> None:
+        object.__setattr__(self, "_count", count)
+
+    def __call__(self, _values: tuple[int, ...], /) -> int:
+        return int(vars(self)["_count"]) % 2
+
+
+@dataclass(frozen=True, slots=True)
+class SilentFacts:
+    """Facts that ``==`` does not look at."""
+
+    count: int = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NestedParity:
+    """A rule that knows the true count in a field of a field."""
+
+    facts: SilentFacts
+
+    def __call__(self, _values: tuple[int, ...], /) -> int:
+        return self.facts.count % 2
+
+
+@dataclass(frozen=True, slots=True)
+class ByType:
+    """A rule that goes by the type of its field."""
+
+    least: int | float
+
+    def __call__(self, _values: tuple[int, ...], /) -> int:
+        return int(isinstance(self.least, float))
+
+
+RULES: Mapping[str, Callable[[int], Any]] = {
+    "a field": Parity,
+    "a field left out of ==": SilentParity,
+    "a closure": lambda count: lambda _: count % 2,
+    "an attribute that is no field": UndeclaredParity,
+    "a field of a field left out of ==": lambda count: NestedParity(SilentFacts(count)),
+    "the type of a field": lambda count: ByType(1.0 if count else 1),
+    "True for 1": lambda count: ByType(True if count else 1),
+}
+
+
+class Bold(int):
+    """An integer that hides from whatever is added to it."""
+
+    def __add__(self, _other: int) -> int:
+        return int(self)
+
+
 def gated(summary: Summary, share: Fraction, **other: Any) -> Gated:
     return replace(Twice().law(summary, share), **other)
 
@@ -94,6 +153,10 @@ LEAKING_LAWS: Mapping[str, Callable[[int], Law]] = {
     "scale": lambda count: Noisy((0,), (louder(count),)),
     "number of noisy values": lambda count: Noisy((0,) * count, (QUIET,) * count),
     "place between lattice points": lambda count: Noisy((Fraction(count, 2),), (QUIET,)),  # type: ignore[arg-type]
+    "whole number of one's own class": lambda count: Noisy((Bold(count),), (QUIET,)),
+    "truth value in place of a number": lambda count: Noisy((count > 0,), (QUIET,)),
+    "mass between lattice points": lambda count: Scan((count / 2, 0), (0, 0), QUIET, QUIET),  # type: ignore[arg-type]
+    "threshold between lattice points": lambda count: Scan((count, 0), (0.5, 0), QUIET, QUIET),  # type: ignore[arg-type]
     "number of places": lambda count: PermuteAndFlip((Fraction(0),) * (count + 1)),
     "place that cannot be chosen": lambda count: ExponentialChoice((0, 0, 0), multiples=(1, 1, count)),
     "thresholds of a scan": lambda count: Scan((9, 0), (9 * count, 0), QUIET, QUIET),
@@ -120,10 +183,10 @@ def test_a_law_that_knows_the_count_in_any_of_its_parts_is_caught(where: str) ->
     assert found.excess > 1, found
 
 
-@pytest.mark.parametrize("rule", [Parity, SilentParity, lambda count: lambda _: count % 2])
-def test_a_rule_that_knows_the_true_count_costs_without_end(rule: Callable[[int], Any]) -> None:
+@pytest.mark.parametrize("where", RULES)
+def test_a_rule_that_knows_the_true_count_costs_without_end(where: str) -> None:
     def law(summary: Summary) -> Gated:
-        return gated(summary, Fraction(1), rule=rule(true_count(summary)))
+        return gated(summary, Fraction(1), rule=RULES[where](true_count(summary)))
 
     found = worst_loss(RECORDS[:1], law, count_of, budget, most_records=1)
     assert found.measured == math.inf
@@ -154,6 +217,87 @@ def test_laws_and_noises_of_one_s_own_are_refused_since_they_may_draw_what_they_
     for law in (Bare((1,), (QUIET,)), Noisy((1,), (Silent(Fraction(1)),))):
         with pytest.raises(TypeError, match="of your own"):
             largest_log_ratio(law, law)
+
+
+@dataclass(frozen=True, slots=True)
+class LooksLikeAChoice:
+    """Shows the parts of a choice, and draws the parity."""
+
+    count: int
+    penalties: tuple[int, ...] = (0, 0)
+    unit: Fraction = Fraction(1)
+    multiples: tuple[int, ...] = ()
+
+    def draw(self, _entropy: Entropy, runs: int) -> list[int]:
+        return [self.count % 2] * runs
+
+
+class FlipsOfOnesOwn(PermuteAndFlip):
+    """Flips that land where they like."""
+
+    __slots__ = ()
+
+    def draw(self, _entropy: Entropy, runs: int) -> Any:
+        return [len(self.penalties) - 1] * runs
+
+
+class SilentNoise(DiscreteLaplace):
+    """Noise that is none."""
+
+    __slots__ = ()
+
+
+class OneMore(Sequence[Law]):
+    """Laws with one behind the last."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return NOTHING if place == 0 else Noisy((9,), (QUIET,))
+
+
+class Values(tuple[int, ...]):
+    """Values that may be others when they are looked at again."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Then(LooksLikeAChoice(1), lambda _: NOTHING),  # type: ignore[arg-type]
+        Then(FlipsOfOnesOwn((Fraction(0), Fraction(0))), lambda _: NOTHING),
+        Gated(NOTHING, FirstReaching(()), OneMore()),
+        Together(OneMore()),  # type: ignore[arg-type]
+        Scan((9, 0), (0, 0), SilentNoise(Fraction(1)), QUIET),
+        Scan((9, 0), (0, 0), QUIET, SilentNoise(Fraction(1))),
+        Noisy(Values((1,)), (QUIET,)),
+    ],
+)
+def test_parts_of_one_s_own_inside_a_law_are_refused(law: Law) -> None:
+    with pytest.raises(TypeError, match="of your own"):
+        largest_log_ratio(law, law)
+
+
+@pytest.mark.parametrize("place", [-1, 2, 7])
+def test_a_rule_picks_only_laws_that_are_there_to_be_compared(place: int) -> None:
+    @dataclass(frozen=True, slots=True)
+    class Always:
+        place: int
+
+        def __call__(self, _values: tuple[int, ...], /) -> int:
+            return self.place
+
+    with pytest.raises(IndexError, match="not among the 2 laws"):
+        Gated(NOTHING, Always(place), (NOTHING, NOTHING)).draw(Seeded(1), 1)
+
+
+@pytest.mark.parametrize("value", [5, np.int64(5), np.int64(2**63 - 1), True])
+def test_noisy_values_have_one_type_whatever_that_of_the_true_ones(value: Any) -> None:
+    drawn = Noisy((value,), (DiscreteLaplace(Fraction(10)),)).draw(Seeded(1), 50)
+    assert {type(found) for (found,) in drawn} == {int}
+    assert drawn == Noisy((int(value),), (DiscreteLaplace(Fraction(10)),)).draw(Seeded(1), 50)
 
 
 def test_places_that_no_table_can_choose_cost_nothing() -> None:
@@ -207,6 +351,34 @@ def showing(part: str, shown: Callable[[int], Any]) -> Drawn:
     return answers
 
 
+def otherwise(said_instead: Callable[[Answer, int, Fraction, int], object]) -> MechanismAnswers:
+    """Return answers that say something else by the answer, the true count, the share and the runs."""
+
+    def answers(summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[object]:
+        found = Twice().answers(summary, share, entropy, runs)
+        return [said_instead(answer, true_count(summary), share, runs) for answer in found]
+
+    return answers
+
+
+ONLY_SOMETIMES: Mapping[str, Callable[[Answer, int, Fraction, int], object]] = {
+    "of two records and more": lambda a, count, _share, _runs: (a, count if count > 1 else None),
+    "in a single run": lambda a, count, _share, runs: (a, count if runs == 1 else None),
+    "in many runs": lambda a, count, _share, runs: (a, count if runs > 1 else None),
+    "at a share of less than 1": lambda a, count, share, _runs: (a, count if share < 1 else None),
+}
+ALMOST_EQUAL: Mapping[str, Callable[[Answer, int], object]] = {
+    "a float": lambda a, count: float(a.steps) if count else a.steps,
+    "an integer of numpy": lambda a, count: replace(a, steps=np.int64(a.steps) if count else a.steps),  # type: ignore[arg-type]
+    "an integer for a fraction": lambda a, count: replace(a, step=1 if count else Fraction(1)),  # type: ignore[arg-type]
+    "a truth value for 1": lambda a, count: (a, True if count else 1),
+    "the sign of zero": lambda a, count: (a, -0.0 if count else 0.0),
+    "the order of a dict": lambda a, count: {"a": a, "b": 1} if count else {"b": 1, "a": a},
+    "a field left out of ==": lambda a, count: (a, SilentFacts(count)),
+    "an array's type": lambda a, count: (a, np.zeros(2, dtype=np.int32 if count else np.int64)),
+}
+
+
 class TestAnOutsidersMechanism(OnThisUniverse):
     mechanism = Twice()
     tied_at = Fraction(8)
@@ -235,6 +407,13 @@ class TestAnOutsidersMechanism(OnThisUniverse):
             "the count in the clipping": Twin(
                 answers=showing("clipping", lambda count: Dropped(count, Fraction(1), 1))
             ),
+            **{f"the count {when}": Twin(answers=otherwise(say)) for when, say in ONLY_SOMETIMES.items()},
+            **{
+                f"the count in {where}": Twin(
+                    answers=otherwise(lambda a, count, _share, _runs, say=say: say(a, count))  # type: ignore[misc]
+                )
+                for where, say in ALMOST_EQUAL.items()
+            },
         }
 
 

@@ -33,7 +33,7 @@ class Noisy:
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
         """Draw the noisy values, once a run."""
         columns = [
-            [value + int(draw) for draw in noise.draw_many(entropy, runs)]
+            [int(value) + int(draw) for draw in noise.draw_many(entropy, runs)]
             for value, noise in zip(self.values, self.noises, strict=True)
         ]
         return _each_run(columns, runs)
@@ -113,7 +113,10 @@ class FirstReaching:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """Noisy values, and then the law that a public rule picks by them (Lemma 1)."""
+    """Noisy values, and then the law that a public rule picks by them (Lemma 1).
+
+    The rule's places are those of the laws, from 0: nothing else can be picked.
+    """
 
     first: Noisy
     rule: Rule
@@ -122,6 +125,8 @@ class Gated:
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, Any]]:
         """Draw which law is picked and what it gives, once a run."""
         picked = [self.rule(values) for values in self.first.draw(entropy, runs)]
+        if not all(0 <= place < len(self.laws) for place in picked):
+            raise IndexError(f"the rule picks a place that is not among the {len(self.laws)} laws'")
         return followed(picked, self.laws.__getitem__, entropy)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import combinations_with_replacement
@@ -21,9 +21,10 @@ from flint import arb, ctx, fmpq
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Rule, Scan, Then, Together
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Rule, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.summary import KeySummary, Summary, TopSummary
+from prdp.testing.content import content, undeclared
 from prdp.units import UnitGroups
 
 Record = Mapping[str, Any]
@@ -138,20 +139,30 @@ def _compared(one: Law, other: Law) -> tuple[float, str]:
 
 
 def _law_ratio(one: Law, other: Law) -> Any:
-    for law in (one, other):
-        if type(law) not in _KINDS:  # a subclass may draw otherwise than its fields say
-            raise TypeError(
-                f"{type(law).__name__} is no law that can be enumerated. Build it from "
-                f"{', '.join(kind.__name__ for kind in _KINDS)}, not from a class of your own."
-            )
+    _refuse_own(_KINDS, one, other)
     if isinstance(one, Places) and isinstance(other, Places):
         return _largest(_place_ratios(one, other))
     _refuse_unless_same("kinds of law", type(one).__name__, type(other).__name__)
     return _RATIOS[type(one)](one, other)
 
 
+def _refuse_own(kinds: Sequence[type], *parts: object) -> None:
+    """Refuse classes that are not the library's: even a subclass may draw otherwise than its fields say."""
+    for part in parts:
+        if type(part) not in kinds:
+            raise TypeError(
+                f"{type(part).__name__} is nothing that can be enumerated here. Build it from "
+                f"{', '.join(kind.__name__ for kind in kinds)}, not from a class of your own."
+            )
+
+
+def _refuse_unless_whole(numbers: Iterable[object], kinds: Sequence[type] = (int,)) -> None:
+    if any(type(number) not in kinds for number in numbers):
+        raise _UndrawnError("a value is no plain whole number: what is off the lattice of the noise shows")
+
+
 def _refuse_unless_same(what: str, one: object, other: object) -> None:
-    if one != other:
+    if content(one) != content(other):
         raise _UndrawnError(f"{what} differ between neighbouring tables: {one!r} and {other!r}")
 
 
@@ -172,18 +183,24 @@ def _together_ratio(one: Together, other: Together) -> Any:
 
 
 def _pairwise(one: Sequence[Law], other: Sequence[Law]) -> Iterator[Any]:
+    _refuse_own((tuple, list, Lazily), one, other)
     _refuse_unless_same("numbers of laws", len(one), len(other))
     return (_law_ratio(one[place], other[place]) for place in range(len(one)))
 
 
-def _known_to(rule: Rule) -> tuple[object, ...]:
-    """Return all that a rule knows: its class and its fields, those too that are left out of ``==``."""
+def _known_to(rule: Rule) -> Rule:
+    """Return a rule all of whose knowledge can be seen: a frozen dataclass that holds its fields alone."""
     if not is_dataclass(rule) or isinstance(rule, type) or not rule.__dataclass_params__.frozen:
         raise _UndrawnError(
             f"the rule {rule!r} may know the records: nobody can see what a function closes over. "
             "Write it as a frozen dataclass of public facts, such as prdp.noise.laws.FirstReaching"
         )
-    return type(rule), *((field.name, getattr(rule, field.name)) for field in fields(rule))
+    if more := undeclared(rule):
+        raise _UndrawnError(
+            f"the rule {rule!r} may know the records: it holds {', '.join(more)} besides its fields. "
+            "Make every fact that it goes by a field"
+        )
+    return rule
 
 
 def choice_probabilities(choice: ExponentialChoice) -> list[Any]:
@@ -243,6 +260,7 @@ def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
 
 def _place_ratios(one: Places, other: Places) -> list[Any]:
     """Return |ln(Pr₁[place] / Pr₂[place])| for every place."""
+    _refuse_own(get_args(Places), one, other)
     left, right = _probabilities(one), _probabilities(other)
     _refuse_unless_same("numbers of places", len(left), len(right))
     return [_log_ratio(here, there) for here, there in zip(left, right, strict=True)]
@@ -257,18 +275,19 @@ def _log_ratio(here: Any, there: Any) -> Any:
 
 
 def _probabilities(law: Places) -> Sequence[Any]:
-    if isinstance(law, PermuteAndFlip):
-        return flip_probabilities(law)
-    return scan_probabilities(law) if isinstance(law, Scan) else choice_probabilities(law)
+    if isinstance(law, Scan):
+        _refuse_own((DiscreteLaplace,), law.threshold_noise, law.mass_noise)
+        _refuse_unless_whole((*law.masses, *law.thresholds))
+        return scan_probabilities(law)
+    return flip_probabilities(law) if isinstance(law, PermuteAndFlip) else choice_probabilities(law)
 
 
 def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
     """Return the largest log-ratio of independent noisy values: the coordinates' maxima add up."""
     for noisy in (one, other):
-        if any(type(noise) is not DiscreteLaplace for noise in noisy.noises):
-            raise TypeError("noise that can be enumerated is a DiscreteLaplace, not of a class of your own.")
-        if not all(isinstance(value, int | np.integer) for value in noisy.values):
-            raise _UndrawnError("a value is no whole number: what is off the lattice of the noise shows")
+        _refuse_own((tuple, list), noisy.values, noisy.noises)
+        _refuse_own((DiscreteLaplace,), *noisy.noises)
+        _refuse_unless_whole(noisy.values, (int, np.int64))
     _refuse_unless_same("noises", one.noises, other.noises)  # a scale gives itself away in the tail
     _refuse_unless_same("numbers of values", len(one.values), len(other.values))
     pairs = zip(one.values, other.values, one.noises, strict=True)
