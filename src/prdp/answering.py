@@ -10,7 +10,7 @@ from fractions import Fraction
 from prdp.combined import PARTS
 from prdp.declared import known_column
 from prdp.errors import InvalidRequest
-from prdp.exact import MOST_DENOMINATOR, Exact, exact
+from prdp.exact import MOST_DENOMINATOR, Exact, exact, told
 from prdp.geometry import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms import Choice, Clip, Framework, Naive, Partition, Rank, count_influences, sum_influences
@@ -225,10 +225,10 @@ def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...
     given = at if isinstance(at, tuple) else (at,)
     plain = [part.item() if hasattr(part, "item") else part for part in given]
     parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
-    for part in parts:
+    for part, asked in zip(parts, plain, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
-                f"q={float(part):g} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
+                f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
                 "max and min are questions of their own."
             )
     twice = next((part for part in parts if parts.count(part) > 1), None)

@@ -26,6 +26,7 @@ class Clipping:
         below: Whether there may be values below zero, so that clipping can raise an answer.
         above: Whether there may be values above zero, so that it can lower one.
         spans: How many spans of possible ratios the points are in.
+        spared: The budget mass that a point may clip at no loss of weight, where groups chose it together.
     """
 
     at: Fraction
@@ -37,6 +38,7 @@ class Clipping:
     below: bool = False
     above: bool = True
     spans: int = 1
+    spared: Fraction = Fraction(0)
 
     def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """Return what parts of an interval's failures noise and pull may use: all, as noise is drawn last."""
@@ -58,7 +60,8 @@ class Clipping:
         octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
         rest = log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
-        return (self.fall * apart * steps + Fraction(rest)) / self.evidence * room
+        mass = (self.fall * apart * steps + Fraction(rest)) / self.evidence + self.spared
+        return mass * room
 
 
 @dataclass(frozen=True, slots=True)

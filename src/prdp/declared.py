@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 
 from prdp.errors import InvalidRequest
-from prdp.exact import Exact, exact
+from prdp.exact import Exact, exact, told
 from prdp.schema import Bounds, Kind, Schema, Units
 
 Number = int | float | str | Fraction
 """What a bound may be written as; a float is taken for the very number it is."""
 
-_LARGEST_UNIT = Fraction(10**18)
+_LARGEST_UNIT = 10**18
 
 
 def refuse_unless_mappings(**options: object) -> None:
@@ -47,17 +48,25 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     if kind.kind is not Kind.NUMBER:
         raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
     try:
-        low, high = (Fraction(end) for end in pair)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        low, high = (_end(end) for end in pair)
+    except (InvalidRequest, TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise InvalidRequest(
-            f"bounds[{name!r}] = {pair!r} is not a pair of finite numbers, such as (0, 10**12)."
+            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers of at most 400 digits, such as "
+            "(0, 10**12)."
         ) from None
     if low > high:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {pair!r} is reversed: the least value comes first. "
-            f"Write ({pair[1]!r}, {pair[0]!r})."
+            f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
+            f"Write ({told(pair[1])}, {told(pair[0])})."
         )
     return low, high
+
+
+def _end(end: Number) -> Fraction:
+    """Return an end exactly; a number as it may be written elsewhere is read as it is there."""
+    if isinstance(end, str | int | Fraction | Decimal) and not isinstance(end, bool):
+        return exact(end, "bounds")
+    return Fraction(end)
 
 
 def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
@@ -65,9 +74,14 @@ def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
     units = {}
     for name, grain in given.items():
         unit = exact(grain, f"units[{name!r}]")
-        if not 1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
+        if unit <= 0:
             raise InvalidRequest(
-                f"units[{name!r}] = {grain!r} is not a grain: it is more than 0 (1e-18 to 1e18)."
+                f"units[{name!r}] = {told(grain)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+            )
+        if max(unit.numerator, unit.denominator) > _LARGEST_UNIT:
+            raise InvalidRequest(
+                f"units[{name!r}] = {told(grain)} is not a grain: it is a fraction of two whole numbers of "
+                "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
             )
         known = known_column(name, schema, "units")
         if schema[known].kind is not Kind.NUMBER:

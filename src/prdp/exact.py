@@ -12,6 +12,8 @@ Exact = int | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``"1/10"``, ``"0.1"``, ``Fraction(1, 10)``."""
 
 _MOST_DIGITS = 400
+_MOST = 10**_MOST_DIGITS
+_LONGEST_TOLD = 100
 MOST_DENOMINATOR = 10**12
 """How fine a share may be; the sum of many has to stay writable."""
 
@@ -36,7 +38,7 @@ def exact(value: Exact, what: str) -> Fraction:
         )
     if isinstance(value, bool) or not isinstance(value, int | str | Fraction | Decimal):
         raise InvalidRequest(
-            f"{what}={value!r} is not a number. Write text such as '1/10' or '0.1', an int or a Fraction."
+            f"{what}={told(value)} is not a number. Write text such as '1/10' or '0.1', an int or a Fraction."
         )
     return _read(value, what)
 
@@ -58,12 +60,27 @@ def _read(value: int | str | Fraction | Decimal, what: str) -> Fraction:
     text = str(value).strip() if isinstance(value, str | Decimal) else value
     try:
         if isinstance(text, str) and abs(Decimal(text.partition("/")[0]).adjusted()) > _MOST_DIGITS:
-            raise InvalidRequest(f"{what}={value!r} is out of range.")
-        return Fraction(text)
+            raise InvalidRequest(f"{what}={told(value)} is out of range.")
+        number = Fraction(text)
     except (ValueError, ZeroDivisionError, InvalidOperation, OverflowError):
         raise InvalidRequest(
-            f"{what}={value!r} is not a number. Write text such as '1/10', '0.1' or '1e-8'."
+            f"{what}={told(value)} is not a number. Write text such as '1/10', '0.1' or '1e-8'."
         ) from None
+    if abs(number.numerator) > _MOST or number.denominator > _MOST:
+        raise InvalidRequest(
+            f"{what}={told(value)} has too many digits: write it as a fraction of whole numbers of at most "
+            f"{_MOST_DIGITS} digits."
+        )
+    return number
+
+
+def told(value: object) -> str:
+    """Return a caller's value for a message, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of too many digits, say
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}..."
 
 
 def spelled(value: Fraction | int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from prdp.declared import Number, known_column
 from prdp.errors import InvalidRequest
-from prdp.exact import exact
+from prdp.exact import exact, told
 from prdp.expressions.spelling import number_text
 from prdp.listed_keys import (
     MOST_KEYS,
@@ -26,7 +26,6 @@ from prdp.listed_keys import (
     refuse_too_many,
     rows_of,
     snapped,
-    told,
     typed_key,
 )
 from prdp.schema import Kind, Schema

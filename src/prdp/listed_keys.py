@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from prdp.errors import InvalidRequest
+from prdp.exact import told
 from prdp.expressions.spelling import is_writable, moment_from
 from prdp.schema import ColumnType, Kind
 
@@ -21,7 +22,6 @@ LARGEST = 10**300
 
 _MOST_BITS = 4096
 _LARGEST_FLOAT = 3.4e38
-_LONGEST_TOLD = 100
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _EXACT_DIGITS = 15
 """Decimals of so many digits are told apart by their nearest doubles."""
@@ -149,15 +149,6 @@ def is_missing(value: Any) -> bool:
         return True
     except ValueError:  # an array is many values
         return False
-
-
-def told(value: object) -> str:
-    """Return a caller's value for a message, whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:  # a whole number of too many digits, say
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}..."
 
 
 def _example(column: ColumnType) -> str:

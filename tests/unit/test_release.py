@@ -95,6 +95,20 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     assert both[1] > high
 
 
+def test_what_groups_spare_together_may_have_been_clipped_as_well() -> None:
+    spared = replace(CLIPPED, clipping=replace(CLIPPING, spared=Fraction(600)))
+    more = spared.interval()[1] - CLIPPED.interval()[1]
+    assert more == pytest.approx(600 * (8 - 1) * 5)  # 600 units of budget, 5 records each, up to 8 times that
+    assert spared.interval()[0] == CLIPPED.interval()[0]
+    assert release_from_json(release_to_json(spared)) == spared
+
+
+def test_a_release_that_was_written_before_groups_spared_a_mass_reads_as_one_that_spares_none() -> None:
+    before = json.loads(release_to_json(CLIPPED))
+    del before["clipping"]["spared"]
+    assert release_from_json(json.dumps(before)) == CLIPPED
+
+
 @pytest.mark.parametrize("tiers", [1, 2, 7])
 def test_numbers_of_kept_tiers_share_the_failures_of_an_interval(tiers: int) -> None:
     """Noise has its part at every number of tiers; what any of them dropped, a part for all of them."""

@@ -108,6 +108,7 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
         below=form["below"],
         above=form["above"],
         spans=form.get("spans", 1),  # points were in one span before others were left away
+        spared=_fraction(form.get("spared", 0)),  # what groups spare together was not written before
     )
 
 

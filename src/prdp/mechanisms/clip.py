@@ -137,7 +137,7 @@ class Clip:
             poor = tuple(place for place, which in enumerate(which_of) if which == last)
             if len(poor) < 2:
                 continue
-            law = pooled(poor)
+            law, spared = pooled(poor)
             which = law.rule((sum(masses[place][run] for place in poor) - self._reserve(law, len(poor)),))
             choice = law.laws[which]
             assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
@@ -145,7 +145,7 @@ class Clip:
             for place in poor:
                 noisy = groups[place].totals(self.finder.tunings[which][1], point)
                 ((total,),) = noisy.draw(entropy, 1)
-                answers[place, run] = groups[place].answer(which, point, total)
+                answers[place, run] = groups[place].answer(which, point, total, spared)
         return answers
 
     @staticmethod
@@ -154,12 +154,16 @@ class Clip:
         (noise,) = law.first.noises
         return int(2 * noise.scale * (isqrt(groups) - 1))
 
-    def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> Gated:
-        """Return the law of a point for several groups together; nothing else is drawn from it."""
+    def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> tuple[Gated, Fraction]:
+        """Return the law of a point for several groups together, and the budget mass that it spares.
+
+        Nothing but the point is drawn from it.
+        """
         merged = reduce(Summary.merged, (groups[place].summary for place in poor))
         spared = int(PER_GROUP * len(poor) / (groups[0].share * merged.levels.quantum))
         ladder = SparingLadder(RecordLadder(merged), spared)
-        return self.finder.law(ladder, groups[0].share, lambda _tuning, _place: Noisy((), ()))
+        law = self.finder.law(ladder, groups[0].share, lambda _tuning, _place: Noisy((), ()))
+        return law, spared * ladder.quantum
 
     def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
         """Return what is known of what was clipped at a place, which tuning chose it included."""
@@ -193,10 +197,13 @@ class _Group:
         clippings = cache(partial(clip.clipping, fine, share))
         return cls(clip, fine, Fraction(1, 1 << bits), share, totals, clippings, law)
 
-    def answer(self, which: int, place: int, total: int) -> Answer:
-        """Return what is said of a noisy total; all of it released or public."""
+    def answer(self, which: int, place: int, total: int, spared: Fraction = Fraction(0)) -> Answer:
+        """Return what is said of a noisy total; all of it released or public.
+
+        ``spared`` is the mass that the place might clip at no penalty.
+        """
         tuning = self.clip.finder.tunings[which][1]
-        clipping = self.clippings(which, place)
+        clipping = replace(self.clippings(which, place), spared=spared)
         choices = (
             ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
             ("share", self.clip.finder.parts(tuning)),
