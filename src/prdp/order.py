@@ -20,6 +20,9 @@ from prdp.release import Release
 from prdp.release_table import Key, Released, ReleaseTable
 from prdp.units import refuse_unless_proved, refuse_unless_shared_out
 
+_MOST_ANSWERS = 10**6
+"""How many answers one charge may pay for: they are drawn, kept and written as one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -38,10 +41,21 @@ class Order:
     single: bool = False
 
     def __post_init__(self) -> None:
+        self._refuse_too_many_answers()
         for recipe in self.recipes:
             if self.groups is not None and recipe.protect is not None:
                 refuse_unless_proved(recipe.query, recipe.asked.method, recipe.protect, grouped=True)
                 refuse_unless_shared_out(recipe.asked.measure)
+
+    def _refuse_too_many_answers(self) -> None:
+        """Refuse more answers than can be kept, before anything is charged for them."""
+        groups = len(self.groups.keys) if self.groups else 1
+        each = sum(len(recipe.labels) for recipe in self.recipes)
+        if groups * each > _MOST_ANSWERS:
+            raise InvalidRequest(
+                f"{groups:,} groups with {each:,} answers each are {groups * each:,} answers: a question has "
+                f"at most {_MOST_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
+            )
 
     def question(self, where: Node | None, source: str) -> str:
         """Return the question as a ledger keeps it."""

@@ -13,6 +13,7 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest
+from prdp.order import order_of
 from prdp.testing import Seeded, simulate
 
 N = 60_000
@@ -335,3 +336,16 @@ def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
     assert by_job.share is not None
     with pytest.raises(InvalidRequest, match="is not above 0"):
         prdp.plan(prdp.Count(), error="0%", like=table)
+
+
+def test_more_than_a_million_answers_are_refused_before_anything_is_charged() -> None:
+    table = prdp.open({"v": np.arange(100)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 2000)})
+    parts = tuple(Fraction(part, 1001) for part in range(1, 1001))
+    quantiles = prdp.Quantile("v", parts)
+    thousand, more = (table.group_by("v", keys=range(count)) for count in (1000, 1001))
+    assert len(order_of(table.facts, [quantiles], "1/2", thousand.grouping).recipes) == 1
+    with pytest.raises(InvalidRequest, match="1,001 groups with 1,000 answers each are 1,001,000 answers"):
+        more.quantiles("v", parts, share="1/2")
+    with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
+        thousand.ask(prdp.Count(), quantiles, share="1/2")
+    assert table.ledger.left == 1
