@@ -200,7 +200,8 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
     connection = duckdb.connect()
     connection.execute("SET default_collation = 'nocase'")
     relation = connection.sql("SELECT * FROM (VALUES ('ann', 1.0::DOUBLE), ('ANN', NULL)) AS t(who, eps)")
-    table = prdp.open(relation, policy=prdp.Policy.column("eps", at_least="1/10", at_most=10), protect="who")
+    policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
+    table = prdp.open(relation, policy=policy, protect="who", rows_are_records=True)
     _, cells = cells_of(table, prdp.Count())
     assert sum(cell.total for cell in cells.totals.cells) == 1
 
