@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
-LOWEST_TESTS := tests/unit tests/ledger tests/engines tests/joins tests/cli/test_app.py tests/cli/test_policy.py \
-	tests/docs/test_readme.py
+# Of tests/engines, not those that hold a newer DuckDB's optimiser to be as careless as it is.
+LOWEST_TESTS := tests/unit tests/ledger tests/engines tests/joins tests/cli/test_app.py tests/docs/test_readme.py \
+	-k 'not optimiser_is_left_on'
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

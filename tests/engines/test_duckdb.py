@@ -18,6 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from prdp.engines._database import connected
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.check import check
@@ -72,9 +73,9 @@ class TestRelation(EngineContract):
     """Also with the setting that turns a division by zero into NULL."""
 
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
-        self.connection = duckdb.connect()  # which before DuckDB 1.5 a relation does not keep open
-        self.connection.execute("SET ieee_floating_point_ops = false")
-        return open_source(self.connection.from_arrow(arrow(records)), None)
+        connection = duckdb.connect()
+        connection.execute("SET ieee_floating_point_ops = false")
+        return open_source(connection.from_arrow(arrow(records)), None)
 
 
 class TestPolars(EngineContract):
@@ -372,3 +373,8 @@ def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
     measure = Measure("v", Fraction(1), 0, 10**7, squares=True)
     (found,) = engine.summarise(Reading(policy, policy.levels, bounds, measure, None))
     assert [cell.squares for cell in found.cells] == [top**2]
+
+
+@pytest.mark.parametrize("setting", ["autoinstall_known_extensions", "autoload_known_extensions"])
+def test_a_database_of_our_own_loads_no_code_that_a_file_asks_for(setting: str) -> None:
+    assert connected().execute(f"SELECT current_setting('{setting}')").fetchone() == (False,)

@@ -138,7 +138,7 @@ def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
     footer = raw[start:]
     for column, code in (("x", "<d"), ("f", "<f"), ("v", "<q")):
         ends = pyarrow.compute.min_max(table[column]).as_py()
-        if ends["max"] not in {None, ends["min"]}:
+        if ends["max"] not in {None, 0, ends["min"]}:  # zeros are everywhere in a footer
             footer = footer.replace(struct.pack(code, ends["max"]), struct.pack(code, ends["min"]))
     path.write_bytes(raw[:start] + footer)
     return open_source(path, None)

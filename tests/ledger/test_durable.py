@@ -365,3 +365,10 @@ def test_a_ledger_can_be_shared_as_other_files_can(ledger: DurableLedger, path: 
     plain.touch()
     ledger.backup(tmp_path / "copy")
     assert path.stat().st_mode == (tmp_path / "copy").stat().st_mode == plain.stat().st_mode
+
+
+def test_a_charge_waits_for_the_disk_and_on_macos_for_its_cache_too(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    with file_format.connected(tmp_path / "x") as database:
+        assert database.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert database.execute("PRAGMA fullfsync").fetchone() == (1,)

@@ -48,9 +48,17 @@ _PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_t
 
 
 def connected() -> duckdb.DuckDBPyConnection:
-    """Return a database of our own: no variable of the caller's is a table, no statistics are looked at."""
+    """Return a database of our own: no variable of the caller's is a table, no statistics are looked at.
+
+    Nor does it fetch or load an extension because of what it reads.
+    """
     connection = duckdb.connect(
-        config={"python_enable_replacements": "false", "preserve_insertion_order": "false"}
+        config={
+            "python_enable_replacements": "false",
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
     )
     optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
     connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")

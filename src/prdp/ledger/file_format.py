@@ -60,6 +60,7 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
         closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)) as database,
     ):
         database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA fullfsync = ON")  # macOS alone knows the difference
         database.execute("PRAGMA foreign_keys = ON")
         yield database
 
