@@ -162,7 +162,7 @@ class StorageContract:
         examples: How many random tables are tried.
     """
 
-    examples: int = 20
+    examples: int = 12
 
     def storages(self) -> Mapping[str, Storage]:
         """Return the ways to keep records, by name; each keeps the columns of ``COLUMNS``."""
