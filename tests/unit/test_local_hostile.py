@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import MOST_CONSTANTS, MOST_LEVELS
 from prdp.local import Bins, Campaign, Categories, Client, Collector, Framework, Report, Tally, measured
 from prdp.local.account import another_policy
@@ -337,7 +337,7 @@ class Broken:
 
 def test_an_error_of_a_client_has_no_other_behind_it_that_holds_the_record() -> None:
     campaign = Campaign("talkative", POLICY, "1/2", Talkative())
-    with pytest.raises(OSError, match="no 1 bytes") as caught:
+    with pytest.raises(LedgerError, match="no report could be drawn") as caught:
         Client(entropy=Broken()).report(campaign, {"balance": 123_456_789})
     error: BaseException | None = caught.value
     while error is not None:
