@@ -50,12 +50,15 @@ def sound(path: Path) -> bool:
 
 
 def together(count: int, work: Callable[[int], None]) -> None:
-    """Run work in so many processes at once and wait for all."""
+    """Run work in so many processes at once and wait for all, of which none may die."""
     processes = [FORK.Process(target=work, args=(k,)) for k in range(count)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
+    ends = {process.exitcode for process in processes}
+    if ends != {0}:
+        raise RuntimeError(f"of {count} processes some ended with {sorted(ends - {0})}")
 
 
 def race(folder: Path, processes: int, room: int, times: int) -> int:
