@@ -114,13 +114,9 @@ def test_a_reader_in_which_one_line_changes_others_is_refused(tmp_path: Path) ->
 def test_a_relation_s_parameters_are_refused_where_its_text_does_not_show_them(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    relations = [connection.sql("SELECT * FROM t WHERE x < ?", params=[limit]) for limit in (3, 90)]
-    try:
-        sources = {open_source(relation, None).source for relation in relations}
-    except InvalidRequest as refused:
-        assert "parameters" in str(refused) or "computed before" in str(refused)  # DuckDB 1 has run them
-    else:
-        assert len(sources) == 2
+    relation = connection.sql("SELECT * FROM t WHERE x < ?", params=[3])
+    with pytest.raises(InvalidRequest, match="parameters|computed before"):  # DuckDB 1 has run them
+        open_source(relation, None)
 
 
 def test_differently_filtered_relations_never_share_an_answer(
@@ -303,7 +299,5 @@ def test_plans_that_are_shown_several_at_once_are_refused_in_words(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     connection.execute("SET explain_output = 'all'")
-    try:
-        assert open_source(connection.table("t"), None).source == ""
-    except InvalidRequest as refused:
-        assert "RESET explain_output" in str(refused) or "more than once" in str(refused)  # DuckDB 1
+    with pytest.raises(InvalidRequest, match="RESET explain_output"):
+        open_source(connection.table("t"), None)

@@ -228,6 +228,8 @@ def _operators(relation: Any) -> list[str]:
     """Return the operators of a relation's plan."""
     if sys.modules["duckdb"].__version__.startswith("1."):  # plans are drawn: a box begins with its operator
         lines = str(relation.explain()).split("\n")
+        if sum("┌" in line and "┴" not in line for line in lines) > 1:  # a plan's first box hangs on none
+            raise _unread_plan()
         return [
             name
             for above, line in pairwise(lines)
@@ -237,7 +239,11 @@ def _operators(relation: Any) -> list[str]:
     try:
         return list(_named(json.loads(relation.explain(format="json"))))
     except ValueError:  # several plans at once
-        raise InvalidRequest("the relation's plan cannot be read. Run RESET explain_output first.") from None
+        raise _unread_plan() from None
+
+
+def _unread_plan() -> InvalidRequest:
+    return InvalidRequest("the relation's plan cannot be read. Run RESET explain_output first.")
 
 
 def _named(plan: list[Mapping[str, Any]]) -> Iterator[str]:
