@@ -6,9 +6,9 @@ LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
 # Of tests/engines, not those that hold a newer DuckDB's optimiser to be as careless as it is, nor those of
 # types that a newer Polars has.
-LOWEST_TESTS := tests/engines tests/unit/test_parse.py tests/unit/test_policy.py tests/unit/test_table.py \
-	tests/unit/test_groups.py tests/unit/test_listed_keys.py tests/unit/test_release.py tests/unit/test_foreign.py \
-	tests/ledger/test_durable.py tests/joins/test_join.py tests/joins/test_roles.py tests/cli/test_app.py \
+LOWEST_TESTS := tests/engines tests/expressions/test_parse.py tests/test_policy.py tests/tables/test_table.py \
+	tests/tables/test_groups.py tests/declare/test_keys.py tests/release/test_release.py tests/tables/test_custom.py \
+	tests/ledger/test_durable.py tests/tables/test_join.py tests/tables/test_roles.py tests/cli/test_app.py \
 	tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -17,8 +17,8 @@ import numpy as np
 
 import prdp
 from prdp.local import Campaign, Client
-from prdp.local.counting import DomainCount
-from prdp.local.simulation import Crowd, crowd_tally
+from prdp.local.protocols.counting import DomainCount
+from prdp.local.simulation.simulation import Crowd, crowd_tally
 from prdp.noise import SystemEntropy
 
 POLICY = prdp.Policy("10000 / v", at_least="1e-8", at_most=100)

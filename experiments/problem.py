@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import prdp
 from experiments.datasets import LARGEST, DataSet
 from experiments.yardsticks import Floats
-from prdp.query import Query
+from prdp.plan.queries import Query
 
 Question = Literal["count", "sum", "max"]
 

@@ -17,8 +17,8 @@ import numpy as np
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
+from prdp.cells.owners import MOST_ROWS
 from prdp.testing import simulate
-from prdp.units import MOST_ROWS
 
 SHARE = "1/2"
 DEAREST = 10**6

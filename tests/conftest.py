@@ -1,4 +1,4 @@
-"""How tests run: properties without a stopwatch and in CI always with the same cases; forks without garbage."""
+"""How tests run: properties without a stopwatch, in CI always with the same cases; forks without garbage."""
 
 from __future__ import annotations
 

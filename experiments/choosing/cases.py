@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 import prdp
 from experiments.datasets import CUT, LARGEST, DataSet, normal, real
 from experiments.yardsticks import oracle_clip
+from prdp.cells.ratios import possible_ratios
+from prdp.cells.summary import Summary
 from prdp.mechanisms._point import Points, RecordLadder
-from prdp.possible import possible_ratios
-from prdp.query import Measure, Reading
-from prdp.summary import Summary
+from prdp.plan.queries import Measure, Reading
 
 Floats = NDArray[np.float64]
 

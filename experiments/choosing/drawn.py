@@ -12,7 +12,7 @@ import numpy as np
 from experiments.choosing.cases import QUERIES, SHARES, budgets_of, opened, sets
 from experiments.choosing.figures import Figures
 from experiments.yardsticks import oracle_clip, trimmed
-from prdp.release import Release
+from prdp.release.release import Release
 from prdp.testing import simulate
 
 LEVELS = ("0.9", "0.95")

@@ -13,8 +13,8 @@ import numpy as np
 import prdp
 from experiments.options import options
 from experiments.yardsticks import Floats
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Clip
-from prdp.summary import Summary
 from prdp.testing import Seeded
 
 GROUPS, RECORDS = 1_000, 20_000

@@ -17,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.cells.edges import Pairs
 from prdp.mechanisms._stars import Stars
 from prdp.mechanisms.smooth import most_change, two_paths
-from prdp.pairs import Pairs
 
 Floats = NDArray[np.float64]
 

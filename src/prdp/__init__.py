@@ -14,7 +14,7 @@ When something is wrong:
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
-    plan, prdp.testing
+    share_for, prdp.testing
 """
 
 from importlib import import_module
@@ -35,54 +35,54 @@ if TYPE_CHECKING:
     from prdp import adapters as adapters
     from prdp import local as local
     from prdp import testing as testing
-    from prdp.foreign import ForeignRelease
-    from prdp.grouping import bins, date_trunc
-    from prdp.joins.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
-    from prdp.joins.join import Join, open_join
-    from prdp.joins.links import Links, Records, open_links
+    from prdp.declare.groups import bins, date_trunc
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
+    from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
     from prdp.policy import Policy
-    from prdp.query import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
-    from prdp.release import Release
-    from prdp.release_table import ReleaseTable
-    from prdp.table import Groups, Table, open  # noqa: A004  (prdp.open is the door)
-    from prdp.testing import plan
+    from prdp.release.release import Release
+    from prdp.release.table import ReleaseTable
+    from prdp.tables.custom import ForeignRelease
+    from prdp.tables.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
+    from prdp.tables.join import Join, open_join
+    from prdp.tables.links import Links, Records, open_links
+    from prdp.tables.table import Groups, Table, open  # noqa: A004  (prdp.open is the door)
+    from prdp.testing import share_for
 else:
     _ROOMS = ("adapters", "local", "testing")
     _HOMES = {
-        "Count": "prdp.query",
-        "Distinct": "prdp.query",
+        "Count": "prdp.plan.queries",
+        "Distinct": "prdp.plan.queries",
         "DurableLedger": "prdp.ledger",
-        "Edges": "prdp.joins.graph",
-        "ForeignRelease": "prdp.foreign",
-        "Graph": "prdp.joins.graph",
-        "Groups": "prdp.table",
-        "Join": "prdp.joins.join",
+        "Edges": "prdp.tables.graph",
+        "ForeignRelease": "prdp.tables.custom",
+        "Graph": "prdp.tables.graph",
+        "Groups": "prdp.tables.table",
+        "Join": "prdp.tables.join",
         "Ledger": "prdp.ledger",
-        "Links": "prdp.joins.links",
-        "Max": "prdp.query",
-        "Mean": "prdp.query",
+        "Links": "prdp.tables.links",
+        "Max": "prdp.plan.queries",
+        "Mean": "prdp.plan.queries",
         "MemoryLedger": "prdp.ledger",
-        "Min": "prdp.query",
-        "Paths": "prdp.joins.graph",
+        "Min": "prdp.plan.queries",
+        "Paths": "prdp.tables.graph",
         "Policy": "prdp.policy",
-        "Quantile": "prdp.query",
-        "Records": "prdp.joins.links",
-        "Release": "prdp.release",
-        "ReleaseTable": "prdp.release_table",
-        "Stars": "prdp.joins.graph",
-        "Std": "prdp.query",
-        "Sum": "prdp.query",
-        "Table": "prdp.table",
-        "Triangles": "prdp.joins.graph",
-        "Variance": "prdp.query",
-        "bins": "prdp.grouping",
-        "date_trunc": "prdp.grouping",
-        "open": "prdp.table",
-        "open_graph": "prdp.joins.graph",
-        "open_join": "prdp.joins.join",
-        "open_links": "prdp.joins.links",
-        "plan": "prdp.testing",
+        "Quantile": "prdp.plan.queries",
+        "Records": "prdp.tables.links",
+        "Release": "prdp.release.release",
+        "ReleaseTable": "prdp.release.table",
+        "Stars": "prdp.tables.graph",
+        "Std": "prdp.plan.queries",
+        "Sum": "prdp.plan.queries",
+        "Table": "prdp.tables.table",
+        "Triangles": "prdp.tables.graph",
+        "Variance": "prdp.plan.queries",
+        "bins": "prdp.declare.groups",
+        "date_trunc": "prdp.declare.groups",
+        "open": "prdp.tables.table",
+        "open_graph": "prdp.tables.graph",
+        "open_join": "prdp.tables.join",
+        "open_links": "prdp.tables.links",
+        "share_for": "prdp.testing",
     }
 
     def __getattr__(name: str) -> object:
@@ -142,6 +142,6 @@ __all__ = [
     "open_graph",
     "open_join",
     "open_links",
-    "plan",
+    "share_for",
     "testing",
 ]

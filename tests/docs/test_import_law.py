@@ -13,22 +13,29 @@ SOURCE = Path(__file__).parents[2] / "src" / "prdp"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 FORBIDDEN = {
-    "engines": ("prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.table", "prdp.release"),
-    "mechanisms": ("prdp.engines", "prdp.ledger", "prdp.table"),
-    "expressions": ("prdp.engines", "prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.table"),
+    "engines": ("prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.run", "prdp.tables", "prdp.release"),
+    "mechanisms": ("prdp.engines", "prdp.ledger", "prdp.run", "prdp.tables"),
+    "expressions": (
+        "prdp.engines",
+        "prdp.mechanisms",
+        "prdp.noise",
+        "prdp.ledger",
+        "prdp.run",
+        "prdp.tables",
+    ),
 }
 ONLY_IN = {
     "duckdb": {"engines/_database.py", "engines/_tables.py", "engines/duckdb.py"},
-    "polars": {"release_table.py"},  # what a release can be turned into, where it is installed
-    "pandas": {"release_table.py"},
-    "pyarrow": {"release_table.py"},
+    "polars": {"release/table.py"},  # what a release can be turned into, where it is installed
+    "pandas": {"release/table.py"},
+    "pyarrow": {"release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "scipy": {"mechanisms/_packing.py"},
     "secrets": set(),
 }
 
-SEEDED = {"local/simulation.py", "__init__.py"}
+SEEDED = {"local/simulation/simulation.py", "__init__.py"}
 """Marks what it makes as simulated; names the room for type checkers only."""
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from prdp.local import Bit, Hashed, Noisy, Symbol
-from prdp.local.categories import Frequencies
-from prdp.local.counting import DomainCount, ProportionalCount
-from prdp.local.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocol import Framework
-from prdp.local.summing import ProportionalSum, RatioMass, RatioSum
+from prdp.local.protocols.categories import Frequencies
+from prdp.local.protocols.counting import DomainCount, ProportionalCount
+from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
+from prdp.local.protocols.protocol import Framework
+from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.testing.local_contract import largest_log_ratio
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_a_randomiser_states_its_guarantee_and_has_a_proof(randomiser: type) -> 
     page = RANDOMISERS[randomiser]
     proof = (ROOT / "proofs" / f"{page}.md").read_text(encoding="utf-8")
     assert "## Theorem" in proof
-    assert f"`local/randomisers.py` (`{randomiser.__name__}`)" in proof
+    assert f"`local/protocols/randomisers.py` (`{randomiser.__name__}`)" in proof
     assert "Guarantee:" in str(randomiser.__doc__)
     assert f"proofs/{page}.md" in str(randomiser.__doc__)
 

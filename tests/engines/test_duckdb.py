@@ -18,17 +18,17 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from prdp.declare.groups import date_trunc, read_grouping
+from prdp.declare.schema import Kind
 from prdp.engines._database import connected
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Arithmetic, Column, Number
 from prdp.expressions.parse import parse
-from prdp.grouping import date_trunc, read_grouping
 from prdp.levels import Levels
+from prdp.plan.queries import KeyReading, Measure, Reading
 from prdp.policy import Policy
-from prdp.query import KeyReading, Measure, Reading
-from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
 
 SCHEMA = pyarrow.schema(

@@ -115,7 +115,7 @@ def test_a_relation_s_parameters_are_refused_where_its_text_does_not_show_them(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     relation = connection.sql("SELECT * FROM t WHERE x < ?", params=[3])
-    with pytest.raises(InvalidRequest, match="parameters|computed before"):  # DuckDB 1 has run them
+    with pytest.raises(InvalidRequest, match=r"parameters|computed before"):  # DuckDB 1 has run them
         open_source(relation, None)
 
 

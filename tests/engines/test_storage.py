@@ -18,12 +18,12 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from prdp.declare.groups import read_grouping
 from prdp.engines import _database, _optimisers, _relations
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
-from prdp.grouping import read_grouping
+from prdp.plan.queries import Reading
 from prdp.policy import Policy
-from prdp.query import Reading
 from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
 
 SCHEMA = pyarrow.schema(

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
+from prdp.cells.edges import Pairs
 from prdp.levels import Levels
 from prdp.mechanisms._results import Listed
-from prdp.pairs import Pairs
 
 LEVELS = Levels(Fraction(8), Fraction(32))
 PLACES = tuple(combinations(range(5), 2))

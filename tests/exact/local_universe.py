@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from prdp.local.campaign import Campaign
-from prdp.local.protocol import Protocol
+from prdp.local.client.campaign import Campaign
+from prdp.local.protocols.protocol import Protocol
+from prdp.plan.queries import Measure
 from prdp.policy import Policy
-from prdp.query import Measure
 from prdp.testing.local_contract import LocalContract
 
 POLICY = Policy.column("eps", at_least="1/8", at_most="3")

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 
+from prdp.cells.summary import CellKey, Summary
 from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
-from prdp.summary import CellKey, Summary
 from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.exact_loss import choice_probabilities

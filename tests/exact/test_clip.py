@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms import Clip
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Ratios, Summary
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin

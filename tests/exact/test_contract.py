@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from prdp.clipping import Dropped
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Answer
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Summary
+from prdp.release.bias import Dropped
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio, worst_loss
 from prdp.testing.mechanism_contract import MechanismAnswers, Twin

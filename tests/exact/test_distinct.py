@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.geometry import power_below
+from prdp.cells.grids import power_below
+from prdp.cells.summary import KeyCell, KeySummary, key_edges
 from prdp.levels import Levels
 from prdp.mechanisms import Distinct
 from prdp.mechanisms._point import Ladder, PointFinder, Tuning
@@ -17,9 +18,8 @@ from prdp.mechanisms.distinct import KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.plan.queries import Reading
 from prdp.policy import Policy
-from prdp.query import Reading
-from prdp.summary import KeyCell, KeySummary, key_edges
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import Record
 from prdp.testing.mechanism_contract import MechanismContract, Twin

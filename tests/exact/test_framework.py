@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.summary import Summary, TopSummary
 from prdp.engines.duckdb import open_source
 from prdp.mechanisms import Framework
 from prdp.mechanisms._base import (
@@ -21,8 +22,7 @@ from prdp.mechanisms.framework import kept_from
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds
-from prdp.query import KeyReading
-from prdp.summary import Summary, TopSummary
+from prdp.plan.queries import KeyReading
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     LEVELS,

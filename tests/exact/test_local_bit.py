@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from prdp.local.campaign import Campaign
-from prdp.local.categories import Categories, Frequencies
-from prdp.local.client import laws_for, own_of
-from prdp.local.counting import DomainCount, ProportionalCount
-from prdp.local.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocol import Framework, Record
-from prdp.local.randomisers import Bit, Law
-from prdp.local.summing import RatioMass
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import laws_for, own_of
+from prdp.local.protocols.categories import Categories, Frequencies
+from prdp.local.protocols.counting import DomainCount, ProportionalCount
+from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
+from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.randomisers import Bit, Law
+from prdp.local.protocols.summing import RatioMass
 from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from prdp.local.campaign import Campaign
-from prdp.local.client import laws_for, own_of
-from prdp.local.counting import DomainCount
-from prdp.local.ldp_sums import ClippedSum
-from prdp.local.protocol import Framework, Record
-from prdp.local.randomisers import Law, Noisy
-from prdp.local.summing import ProportionalSum, RatioSum
-from prdp.local.values import steps_of
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import laws_for, own_of
+from prdp.local.client.values import steps_of
+from prdp.local.protocols.counting import DomainCount
+from prdp.local.protocols.ldp_sums import ClippedSum
+from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.randomisers import Law, Noisy
+from prdp.local.protocols.summing import ProportionalSum, RatioSum
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import MEASURE, POLICY, RECORDS, OnThisUniverse, campaigns
 from tests.exact.test_local_bit import nobody_is_a_dummy

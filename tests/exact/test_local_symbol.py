@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from prdp.local.campaign import Campaign
-from prdp.local.categories import Bins, Categories, Frequencies
-from prdp.local.client import laws_for
-from prdp.local.protocol import Framework, Record
-from prdp.local.randomisers import Hashed, Law, Symbol
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import laws_for
+from prdp.local.protocols.categories import Bins, Categories, Frequencies
+from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.randomisers import Hashed, Law, Symbol
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import OnThisUniverse, campaigns

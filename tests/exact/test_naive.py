@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Naive
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy
-from prdp.summary import Summary
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import ODD, RECORDS, OnThisUniverse, Record, count_of
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Partition, count_influences, sum_influences
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy
-from prdp.summary import Summary
 from prdp.testing.mechanism_contract import MechanismLaw, Twin
 from tests.exact.universe import LEVELS, MEASURE, ODD, POLICY, RECORDS, OnThisUniverse, Record, count_of
 

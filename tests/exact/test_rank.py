@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.mechanisms import Rank
 from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.laws import Gated, Law, Then, Together
-from prdp.summary import Cell, Summary, magnitude_key
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, choice_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin

@@ -16,7 +16,8 @@ from flint import arb, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.geometry import PER_OCTAVE
+from prdp.cells.edges import Pairs
+from prdp.cells.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms.smooth import (
@@ -32,7 +33,6 @@ from prdp.mechanisms.smooth import (
 )
 from prdp.noise.entropy import Entropy
 from prdp.noise.quartic import Quartic, _inside, _rounded
-from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.tied_answers import untied
 from tests.exact.graphs import LEVELS, graph, neighbours, quanta

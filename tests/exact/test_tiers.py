@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from prdp.cells.summary import Ratios, Span, Summary
 from prdp.mechanisms import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.summary import Ratios, Span, Summary
 from prdp.testing.mechanism_contract import MechanismLaw, Twin
 from tests.exact.universe import (
     LEVELS,

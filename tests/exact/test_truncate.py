@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prdp.cells.edges import Pairs
 from prdp.levels import Levels
 from prdp.mechanisms import Answer
 from prdp.mechanisms._point import PointFinder, Tuning, evidence
@@ -22,7 +23,6 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.pairs import Pairs
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.tied_answers import untied
 from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Choice, Naive
 from prdp.noise.laws import Law
-from prdp.summary import Summary
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped

@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow
 
+from prdp.cells.owners import Fold, UnitGroups, UnitReading
+from prdp.cells.summary import Summary
+from prdp.declare.groups import read_grouping
+from prdp.declare.schema import Kind
 from prdp.engines.duckdb import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.grouping import read_grouping
-from prdp.query import Measure
-from prdp.schema import Kind
-from prdp.summary import Summary
-from prdp.testing.unit_reference import reference_scaled, reference_units
-from prdp.units import Fold, UnitGroups, UnitReading
+from prdp.plan.queries import Measure
+from prdp.testing.owner_reference import reference_scaled, reference_units
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 
 Record = Mapping[str, Any]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow
 
+from prdp.cells.summary import Summary
 from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
+from prdp.plan.queries import Measure, Reading
 from prdp.policy import Policy
-from prdp.query import Measure, Reading
-from prdp.summary import Summary
 from prdp.testing.mechanism_contract import MechanismContract
 
 Record = Mapping[str, Any]

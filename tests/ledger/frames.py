@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from prdp.cells.summary import Summary
 from prdp.engines._origins import Origin
 from prdp.engines._tables import DuckDBTables
 from prdp.engines.duckdb import DuckDBEngine
-from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, MemoryLedger
-from prdp.readings import Readings
-from prdp.release import Release
-from prdp.release_table import ReleaseTable
-from prdp.summary import Summary
+from prdp.release.release import Release
+from prdp.release.table import ReleaseTable
+from prdp.run.reader import Readings
+from prdp.tables.custom import ForeignRelease
 
 _THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Readings)
 """What whoever asks holds in their own hands anyway."""

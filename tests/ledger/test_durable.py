@@ -17,7 +17,7 @@ import prdp
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, file_format
 from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.release import Release
+from prdp.release.release import Release
 
 FACTS = Binding({"name": "t", "bounds": {"v": ["0", "9"]}})
 ANSWER = Release(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from prdp.ledger import Entry
 from prdp.ledger.export import as_csv
-from prdp.release import Release
-from prdp.release_table import ReleaseTable
+from prdp.release.release import Release
+from prdp.release.table import ReleaseTable
 
 FORMULAS = [
     "=1+1",

@@ -25,7 +25,7 @@ from prdp.errors import InvalidRequest, LedgerError, PrdpError
 from prdp.ledger import Binding, DurableLedger, MemoryLedger
 from prdp.ledger.file_format import connected
 from prdp.local import Campaign, Client
-from prdp.local.counting import DomainCount
+from prdp.local.protocols.counting import DomainCount
 from prdp.noise.entropy import SystemEntropy
 
 FACTS = Binding({"name": "t"})
@@ -297,7 +297,7 @@ import os, sys
 import prdp
 from prdp.errors import LedgerError
 from prdp.local import Campaign, Client, account
-from prdp.local.counting import DomainCount
+from prdp.local.protocols.counting import DomainCount
 
 campaign = Campaign("visits", prdp.Policy("1 / visits", at_least="1/100", at_most=1), "1/4", DomainCount(), 2)
 children, whole = [], account._opened

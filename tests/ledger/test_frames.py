@@ -74,7 +74,7 @@ def moments(
     """Yield what a question ends with when something happens at each moment that it draws noise."""
     for at in range(1, 1000):
         table, entropy = opened(**options), Interrupting(at, happens)
-        monkeypatch.setattr("prdp.table.SystemEntropy", entropy)
+        monkeypatch.setattr("prdp.tables.table.SystemEntropy", entropy)
         try:
             ask(table)
         except BaseException as error:
@@ -145,11 +145,11 @@ def test_ctrl_c_in_a_question_about_a_join_or_a_graph_shows_nothing(monkeypatch:
     ]
     for ask in opened_ones:
         monkeypatch.setattr(
-            "prdp.asking.SystemEntropy", Interrupting(1, lambda: signal.raise_signal(signal.SIGINT))
+            "prdp.run.answer.SystemEntropy", Interrupting(1, lambda: signal.raise_signal(signal.SIGINT))
         )
         with pytest.raises(KeyboardInterrupt) as caught:
             ask()
-        assert {Path(file).parent.name for file in files(caught.value)} <= {"ledger", "prdp", "joins"}
+        assert {Path(file).parent.name for file in files(caught.value)} <= {"ledger", "run", "tables"}
 
 
 def test_ctrl_c_says_that_asking_again_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_an_answer_that_cannot_be_recorded_is_in_no_frame(
     monkeypatch.setattr(file_format, "_PATIENCE_SECONDS", 0)
     path = tmp_path / "t.ledger"
     table = opened(ledger=path)
-    monkeypatch.setattr("prdp.table.SystemEntropy", Interrupting(1, lambda: trouble(path)))
+    monkeypatch.setattr("prdp.tables.table.SystemEntropy", Interrupting(1, lambda: trouble(path)))
     with pytest.raises(LedgerError) as caught:
         QUESTIONS[question](table)
     assert private(caught.value, EACH) == []
@@ -253,7 +253,7 @@ def test_ctrl_c_while_a_failure_is_put_into_words_shows_nothing(monkeypatch: pyt
         signal.raise_signal(signal.SIGINT)
         return LedgerError("not reached")
 
-    monkeypatch.setattr("prdp.asking._not_recorded", pressed)
+    monkeypatch.setattr("prdp.run.answer._not_recorded", pressed)
     for ask in (QUESTIONS["sum"], QUESTIONS["own"]):
         with pytest.raises(KeyboardInterrupt) as caught:
             ask(opened(ledger=Failing()))

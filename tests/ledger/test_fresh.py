@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from prdp.asking import answered_once
 from prdp.errors import BudgetExhausted
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
-from prdp.release import Release
+from prdp.release.release import Release
+from prdp.run.answer import answered_once
 
 SHARE = Fraction(1, 4)
 FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip", "")

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
+from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
-from prdp.exact import fraction_of, spelled
 from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
 from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.release import Release
+from prdp.release.release import Release
 from tests.cli.running import quickly
 
 FACTS = Binding({"name": "t", "at_least": "1/100"})

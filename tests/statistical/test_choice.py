@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from prdp.geometry import PER_OCTAVE
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import magnitude_key
 from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice
-from prdp.summary import magnitude_key
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.reference import magnitude_code

@@ -12,14 +12,14 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp
 
 import prdp
-from prdp.clipping import Clipping
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
 from prdp.mechanisms._point import LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Cell, CellKey, Summary
+from prdp.release.bias import Clipping
 from prdp.testing import Seeded, simulate
 from prdp.testing.exact_loss import flip_probabilities
 from tests.statistical.thresholds import P_THRESHOLD

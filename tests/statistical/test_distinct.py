@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
 from prdp.mechanisms import Answer, Distinct
-from prdp.summary import KeySummary, key_edges
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SEED
 

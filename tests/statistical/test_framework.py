@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import kstest
 
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Framework
 from prdp.mechanisms._base import LaplaceCount
 from prdp.noise.sampling import flips, keep_bounds
-from prdp.summary import Cell, CellKey, Summary
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import chisquare
 
+from prdp.cells.owners import Caps, UnitGroups
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Joint
 from prdp.mechanisms._point import POOR, PointFinder
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.summary import Cell, CellKey, Summary
 from prdp.testing import Seeded
-from prdp.units import Caps, UnitGroups
 from tests.statistical.test_clip import binned
 from tests.statistical.thresholds import P_THRESHOLD, SAMPLE_SIZE, SEED
 

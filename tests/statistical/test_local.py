@@ -15,18 +15,18 @@ from scipy import stats
 
 import prdp
 from prdp.local import Campaign, Crowd
-from prdp.local.categories import Bins, Categories, Frequencies
-from prdp.local.client import laws_for
-from prdp.local.counting import DomainCount, ProportionalCount
-from prdp.local.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocol import Framework, Own, Protocol, Tally, Terms
-from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
-from prdp.local.simulation import crowd_tally
-from prdp.local.summing import ProportionalSum, RatioMass, RatioSum
+from prdp.local.client.client import laws_for
+from prdp.local.protocols.categories import Bins, Categories, Frequencies
+from prdp.local.protocols.counting import DomainCount, ProportionalCount
+from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
+from prdp.local.protocols.protocol import Framework, Own, Protocol, Tally, Terms
+from prdp.local.protocols.randomisers import Bit, Hashed, Law, Noisy, Symbol
+from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
+from prdp.local.simulation.simulation import crowd_tally
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laplace_coins import draw_one
 from prdp.noise.totals import heads, laplace_total, uniform_many
-from prdp.query import Measure
+from prdp.plan.queries import Measure
 from prdp.testing import Seeded
 from tests.statistical.test_discrete_laplace import agree, fit
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Partition, count_influences
-from prdp.summary import Cell, CellKey, Summary
 from prdp.testing import Seeded
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))

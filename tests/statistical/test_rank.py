@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.mechanisms import Rank
-from prdp.summary import Cell, Summary, magnitude_key
 from prdp.testing import Seeded
 from prdp.testing.reference import magnitude_code
 from tests.exact.universe import LEVELS

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from prdp.cells.edges import Pairs
 from prdp.levels import Levels
 from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms.smooth import Smooth, largest_change, most_change, smooth_bound, two_paths
 from prdp.noise.quartic import Quartic, spread, tail
-from prdp.pairs import Pairs
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
 

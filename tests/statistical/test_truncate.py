@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
+from prdp.cells.edges import Pairs
 from prdp.levels import Levels
 from prdp.mechanisms._point import LARGE_SHARE
 from prdp.mechanisms._stars import Stars
 from prdp.mechanisms.truncate import Truncate, ladder_points
-from prdp.pairs import Pairs
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
 

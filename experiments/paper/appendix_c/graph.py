@@ -11,7 +11,7 @@ import numpy as np
 
 import prdp
 from experiments.joins.large_graph import drawn
-from prdp.pairs import Pairs
+from prdp.cells.edges import Pairs
 
 NODES = range(1005)
 EDGES = 16_064

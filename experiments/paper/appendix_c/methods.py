@@ -16,7 +16,7 @@ from experiments.joins.baselines import (
 )
 from experiments.method import Role
 from experiments.yardsticks import Floats
-from prdp.pairs import Pairs
+from prdp.cells.edges import Pairs
 from prdp.testing import simulate
 
 Answering = Callable[[prdp.Graph, Fraction, int, int], Floats]

@@ -14,8 +14,8 @@ from experiments.paper.job import Columns, Job
 from experiments.paper.setting import Setting
 from experiments.problem import Problem, Question
 from experiments.yardsticks import Floats
-from prdp.order import Order
-from prdp.query import Options
+from prdp.plan.plan import Order
+from prdp.plan.queries import Options
 from prdp.testing.seeded import Seeded
 
 _HALF, _WHOLE = Fraction(1, 2), Fraction(1)

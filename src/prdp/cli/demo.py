@@ -17,7 +17,7 @@ from rich.console import Console, RenderableType
 import prdp
 from prdp.cli.figure import WIDE, Domain, drawn_domains, kept_total, picture
 from prdp.cli.printing import grid, number, show, show_json, waiting
-from prdp.release import Release
+from prdp.release.release import Release
 
 POLICY = "10000 / balance"
 _AT_MOST = 100

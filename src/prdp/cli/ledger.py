@@ -13,13 +13,13 @@ from rich.console import RenderableType
 from rich.padding import Padding
 
 from prdp.cli.printing import complain, grid, number, plain, show, write
+from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
-from prdp.exact import fraction_of
-from prdp.foreign import ForeignRelease
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.export import clock_went_back
-from prdp.release import Release
-from prdp.release_table import Released
+from prdp.release.release import Release
+from prdp.release.table import Released
+from prdp.tables.custom import ForeignRelease
 
 _BAR = 50
 _MOST_ROWS = 12

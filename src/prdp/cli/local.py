@@ -112,8 +112,8 @@ def simulate(
 
     For experiments on public or made-up records: it prints the truth.
     """
-    from prdp.local.crowd import Crowd  # noqa: PLC0415  (the other commands start without it)
-    from prdp.local.simulation import simulate as simulated  # noqa: PLC0415
+    from prdp.local.simulation.crowd import Crowd  # noqa: PLC0415  (the other commands start without it)
+    from prdp.local.simulation.simulation import simulate as simulated  # noqa: PLC0415
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
     question = Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})

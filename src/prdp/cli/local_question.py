@@ -13,8 +13,8 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from prdp.cli.printing import number
+from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
-from prdp.exact import exact
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class Question:
 
     def study(self, policy: Policy) -> Study:
         """Return the study of the question."""
-        from prdp.local.framework_study import frequencies  # noqa: PLC0415
-        from prdp.local.study import CountStudy, SumStudy  # noqa: PLC0415
+        from prdp.local.analyst.framework_study import frequencies  # noqa: PLC0415
+        from prdp.local.analyst.study import CountStudy, SumStudy  # noqa: PLC0415
 
         known = METHODS[self.ask]
         method: Any = self.method or known[0]
@@ -135,14 +135,14 @@ class Question:
         return frequencies(self._by(), **basics, method=method)
 
     def _measure(self) -> Measure:
-        from prdp.local.summing import measured  # noqa: PLC0415
+        from prdp.local.protocols.summing import measured  # noqa: PLC0415
 
         if self.named not in self.bounds:
             raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
         return measured(self.named, *self.bounds[self.named], unit=self.unit)
 
     def _by(self) -> Categories | Bins:
-        from prdp.local.categories import Bins, Categories  # noqa: PLC0415
+        from prdp.local.protocols.categories import Bins, Categories  # noqa: PLC0415
 
         if self.values is None:
             example = "--values 0,1000,10000" if self.ask is Ask.QUANTILES else "--values student,retired"
@@ -202,8 +202,8 @@ class Question:
         return self._quantile(found, 0.5) if self.ask is Ask.QUANTILES else found
 
     def _quantile(self, found: list[Estimate], level: float) -> list[Estimate]:
-        from prdp.local.categories import Bins  # noqa: PLC0415
-        from prdp.local.reading_off import quantiles as read_off  # noqa: PLC0415
+        from prdp.local.analyst.reading_off import quantiles as read_off  # noqa: PLC0415
+        from prdp.local.protocols.categories import Bins  # noqa: PLC0415
 
         by = self._by()
         assert isinstance(by, Bins)  # noqa: S101  (quantiles have edges)

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from prdp.cells.grids import PER_OCTAVE, SLACK
+from prdp.cells.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.declare.groups import Grouping
+from prdp.declare.schema import ColumnType, Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
-from prdp.geometry import PER_OCTAVE, SLACK
-from prdp.grouping import Grouping
 from prdp.levels import Levels
-from prdp.query import Measure, Reading
-from prdp.schema import ColumnType, Schema
-from prdp.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.plan.queries import Measure, Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.engines._cells import code_sql, level_sql, measured
 from prdp.engines._expressions import to_sql
 from prdp.expressions.nodes import Node, columns
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
+from prdp.plan.queries import Measure
 from prdp.policy import Policy
-from prdp.query import Measure
-from prdp.schema import ColumnType, Kind, Schema
-from prdp.summary import Cell, Summary, magnitude_key
 
 VALUE, ID = "prdp value", "prdp id"
 """What the added-up expression and the private record's key are called inside the statement."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from prdp.cells.summary import Cell, CellKey, KeyCell, KeySummary, Summary, key_edges
+from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import by_group, grouped_records, level_sql
 from prdp.engines._column_types import column_sql, has_nan
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
-from prdp.query import KeyReading
-from prdp.schema import Kind, Schema
-from prdp.summary import Cell, CellKey, KeyCell, KeySummary, Summary, key_edges
+from prdp.plan.queries import KeyReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.cells.edges import Integers, places_among
+from prdp.declare.schema import Schema
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
@@ -16,9 +18,7 @@ from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
-from prdp.pairs import Integers, places_among
 from prdp.policy import Policy
-from prdp.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prdp.errors import InvalidRequest
-from prdp.processes import this_process
+from prdp.safety.forks import this_process
 
 
 class InOneProcess:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import magnitudes
+from prdp.declare.schema import Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
-from prdp.geometry import PER_OCTAVE
 from prdp.levels import Levels
+from prdp.plan.queries import Reading
 from prdp.policy import Policy
-from prdp.query import Reading
-from prdp.schema import Schema
-from prdp.summary import magnitudes
 
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""

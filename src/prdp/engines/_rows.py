@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.expressions.spelling import quoted
-from prdp.query import RowReading
-from prdp.schema import Kind, Schema
+from prdp.plan.queries import RowReading
 
 LEVEL = "prdp_level"
 

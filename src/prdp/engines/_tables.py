@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
+from prdp.declare.schema import Schema
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -25,7 +26,6 @@ from prdp.engines._database import (
 from prdp.engines._interrupts import stoppable
 from prdp.engines._opened import InOneProcess
 from prdp.errors import InvalidRequest
-from prdp.schema import Schema
 
 
 class DuckDBTables(InOneProcess):

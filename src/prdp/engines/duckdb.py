@@ -9,7 +9,10 @@ from typing import Any
 
 import duckdb
 
-from prdp.declared import known_column
+from prdp.cells.owners import Caps, UnitReading
+from prdp.cells.summary import KeySummary, Summary
+from prdp.declare.columns import known_column
+from prdp.declare.schema import Schema
 from prdp.engines._cells import statement
 from prdp.engines._database import (
     STOPPED,
@@ -26,15 +29,12 @@ from prdp.engines._database import (
 from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._opened import InOneProcess
+from prdp.engines._owners import scaled_statement, unit_statement
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
-from prdp.engines._units import scaled_statement, unit_statement
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.query import KeyReading, Reading, RowReading
-from prdp.schema import Schema
-from prdp.summary import KeySummary, Summary
-from prdp.units import Caps, UnitReading
+from prdp.plan.queries import KeyReading, Reading, RowReading
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""

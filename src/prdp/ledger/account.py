@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
+from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR
 from prdp.errors import BudgetExhausted, InvalidRequest
-from prdp.exact import MOST_BITS, MOST_DENOMINATOR
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
-from prdp.release_table import Released
+from prdp.release.table import Released
 
 
 @dataclass(frozen=True, slots=True)

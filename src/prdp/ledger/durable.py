@@ -13,16 +13,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
+from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.exact import fraction_of, spelled
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.release_table import Released
-from prdp.transaction import writing
+from prdp.release.table import Released
+from prdp.safety.transaction import writing
 
 _SELECT = (
     "SELECT charges.number, purpose, share, who, at, release FROM charges "

@@ -9,11 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
 
+from prdp.declare.exact import fraction_of
 from prdp.errors import LedgerError
-from prdp.exact import fraction_of
 from prdp.ledger.binding import Binding
 from prdp.ledger.release_form import release_from_json
-from prdp.processes import OPERATIONS
+from prdp.safety.forks import OPERATIONS
 
 VERSION = 1
 """What this release writes; kept in the file as SQLite's ``user_version``."""

@@ -11,8 +11,8 @@ from typing import TypeVar
 from prdp.errors import LedgerError, shown_part
 from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
-from prdp.processes import this_process
-from prdp.release_table import Released
+from prdp.release.table import Released
+from prdp.safety.forks import this_process
 
 _ADVICE = "Give the table a ledger file that all processes share, such as ledger='accounts.ledger'"
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from prdp.errors import LedgerError
 from prdp.ledger.account import Charge, Entry
 from prdp.ledger.binding import Binding
-from prdp.release_table import Released
+from prdp.release.table import Released
 
 
 class NoAccount:

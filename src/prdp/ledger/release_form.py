@@ -8,13 +8,13 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from prdp.clipping import Clipping, Dropped
-from prdp.exact import fraction_of, spelled, whole_of
-from prdp.foreign import ForeignRelease
-from prdp.grouping import Bin, KeyValue
+from prdp.declare.exact import fraction_of, spelled, whole_of
+from prdp.declare.groups import Bin, KeyValue
 from prdp.ledger.strict_json import strict_json
-from prdp.release import Release
-from prdp.release_table import Released, ReleaseTable
+from prdp.release.bias import Clipping, Dropped
+from prdp.release.release import Release
+from prdp.release.table import Released, ReleaseTable
+from prdp.tables.custom import ForeignRelease
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""

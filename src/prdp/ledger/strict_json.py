@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from prdp.exact import whole_of
+from prdp.declare.exact import whole_of
 
 
 def strict_json(text: str) -> Any:

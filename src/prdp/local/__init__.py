@@ -14,40 +14,49 @@ For experiments, never for publication:
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from prdp.local.campaign import Campaign
-from prdp.local.client import Checked, Client
-from prdp.local.report import Report
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import Checked, Client
+from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
-    from prdp.local.categories import Bins, Categories
-    from prdp.local.collector import Collector
-    from prdp.local.crowd import Crowd
-    from prdp.local.estimate import Estimate
-    from prdp.local.framework_study import FrameworkStudy, frequencies
-    from prdp.local.protocol import Field, Framework, LdpProtocol, Own, Protocol, Tally, Terms, column_totals
-    from prdp.local.randomisers import Bit, Hashed, Law, Noisy, Symbol
-    from prdp.local.reading_off import quantiles
-    from prdp.local.simulation import simulate
-    from prdp.local.study import CountStudy, Study, SumStudy
-    from prdp.local.summing import measured
-    from prdp.query import Measure
+    from prdp.local.analyst.collector import Collector
+    from prdp.local.analyst.estimate import Estimate
+    from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
+    from prdp.local.analyst.reading_off import quantiles
+    from prdp.local.analyst.study import CountStudy, Study, SumStudy
+    from prdp.local.protocols.categories import Bins, Categories
+    from prdp.local.protocols.protocol import (
+        Field,
+        Framework,
+        LdpProtocol,
+        Own,
+        Protocol,
+        Tally,
+        Terms,
+        column_totals,
+    )
+    from prdp.local.protocols.randomisers import Bit, Hashed, Law, Noisy, Symbol
+    from prdp.local.protocols.summing import measured
+    from prdp.local.simulation.crowd import Crowd
+    from prdp.local.simulation.simulation import simulate
+    from prdp.plan.queries import Measure
 else:
     _HOMES = {
-        **dict.fromkeys(("Bins", "Categories"), "prdp.local.categories"),
-        "Collector": "prdp.local.collector",
-        "Estimate": "prdp.local.estimate",
+        **dict.fromkeys(("Bins", "Categories"), "prdp.local.protocols.categories"),
+        "Collector": "prdp.local.analyst.collector",
+        "Estimate": "prdp.local.analyst.estimate",
         **dict.fromkeys(
             ("Field", "Framework", "LdpProtocol", "Own", "Protocol", "Tally", "Terms", "column_totals"),
-            "prdp.local.protocol",
+            "prdp.local.protocols.protocol",
         ),
-        **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.randomisers"),
-        "Crowd": "prdp.local.crowd",
-        "simulate": "prdp.local.simulation",
-        **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.study"),
-        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.framework_study"),
-        "quantiles": "prdp.local.reading_off",
-        "measured": "prdp.local.summing",
-        "Measure": "prdp.query",
+        **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.protocols.randomisers"),
+        "Crowd": "prdp.local.simulation.crowd",
+        "simulate": "prdp.local.simulation.simulation",
+        **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
+        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
+        "quantiles": "prdp.local.analyst.reading_off",
+        "measured": "prdp.local.protocols.summing",
+        "Measure": "prdp.plan.queries",
     }
 
     def __getattr__(name: str) -> object:

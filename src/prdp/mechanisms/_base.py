@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from prdp.geometry import PER_OCTAVE
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer, beyond
 from prdp.mechanisms.rank import Ranges, ranges_between
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Scan, Then
-from prdp.summary import Summary
 
 
 class Base(Protocol):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._influence import count_influences
 from prdp.mechanisms.partition import Partition
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Noisy
-from prdp.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

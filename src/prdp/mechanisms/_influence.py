@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from prdp.declare.schema import Bounds
 from prdp.expressions.intervals import Interval, bound
 from prdp.levels import Levels
+from prdp.plan.queries import Measure
 from prdp.policy import Policy
-from prdp.query import Measure
-from prdp.schema import Bounds
 
 _PER_OCTAVE = 64
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Protocol
 
-from prdp.clipping import Clipping, Dropped
+from prdp.cells.summary import Summary
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.summary import Summary
+from prdp.release.bias import Clipping, Dropped
 
 
 def beyond(masses: Sequence[int]) -> list[int]:

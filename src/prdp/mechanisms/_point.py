@@ -15,13 +15,13 @@ from itertools import pairwise
 from math import ceil
 from typing import Protocol
 
-from prdp.geometry import quarter_octaves
+from prdp.cells.grids import quarter_octaves
+from prdp.cells.summary import Span, Summary
 from prdp.levels import Levels
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import Span, Summary
 
 _GRID_BITS = 20
 _QUARTERS = 4

@@ -13,8 +13,8 @@ from math import comb
 
 import numpy as np
 
+from prdp.cells.edges import Integers, Pairs
 from prdp.levels import Levels
-from prdp.pairs import Integers, Pairs
 
 _FINEST_BITS = 20
 _VALUE_BITS = 40

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from prdp.geometry import PER_OCTAVE
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import CellKey, Summary, magnitude_key, magnitudes
 from prdp.mechanisms._mechanism import Answer, beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
-from prdp.summary import CellKey, Summary, magnitude_key, magnitudes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import cache, partial, reduce
 from math import isqrt
 
-from prdp.clipping import Clipping
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning, evidence
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Then, followed
-from prdp.summary import Summary
+from prdp.release.bias import Clipping
 
 FINEST_BITS = 20
 """How many bits finer than the values a sum's lattice is at most."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

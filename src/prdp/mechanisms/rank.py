@@ -9,13 +9,13 @@ from fractions import Fraction
 from functools import cache, lru_cache, partial
 from operator import add
 
-from prdp.geometry import FINE_PER_OCTAVE
+from prdp.cells.grids import FINE_PER_OCTAVE
+from prdp.cells.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Together
-from prdp.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
 
 _RECORD_BITS = 20
 

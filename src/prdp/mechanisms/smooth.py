@@ -8,12 +8,12 @@ from math import isqrt
 
 import numpy as np
 
-from prdp.geometry import PER_OCTAVE
+from prdp.cells.edges import Pairs
+from prdp.cells.grids import PER_OCTAVE
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic
-from prdp.pairs import Pairs
 
 STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 """3^(3/4) rounded up: how steeply the logarithm of the quartic density can fall, per unit of scale."""

@@ -8,13 +8,13 @@ from fractions import Fraction
 from math import ceil, sqrt
 from statistics import median_low
 
-from prdp.clipping import Dropped
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.summary import Summary
+from prdp.release.bias import Dropped
 
 _STRIDE = 2
 _MOST_TIERS = 8

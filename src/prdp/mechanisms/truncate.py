@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol
 
-from prdp.geometry import quarter_octaves
+from prdp.cells.grids import quarter_octaves
 from prdp.levels import Levels
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Tuning

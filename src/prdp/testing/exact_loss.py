@@ -19,13 +19,13 @@ from typing import Any, get_args
 import numpy as np
 from flint import arb, ctx, fmpq
 
+from prdp.cells.owners import UnitGroups
+from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Lazily, Noisy, Rule, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.testing.content import content, undeclared
-from prdp.units import UnitGroups
 
 Record = Mapping[str, Any]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from prdp.local.campaign import Campaign
-from prdp.local.client import Client, laws_for
-from prdp.local.protocol import Record
-from prdp.local.randomisers import Hashed, Law
-from prdp.local.report import payload_size
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import Client, laws_for
+from prdp.local.client.report import payload_size
+from prdp.local.protocols.protocol import Record
+from prdp.local.protocols.randomisers import Hashed, Law
 
 TOLERANCE = 1e-9
 """What a measured loss may exceed its bound by: the rounding of logarithms, with room."""

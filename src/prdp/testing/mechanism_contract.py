@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar
 
+from prdp.cells.owners import UnitGroups
+from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law
-from prdp.summary import KeySummary, Summary, TopSummary
 from prdp.testing.exact_loss import TOLERANCE, Loss, Record, worst_loss
 from prdp.testing.tied_answers import untied
-from prdp.units import UnitGroups
 
 MechanismLaw = Callable[[Any, Fraction], Any]
 """From a summary and a share to the law that an answer is drawn from."""

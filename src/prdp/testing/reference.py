@@ -9,11 +9,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from prdp.cells.grids import PER_OCTAVE, SLACK
+from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
+from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.expressions.evaluate import evaluate
-from prdp.geometry import PER_OCTAVE, SLACK
-from prdp.grouping import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
-from prdp.query import Measure, Reading
-from prdp.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
+from prdp.plan.queries import Measure, Reading
 
 Record = Mapping[str, Any]
 

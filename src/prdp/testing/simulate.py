@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard, overload
 
-from prdp.asking import Plan
+from prdp.declare.exact import Exact, exact_share
 from prdp.errors import InvalidRequest
-from prdp.exact import Exact, exact_share
-from prdp.joins.graph import Graph, GraphQuery
-from prdp.joins.join import Join
-from prdp.joins.links import Links
-from prdp.order import Order, order_of
-from prdp.query import Count, Options, Query, Sum
-from prdp.release import Release
-from prdp.release_table import Released, ReleaseTable
-from prdp.table import Groups, Table
+from prdp.plan.plan import Order, order_of
+from prdp.plan.queries import Count, Options, Query, Sum
+from prdp.release.release import Release
+from prdp.release.table import Released, ReleaseTable
+from prdp.run.answer import Plan
+from prdp.tables.graph import Graph, GraphQuery
+from prdp.tables.join import Join
+from prdp.tables.links import Links
+from prdp.tables.table import Groups, Table
 from prdp.testing.seeded import Seeded
 
 MOST_RUNS = 10**9

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from prdp.combined import root
-from prdp.needs import Cells
-from prdp.query import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
-from prdp.recipe import Recipe
-from prdp.summary import Cell, KeySummary, Summary, TopSummary
-from prdp.units import UnitCells, UnitGroups
+from prdp.cells.owners import UnitCells, UnitGroups
+from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
+from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
+from prdp.plan.reads import Cells
+from prdp.plan.recipe import Recipe
+from prdp.release.derived import root
 
 
 def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)

@@ -1,0 +1,1 @@
+"""What comes back from an engine, and the public grids that it lies on."""

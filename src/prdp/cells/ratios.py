@@ -1,0 +1,175 @@
+"""Which ratios of a value to its record's budget the policy and the public bounds allow.
+
+Found by interval arithmetic over the bounds; no record takes part. A mechanism's promise never depends on it:
+clipping points that no possible record needs are left away, that is all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import Ratios, Span, magnitudes
+from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.nodes import walk
+from prdp.levels import Levels
+from prdp.plan.queries import Measure, Reading
+from prdp.policy import Policy, ranges_of
+
+_STEP = 2 ** (1 / PER_OCTAVE)
+_CELL = _STEP**2
+_SHORT = 2**0.5
+_MOST_HALVINGS = 4096
+_MOST_NODES = 40_000
+_LARGEST_POLICY = 150
+"""Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
+_SLACK = Fraction(2**28 + 1, 2**28)
+_DOUBLE_SLACK = 2.0**-30
+
+
+Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
+Piece = tuple[Interval, Interval]
+"""Values of a column, and the budgets that records with them can have."""
+
+
+def possible_ratios(reading: Reading) -> Ratios | None:
+    """Return the ratios that records within the bounds can have; None where that is not worked out."""
+    return _found(reading.policy, reading.levels, tuple(reading.bounds.items()), reading.measure)
+
+
+@lru_cache(maxsize=64)
+def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None) -> Ratios | None:
+    """Return the ratios; kept, because every question about a table needs them again."""
+    reading = Reading(policy, levels, dict(bounds), measure, None)
+    column = _cut_column(reading)
+    pieces = _pieces(reading, column) if column else _whole(reading)
+    if not pieces:
+        return None
+    values: list[Span] = []
+    for piece, budgets in pieces:
+        least, most = _quanta(reading.levels, budgets)
+        near, far = _sizes(reading.measure, piece)
+        values.append((Fraction(near, most), Fraction(far, least)))
+    spans = _joined(values)
+    if measure is None:
+        return Ratios(spans, spans)
+    counted = _found(policy, levels, bounds, None)
+    return Ratios(spans, counted.records if counted else None)
+
+
+def _cut_column(reading: Reading) -> str | None:
+    """Return the column to cut into pieces: what is added up, or else what the policy reads."""
+    if reading.measure is not None:
+        return reading.measure.column  # it has bounds: who adds it up has been asked for them
+    return min(reading.policy.columns & reading.bounds.keys(), default=None)
+
+
+def _whole(reading: Reading) -> list[Piece]:
+    """Return the one piece of a count whose budgets depend on no column with bounds."""
+    budgets = _budgets(reading, ranges_of(reading.bounds))
+    return [(Interval(1.0, 1.0), budgets)] if budgets else []
+
+
+def _pieces(reading: Reading, column: str) -> list[Piece]:
+    """Return pieces of a column's range, with the budgets in each: both short on a logarithmic scale.
+
+    Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
+    """
+    ranges = ranges_of(reading.bounds)
+    if ranges[column].infinite:
+        return []
+    unit = float(reading.measure.unit) if reading.measure else 0.0
+    pieces: list[Piece] = []
+    todo = list(_signed(ranges[column]))
+    size = sum(1 for _ in walk(reading.policy.expression))
+    if size > _LARGEST_POLICY:
+        return []
+    for _ in range(min(_MOST_HALVINGS, _MOST_NODES // size)):
+        if not todo:
+            return pieces + _cells(reading, column, ranges[column])
+        piece = todo.pop()
+        budgets = _budgets(reading, {**ranges, column: piece})
+        if budgets is None:
+            continue
+        start = _budgets(reading, {**ranges, column: Interval(piece.low, piece.low)}) or budgets
+        middle = piece.low + (piece.high - piece.low) / 2
+        if piece.point is not None or (_has_short(budgets, start) and _is_short(piece, unit)):
+            pieces.append((piece, budgets))
+        elif middle in (piece.low, piece.high):
+            todo += [Interval(piece.low, piece.low), Interval(piece.high, piece.high)]
+        else:
+            todo += [Interval(piece.low, middle), Interval(middle, piece.high)]
+    return []
+
+
+def _cells(reading: Reading, column: str, ends: Interval) -> list[Piece]:
+    """Return the magnitude cells of a policy's only column: their records may all have its least budget.
+
+    Lemma 7 of the proofs says where. Interval arithmetic over a cell may find less than over pieces of it.
+    """
+    if reading.policy.columns != {column} or max(abs(ends.low), abs(ends.high)) >= 2**63:
+        return []
+    cells = []
+    for _, first, last in magnitudes(math.ceil(ends.low), math.floor(ends.high)):
+        budgets = _budgets(reading, {column: Interval(float(first), float(last))})
+        if budgets is not None and budgets.high <= budgets.low * _CELL:
+            cells.append((Interval(float(first), float(last)), budgets))
+    return cells
+
+
+def _signed(ends: Interval) -> Iterable[Interval]:
+    """Return the parts of a range on either side of zero."""
+    if ends.low < 0 < ends.high:
+        return (Interval(ends.low, 0.0), Interval(0.0, ends.high))
+    return (ends,)
+
+
+def _budgets(reading: Reading, ranges: Mapping[str, Interval]) -> Interval | None:
+    """Return the budgets of the records in these ranges that take part, if any can."""
+    levels = reading.levels
+    found = bound(reading.policy.expression, ranges).meet(Interval(levels.least, math.inf))
+    if found.empty:
+        return None
+    most = float(levels.at_most)
+    return Interval(min(found.low, most), min(found.high, most))
+
+
+def _has_short(budgets: Interval, start: Interval) -> bool:
+    """Say whether the budgets of a piece hardly differ, but for what other columns do to them."""
+    return budgets.high * start.low <= budgets.low * start.high * _SHORT
+
+
+def _is_short(piece: Interval, unit: float) -> bool:
+    """Say whether values hardly differ or are below a unit; 0 is the unit where nothing is added up."""
+    near, far = sorted((abs(piece.low), abs(piece.high)))
+    return unit == 0 or far <= max(near * _SHORT, unit)
+
+
+def _quanta(levels: Levels, budgets: Interval) -> tuple[int, int]:
+    """Return the least and the greatest budget that cells of such records can have, in quanta."""
+    level = levels.index(max(budgets.low * (1 - _DOUBLE_SLACK), levels.least))
+    return levels.quanta(level or 0), max(1, levels.quanta_below(budgets.high * (1 + _DOUBLE_SLACK)) + 1)
+
+
+def _sizes(measure: Measure | None, piece: Interval) -> tuple[int, int]:
+    """Return between which ends, in steps, the upper end of a cell with such values lies."""
+    if measure is None:
+        return 1, 1
+    near, far = sorted(Fraction(abs(end)) / measure.unit for end in (piece.low, piece.high))
+    least = max(measure.smallest, math.floor(near) - 1)
+    most = math.ceil((math.ceil(far) + 1) * Fraction(_STEP) * _SLACK)
+    return min(least, measure.largest), min(max(most, least), measure.largest)
+
+
+def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return spans, ascending, with those joined that are less than two octaves apart."""
+    joined: list[Span] = []
+    for low, high in sorted(spans):
+        if joined and low < 4 * joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
+        else:
+            joined.append((low, high))
+    return tuple(joined)

@@ -1,0 +1,112 @@
+"""What the caller declares of a table, read exactly and held against its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.declare.exact import Exact, exact, told
+from prdp.declare.schema import Bounds, Kind, Schema, Units
+from prdp.errors import InvalidRequest
+
+Number = int | float | str | Fraction
+"""What a bound may be written as; a float is taken for the very number it is."""
+
+_LARGEST_UNIT = 10**18
+
+
+def refuse_unless_mappings(**options: object) -> None:
+    """Refuse an option that is not a dict by column."""
+    for name, option in options.items():
+        if option is not None and not isinstance(option, Mapping):
+            raise InvalidRequest(f"{name}={option!r} is no dict by column. Write {name}={{'balance': ...}}.")
+
+
+def known_column(column: str, schema: Schema, what: str) -> str:
+    """Return a column's name as the table spells it; capitals do not matter, as in SQL."""
+    same = [name for name in schema if name == column] or [
+        name for name in schema if isinstance(column, str) and name.lower() == column.lower()
+    ]
+    if len(same) == 1:
+        return same[0]
+    close = get_close_matches(str(column), schema, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InvalidRequest(f"{what} names the column {column!r}, but the table has {', '.join(schema)}.{hint}")
+
+
+def read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> Bounds:
+    """Return the public ends of number columns, exactly."""
+    known = ((known_column(name, schema, "bounds"), pair) for name, pair in given.items())
+    return {name: _ends(name, pair, schema) for name, pair in known}
+
+
+def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fraction, Fraction]:
+    kind = schema[name]
+    if kind.kind is not Kind.NUMBER:
+        raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
+    try:
+        low, high = (_end(end) for end in pair)
+    except (InvalidRequest, TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise InvalidRequest(
+            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers of at most 400 digits, such as "
+            "(0, 10**12)."
+        ) from None
+    if low > high:
+        raise InvalidRequest(
+            f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
+            f"Write ({told(pair[1])}, {told(pair[0])})."
+        )
+    return low, high
+
+
+def _end(end: Number) -> Fraction:
+    """Return an end exactly; a number as it may be written elsewhere is read as it is there."""
+    if isinstance(end, str | int | Fraction | Decimal) and not isinstance(end, bool):
+        return exact(end, "bounds")
+    return Fraction(end)
+
+
+def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
+    """Return the public grain of number columns, exactly."""
+    units = {}
+    for name, grain in given.items():
+        unit = exact(grain, f"units[{name!r}]")
+        if unit <= 0:
+            raise InvalidRequest(
+                f"units[{name!r}] = {told(grain)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+            )
+        if max(unit.numerator, unit.denominator) > _LARGEST_UNIT:
+            raise InvalidRequest(
+                f"units[{name!r}] = {told(grain)} is not a grain: it is a fraction of two whole numbers of "
+                "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
+            )
+        known = known_column(name, schema, "units")
+        if schema[known].kind is not Kind.NUMBER:
+            raise InvalidRequest(
+                f"units[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+            )
+        units[known] = unit
+    return units
+
+
+def read_protect(column: str | None, schema: Schema) -> str | None:
+    """Return the column whose value says which privacy unit a row belongs to; None where a row is one."""
+    if column is None:
+        return None
+    known = known_column(column, schema, "protect")
+    if schema[known].kind is Kind.OTHER:
+        raise InvalidRequest(
+            f"protect={column!r} cannot tell values of {schema[known].native} apart. "
+            "Give a column of numbers, texts or dates."
+        )
+    return known
+
+
+def default_name(source: object) -> str:
+    """Return what a table is called whose caller does not say: its file's stem."""
+    if isinstance(source, str | Path):
+        return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
+    return "table"

@@ -1,0 +1,300 @@
+"""Public groups: by what records are told apart, and the listed keys. Nothing here is read from records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any, Literal, get_args
+
+from prdp.declare.columns import Number, known_column
+from prdp.declare.exact import exact, told
+from prdp.declare.keys import (
+    MOST_KEYS,
+    Plain,
+    at_most,
+    exact_number,
+    plain_value,
+    refuse_too_many,
+    rows_of,
+    snapped,
+    typed_key,
+)
+from prdp.declare.schema import Kind, Schema
+from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import number_text
+
+Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
+"""What a moment can be cut down to."""
+
+_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The numbers from ``low`` up to ``high``, which itself belongs to the last bin alone."""
+
+    low: Fraction
+    high: Fraction
+    last: bool = False
+
+    def __str__(self) -> str:
+        return f"[{_shown(self.low)}, {_shown(self.high)}{']' if self.last else ')'}"
+
+
+KeyValue = Plain | Bin
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Records told apart by a column's own value."""
+
+    column: str
+
+    def __str__(self) -> str:
+        return self.column
+
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Records told apart by the year, month, ... that a moment lies in."""
+
+    column: str
+    part: Calendar
+
+    def __str__(self) -> str:
+        return f"date_trunc('{self.part}', {self.column})"
+
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return {"date_trunc": [self.part, self.column]}
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Records told apart by which of some public intervals a number lies in."""
+
+    column: str
+    edges: tuple[Fraction, ...]
+
+    def __str__(self) -> str:
+        return f"bins of {self.column}"
+
+    @property
+    def facts(self) -> object:
+        """What a question says of it."""
+        return {"bins": self.column}
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """The intervals, ascending; the last one is closed."""
+        pairs = list(pairwise(self.edges))
+        return tuple(Bin(low, high, place == len(pairs) - 1) for place, (low, high) in enumerate(pairs))
+
+
+GroupKey = Values | Truncated | Bins
+
+
+def bins(column: str, edges: Iterable[Number]) -> Bins:
+    """Tell records apart by which interval a number lies in, for ``group_by``.
+
+    The intervals contain their lower end; the last one contains its upper end too. Numbers beyond
+    the edges are in no group.
+
+    >>> str(bins("balance", [0, 1000, 10_000]).bins[0])
+    '[0, 1000)'
+    """
+    if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
+        raise InvalidRequest(f"edges={told(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
+    read = tuple(_edge(edge, column) for edge in at_most(edges, MOST_KEYS + 1, "edges="))
+    if len(read) < 2 or any(low >= high for low, high in pairwise(read)):
+        shown = [_shown(edge) for edge in read]
+        raise InvalidRequest(
+            f"edges={told(shown)} for {column!r} are not two or more, ascending. Write edges=[0, 100, 1000]."
+        )
+    return Bins(column, read)
+
+
+def _edge(edge: object, column: str) -> Fraction:
+    """Return an edge exactly, or refuse it."""
+    plain = plain_value(edge)
+    if isinstance(plain, str):
+        plain = exact(plain, "edges")
+    number = isinstance(plain, int | float | Fraction | Decimal) and not isinstance(plain, bool)
+    found = exact_number(plain) if number else None  # type: ignore[arg-type]
+    if found is None:
+        raise InvalidRequest(
+            f"{told(edge)} among the edges for {column!r} is no finite number, beyond 1e300, or of more than "
+            "a thousand digits. Write edges=[0, 100, 1000]."
+        )
+    return found
+
+
+def date_trunc(part: str, column: str) -> Truncated:
+    """Tell records apart by the year, quarter, month, week, day or hour of a moment, for ``group_by``."""
+    if part not in get_args(Calendar):
+        raise InvalidRequest(f"date_trunc cuts to {', '.join(get_args(Calendar))}, not to {part!r}.")
+    return Truncated(column, part)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Disjoint groups of records: those of each listed key; records of no listed key are in none.
+
+    Attributes:
+        by: What records are told apart by.
+        keys: The groups, in the caller's order; one value for each of ``by``.
+    """
+
+    by: tuple[GroupKey, ...]
+    keys: tuple[tuple[KeyValue, ...], ...]
+
+    def crossed(self, key: Bins, schema: Schema) -> Grouping:
+        """Return the groups of both: every listed key with every bin."""
+        known = _group_key(key, schema)
+        assert isinstance(known, Bins)  # noqa: S101  (see _group_key)
+        refuse_too_many(len(self.keys) * (len(known.edges) - 1))
+        pairs = product(self.keys, known.bins)
+        return Grouping((*self.by, known), tuple((*listed, cell) for listed, cell in pairs))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a question says of its groups: all keys while they are few, else their number and a digest."""
+        listed = [[_json(value) for value in key] for key in self.keys]
+        facts: dict[str, Any] = {"by": [key.facts for key in self.by]}
+        if len(listed) <= _LISTED:
+            return facts | {"keys": listed}
+        digest = hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+        return facts | {"keys": f"{len(listed)} keys, sha256 {digest}"}
+
+
+def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Grouping:
+    """Return the groups that a caller asks for, or refuse by public facts."""
+    if not by:
+        raise InvalidRequest("group_by needs a column: group_by('job', keys=['clerk', 'chef']).")
+    read = tuple(_group_key(key, schema) for key in by)
+    names = [key.column for key in read]
+    if len(set(map(str, read))) < len(read):
+        raise InvalidRequest(f"group_by names {', '.join(map(str, read))}: one of them twice.")
+    listed = [key for key in read if not isinstance(key, Bins)]
+    if listed and keys is None:
+        raise InvalidRequest(
+            f"group_by({', '.join(map(repr, names))}) needs its public keys: write keys=[...]. They cannot "
+            "be read from the records, since which values occur may give a record away."
+        )
+    if not listed and keys is not None:
+        raise InvalidRequest("bins are their own keys: leave keys= out.")
+    rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
+    binned = [key for key in read if isinstance(key, Bins)]
+    refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
+    typed = [
+        tuple(_typed(key, value, schema) for key, value in zip(listed, row, strict=True)) for row in rows
+    ]
+    _refuse_unless_distinct(typed)
+    cells = list(product(*(key.bins for key in binned)))
+    return Grouping(read, tuple(_ordered(read, row, cell) for row, cell in product(typed, cells)))
+
+
+def _ordered(
+    by: Sequence[GroupKey], row: tuple[KeyValue, ...], cell: tuple[Bin, ...]
+) -> tuple[KeyValue, ...]:
+    """Return a group's key in the order of ``by``, from its listed values and its bins."""
+    values, of_bins = iter(row), iter(cell)
+    return tuple(next(of_bins) if isinstance(key, Bins) else next(values) for key in by)
+
+
+def _group_key(key: object, schema: Schema) -> GroupKey:
+    if isinstance(key, str):
+        name = known_column(key, schema, "group_by")
+        if schema[name].kind is Kind.OTHER:
+            raise InvalidRequest(f"group_by({name!r}) cannot tell values of {schema[name].native} apart.")
+        return Values(name)
+    if isinstance(key, Truncated):
+        name = known_column(key.column, schema, "date_trunc")
+        if schema[name].kind is not Kind.MOMENT:
+            raise InvalidRequest(f"{key} needs dates or times, but {name!r} holds {schema[name].kind.value}.")
+        return Truncated(name, key.part)
+    if isinstance(key, Bins):
+        name = known_column(key.column, schema, "bins")
+        if schema[name].kind is not Kind.NUMBER:
+            raise InvalidRequest(f"{key} need numbers, but {name!r} holds {schema[name].kind.value}.")
+        return _fitted(Bins(name, tuple(snapped(edge, schema[name]) for edge in key.edges)))
+    if isinstance(key, list | tuple):
+        listed = ", ".join(map(repr, key))
+        raise InvalidRequest(
+            f"group_by({key!r}) is no column. Write group_by({listed}) for several columns, and "
+            "keys=[...] for the keys."
+        )
+    raise InvalidRequest(
+        f"group_by({key!r}) is no column. Write its name, prdp.bins('balance', [0, 100]) or "
+        "prdp.date_trunc('month', 'opened')."
+    )
+
+
+def _fitted(key: Bins) -> Bins:
+    """Refuse edges that the column's decimals cannot tell apart."""
+    if any(low >= high for low, high in pairwise(key.edges)):
+        raise InvalidRequest(f"two edges for {key.column!r} are the same decimal: leave one of them out.")
+    return key
+
+
+def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
+    """Return a listed value as the column's own kind, or refuse it."""
+    typed = typed_key(value, key.column, schema[key.column])
+    if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
+        raise InvalidRequest(
+            f"keys= lists {told(value)}, which is not the first moment of a {key.part}: "
+            f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
+        )
+    return typed
+
+
+def first_moment(moment: datetime, part: Calendar) -> datetime:
+    """Return the first moment of the year, month, ... that a moment lies in."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    match part:
+        case "hour":
+            return moment.replace(minute=0, second=0, microsecond=0)
+        case "day":
+            return day
+        case "week":
+            return datetime.fromordinal(max(1, day.toordinal() - day.weekday()))
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return day.replace(day=1, month=day.month - (day.month - 1) % 3)
+        case "year":
+            return day.replace(day=1, month=1)
+
+
+def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
+    seen: set[tuple[KeyValue, ...]] = set()
+    for row in rows:
+        if row in seen:
+            raise InvalidRequest(
+                f"keys= lists {', '.join(map(told, row))} twice: every group needs its own key."
+            )
+        seen.add(row)
+
+
+def _json(value: KeyValue) -> object:
+    if isinstance(value, Bin):
+        return [str(value.low), str(value.high), value.last]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _shown(number: Fraction) -> str:
+    """Return an edge as text that no other double has."""
+    return str(number) if number.denominator == 1 and abs(number) < 2**63 else number_text(float(number))

@@ -1,0 +1,106 @@
+"""What every door does in the same way: the policy, the name, the account, and filters."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from prdp.declare.schema import Bounds, Kind, Schema
+from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.expressions.check import check
+from prdp.expressions.nodes import Node, conjunction
+from prdp.expressions.parse import parse
+from prdp.expressions.spelling import is_writable
+from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
+from prdp.policy import Policy
+
+_MOST_ROWS = 2**40
+
+
+def refuse_unless_policy(policy: Policy) -> None:
+    """Refuse what is no policy, with what to write instead."""
+    if not isinstance(policy, Policy):
+        written = policy if isinstance(policy, str) else "10000 / balance"
+        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
+
+
+def fitted_policy(policy: Policy, schema: Schema, bounds: Bounds) -> Policy:
+    """Return a policy fitted to a table, with a warning where the bounds allow records that it leaves out."""
+    refuse_unless_policy(policy)
+    fitted = policy.within(schema, bounds)
+    left_out = fitted.left_out(bounds, [column for column, kind in schema.items() if kind.integer])
+    if left_out:
+        warnings.warn(left_out, RecordsLeftOut, stacklevel=3)
+    return fitted
+
+
+def name_of(given: str | None, default: str) -> str:
+    """Return what the caller calls what is opened, or a default."""
+    name = default if given is None else given
+    if not isinstance(name, str) or not is_writable(name):
+        raise InvalidRequest(f"name={given!r} is no name: write a text.")
+    return name
+
+
+class Opened:
+    """What is open to questions: with an account of what they cost, or as a stand-in that has none."""
+
+    ledger: Ledger
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether the records are public or made up: nothing is charged, and all releases are marked."""
+        return isinstance(self.ledger, NoAccount)
+
+    @property
+    def _called(self) -> str:
+        return "prdp stand-in" if self.stand_in else "prdp"
+
+
+def account_of(
+    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
+) -> Ledger:
+    """Return the ledger that was asked for, attached to the public facts of what is opened.
+
+    A stand-in has none.
+    """
+    if not isinstance(stand_in, bool):
+        raise InvalidRequest(
+            f"stand_in={stand_in!r} is True or False: whether all of the records are public or made up."
+        )
+    if stand_in:
+        _refuse_an_account(ledger=ledger, who=who)
+        return NoAccount()
+    if isinstance(ledger, str | Path):
+        ledger = DurableLedger.opened(ledger, facts, who=who)
+    account: Ledger = MemoryLedger() if ledger is None else ledger
+    if isinstance(account, type | NoAccount) or not hasattr(account, "attach"):
+        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
+    account.attach(facts)
+    return account
+
+
+def _refuse_an_account(**given: object) -> None:
+    """Refuse what only an account has use for."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidRequest(
+                f"stand_in=True keeps no account, so that {option}={value!r} is not for it. Leave it away, "
+                "or leave stand_in away if the records are real: every answer is charged then."
+            )
+
+
+def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
+    """Return the filter that lets through what an old one does and for which a condition holds."""
+    return both(old, check(parse(condition), schema, Kind.BOOLEAN, condition))
+
+
+def both(old: Node | None, new: Node) -> Node:
+    """Return what holds where an old condition, if there is one, and a new one do."""
+    return new if old is None else conjunction((old, new))
+
+
+def refuse_unless_rows(most_rows: int) -> None:
+    """Refuse what is no bound of a record's results."""
+    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST_ROWS:
+        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")

@@ -1,1 +1,0 @@
-"""Private answers over several tables that refer to each other, and over graphs."""

@@ -1,0 +1,1 @@
+"""Who asks: studies, collectors and estimates."""

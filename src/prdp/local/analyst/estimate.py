@@ -1,0 +1,108 @@
+"""What an analyst may say after the last round, with its honest label."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+from prdp.declare.exact import Exact, exact
+from prdp.errors import InvalidRequest
+
+_MOST_PRINTED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One number of an answer that has several."""
+
+    label: str
+    value: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An answer of the local model; everything in it may be published.
+
+    Attributes:
+        question: What was asked, in words.
+        value: The answer; for a table of counts, their sum.
+        deviation: The standard deviation of the noise in it, or a little more; infinite if nothing was heard.
+        clients: How many reports the last round had, which the answer is about.
+        share: The part of every record's budget that all rounds together used.
+        method: How it was found.
+        choices: What was chosen on the way, in words.
+        parts: The numbers of an answer that has several.
+        simulated: Whether it was made from records that somebody could see: such an answer protects nobody.
+        rounds: How many reports each round had.
+        bias: What the interval does not cover, in words.
+        unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
+    """
+
+    question: str
+    value: float
+    deviation: float
+    clients: int
+    share: Fraction
+    method: str
+    choices: tuple[tuple[str, str], ...] = ()
+    parts: tuple[Part, ...] = ()
+    simulated: bool = False
+    rounds: tuple[int, ...] = ()
+    bias: str = ""
+    unheard: str = ""
+
+    @property
+    def caveat(self) -> str:
+        """What the interval does not cover."""
+        said = ["The interval is that of the noise alone.", self.bias]
+        if self.unheard:
+            said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
+        if len(set(self.rounds)) > 1:
+            *early, last = (f"{clients:,}" for clients in self.rounds)
+            said.append(
+                f"The rounds had {', '.join(early)} and {last} clients. The answer is about the last "
+                "round's, and right only if clients stayed away whatever their records were."
+            )
+        return " ".join(filter(None, said))
+
+    def interval(self, level: float | Exact = 0.95) -> tuple[float, float]:
+        """Return the ends between which the answer without noise lies with about this probability."""
+        chance = probability(level, "level")
+        if chance == 1:
+            raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
+        if self.unheard:
+            return -math.inf, math.inf
+        reach = NormalDist().inv_cdf((1 + chance) / 2) * self.deviation
+        return self.value - reach, self.value + reach
+
+    def __str__(self) -> str:
+        mark = "; simulated" if self.simulated else ""
+        facts = f"{self.clients:,} clients, share {self.share}, {self.method}{mark}"
+        if self.unheard:
+            return f"{self.question}: {self.unheard} ({facts})"
+        head = f"{self.question}: {_with_reach(self.value, self.deviation)} (95 % of the noise; {facts})"
+        lines = [
+            f"  {part.label}: {_with_reach(part.value, part.deviation)}"
+            for part in self.parts[:_MOST_PRINTED]
+        ]
+        more = len(self.parts) - len(lines)
+        return "\n".join([head, *lines, *([f"  ... and {more:,} more, in .parts"] if more else [])])
+
+
+def probability(given: float | Exact, name: str) -> float:
+    """Return a number from 0 to 1 as a float, whether it is written as one or exactly."""
+    number = given if isinstance(given, float) else float(exact(given, name))
+    if not 0 <= number <= 1:
+        raise InvalidRequest(f"{name}: {given!r} is not between 0 and 1, such as 0.5.")
+    return number
+
+
+def _with_reach(value: float, deviation: float) -> str:
+    return f"{_shown(value)} ± {_shown(NormalDist().inv_cdf(0.975) * deviation)}"
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

@@ -1,0 +1,346 @@
+"""A question to many clients, from its first campaign to its estimate.
+
+``rounds`` is a generator: it yields a campaign, is sent the tally of its reports, and so on until it returns
+the estimate. It draws nothing, so the same tallies always lead to the same place: an analyst may stop
+between two rounds for a month and go on with ``after(tally_of_round_1, ...)``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from prdp.declare.exact import Exact, exact, exact_share
+from prdp.errors import InvalidRequest
+from prdp.local.analyst.collector import Collector
+from prdp.local.analyst.cutting import clipping_slope, full_count_budget
+from prdp.local.analyst.estimate import Estimate
+from prdp.local.analyst.universe import reaches
+from prdp.local.client.campaign import Campaign
+from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
+from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
+from prdp.local.protocols.protocol import Framework, Protocol, Tally
+from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
+from prdp.plan.queries import Measure
+from prdp.policy import Policy
+
+Rounds = Generator[Campaign, Tally, Estimate]
+SumMethod = Literal["ratio", "proportional", "framework"]
+
+LEFT_OUT = (
+    "Clients whose budgets are too small to be heard among all the noise are left out, which pulls counts "
+    "toward zero. With a chance of at most {beta:g}, a domain in which nobody is counts as heard: its noise "
+    "is then part of the answer, and of the interval."
+)
+_CUT = (
+    "Values that are large for their clients' budgets are cut or left out, which pulls the sum toward zero, "
+    "often by more than the interval. With a chance of at most {beta:g} a round, an octave in which nobody "
+    "is counts as heard: the noise, and the interval, are then far larger than usual."
+)
+_CUT_MEAN = (
+    "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
+    "budgets are left out of the count: the mean may be off either way, often by more than the interval. "
+    "With a chance of at most {beta:g} a round, a domain or octave in which nobody is counts as heard, which "
+    "widens the noise and the interval."
+)
+NO_DOMAIN = "no domain was heard: too few clients"
+_NO_OCTAVE = "no octave of values was heard: too few clients, or no value other than zero"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study(ABC):
+    """One question, and what all its rounds together may use.
+
+    Attributes:
+        name: What people call it; campaigns are named after it.
+        policy: The budget of a record, with both ends of its range.
+        share: The part of every record's budget for all rounds together.
+        beta: The chance that some empty domain is taken for a heavy one.
+        first: The part of the share for finding the threshold, where a question has several rounds.
+    """
+
+    name: str
+    policy: Policy
+    share: Exact
+    beta: Exact = "1/10"
+    first: Exact = "1/2"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise InvalidRequest(
+                f"policy={self.policy!r} is no policy: write policy=prdp.Policy('20 / visits', "
+                "at_least='1/100', at_most=10)."
+            )
+        exact_share(self.share)
+        _part(self.first, "first")
+        if _part(self.beta, "beta") < Fraction(1, 10**6):
+            raise InvalidRequest("beta is at least 1e-6: thresholds are not computed more finely.")
+
+    @property
+    def whole_share(self) -> Fraction:
+        """The share, exactly."""
+        return exact_share(self.share)
+
+    @property
+    def first_part(self) -> Fraction:
+        """The part of the share for the first round, exactly."""
+        return _part(self.first, "first")
+
+    @property
+    def failure(self) -> float:
+        """The chance that is called β."""
+        return float(_part(self.beta, "beta"))
+
+    @abstractmethod
+    def rounds(self) -> Rounds:
+        """Yield campaigns, take their tallies, return the estimate."""
+
+    def after(self, *tallies: Tally | Collector) -> Campaign | Estimate:
+        """Return what comes after the rounds that these tallies are of: a campaign, or the estimate.
+
+        Args:
+            tallies: One for each round so far, in order: ``Collector.tally``, or the collector itself.
+        """
+        going = self.rounds()
+        step = next(going)
+        for place, given in enumerate(tallies, start=1):
+            try:
+                step = going.send(_tally_of(step, given))
+            except StopIteration as done:
+                if place < len(tallies):
+                    raise InvalidRequest("there are more tallies than rounds.") from None
+                estimate: Estimate = done.value
+                return estimate
+        return step
+
+    def _campaign(self, part: Fraction, protocol: Protocol, number: int) -> Campaign:
+        return Campaign(self.name, self.policy, self.whole_share * part, protocol, number)
+
+    def _found_domain(
+        self, part: Fraction, protocol: DomainCount, threshold: Threshold = "exact", beta: float | None = None
+    ) -> Generator[Campaign, Tally, tuple[DomainCounts, int]]:
+        """Run the paper's first round."""
+        campaign = self._campaign(part, protocol, 1)
+        tally = yield campaign
+        chance = self.failure / 2 if beta is None else beta
+        counted = protocol.estimate(campaign.terms, tally, beta=chance, threshold=threshold)
+        return counted, tally.clients
+
+    def _estimate(
+        self, question: str, value: tuple[float, float], rounds: tuple[int, ...], method: str, *,
+        bias: str, unheard: str, **more: Any,
+    ) -> Estimate:  # fmt: skip
+        number, deviation = value
+        if not min(rounds):
+            unheard = "a round had no reports"
+        return Estimate(
+            question, number, math.inf if unheard else deviation, rounds[-1], self.whole_share, method,
+            rounds=rounds, bias=bias.format(beta=self.failure), unheard=unheard, **more,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountStudy(Study):
+    """How many clients have a record with a valid budget.
+
+    Attributes:
+        noise: ``"bits"`` for randomised response, ``"laplace"`` for Algorithm 3 as printed.
+        threshold: ``"exact"`` for the noise's own quantile, ``"paper"`` for √(8n).
+        proportional: Whether a second round asks for answers in proportion to each client's own budget.
+    """
+
+    noise: Noise = "bits"
+    threshold: Threshold = "exact"
+    proportional: bool = False
+
+    def __post_init__(self) -> None:
+        Study.__post_init__(self)
+        DomainCount(self.noise)  # refuses an unknown one
+        if self.threshold not in get_args(Threshold):
+            raise InvalidRequest(f"threshold={self.threshold!r} is not known: write 'exact' or 'paper'.")
+
+    def rounds(self) -> Rounds:
+        """Run one round, or two."""
+        part = self.first_part if self.proportional else Fraction(1)
+        counted, clients = yield from self._found_domain(
+            part, DomainCount(self.noise), self.threshold, self.failure
+        )
+        said: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
+        if not self.proportional:
+            found = (counted.total, counted.deviation)
+            how = f"domains, {self.noise}"
+            return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **said)
+        rest = 1 - self.first_part
+        budget = full_count_budget(
+            counted, clients, float(self.whole_share * rest), self.policy.levels.at_most
+        )
+        protocol = ProportionalCount(budget)
+        campaign = self._campaign(rest, protocol, 2)
+        tally = yield campaign
+        found = protocol.estimate(campaign.terms, tally)
+        choices = (domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
+        said["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
+        rounds = (clients, tally.clients)
+        return self._estimate("count", found, rounds, "proportional", choices=choices, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a sum's own rounds said: the total in units and its deviation, the clients of each round."""
+
+    total: tuple[float, float]
+    clients: tuple[int, ...]
+    choices: tuple[tuple[str, str], ...]
+    unheard: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumStudy(Study):
+    """What a column adds up to.
+
+    Attributes:
+        measure: The column, its unit and its public bounds; ``measured`` makes one from bounds in values.
+        method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
+        form: Whether the framework's clients tell one bit or a number in Laplace noise; a bit if it can be.
+        mean: Whether to divide by the number of clients that have a value; others take no part.
+        weighing: For ``"proportional"``, the part of the share for choosing where to cut.
+    """
+
+    measure: Measure
+    method: SumMethod = "proportional"
+    form: Literal["bit", "laplace"] | None = None
+    mean: bool = False
+    weighing: Exact = "2/3"
+
+    def __post_init__(self) -> None:
+        Study.__post_init__(self)
+        _part(self.weighing, "weighing")
+        if self.method not in get_args(SumMethod):
+            raise InvalidRequest(f"method={self.method!r} is not known: {', '.join(get_args(SumMethod))}.")
+        object.__setattr__(self, "measure", checked_measure(self.measure))
+        ClippedSum(self.measure, 1, self._form)  # refuses a form now, not in the third round
+
+    def rounds(self) -> Rounds:
+        """Run the rounds of the method; a mean has one more for the count, unless there is one anyway."""
+        counted, part = None, Fraction(1)
+        clients: tuple[int, ...] = ()
+        if self.mean or self.method == "framework":
+            used = self.first_part if self.method == "framework" else Fraction(1, 4)
+            having = DomainCount(column=self.measure.column if self.mean else None)
+            counted, first = yield from self._found_domain(used, having)
+            clients, part = (first,), 1 - used
+        if self.method == "framework" and counted is not None:
+            said = yield from self._by_framework(counted, part)
+        elif self.method == "ratio":
+            said = yield from self._by_ratio(part, len(clients) + 1)
+        else:
+            said = yield from self._in_proportion(part, len(clients) + 1)
+        unit = float(self.measure.unit)
+        value = unit * said.total[0], unit * said.total[1]
+        rounds = (*clients, *said.clients)
+        if self.mean and counted is not None:
+            # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
+            stayed = rounds[-1] / max(1, rounds[0])
+            value = _quotient(value, (stayed * counted.total, stayed * counted.deviation))
+        unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
+        return self._estimate(
+            f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
+            choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard,
+        )  # fmt: skip
+
+    @property
+    def _form(self) -> Literal["bit", "laplace"]:
+        return self.form or ("laplace" if self.measure.low < 0 else "bit")
+
+    def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
+        protocol = RatioSum(self.measure)
+        campaign = self._campaign(part, protocol, number)
+        tally = yield campaign
+        most = [reach.value for reach in reaches(self.policy, self.measure)]
+        found = protocol.estimate(campaign.terms, tally, beta=self.failure, most=most)
+        choices = (("octaves of value / budget kept", f"{found.top + 1} of {len(found.heavy)}"),)
+        return _Said((found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard))
+
+    def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
+        weighing, weight = RatioMass(self.measure), _part(self.weighing, "weighing")
+        campaign = self._campaign(part * weight, weighing, number)
+        tally = yield campaign
+        most = [reach.budget for reach in reaches(self.policy, self.measure)]
+        masses = weighing.estimate(campaign.terms, tally, beta=self.failure, most=most)
+        rest = part * (1 - weight)
+        slope = clipping_slope(
+            campaign.terms,
+            self.measure,
+            masses.totals[: masses.top + 1],
+            tally.clients,
+            float(self.whole_share * rest),
+        )
+        protocol = ProportionalSum(self.measure, slope)
+        campaign = self._campaign(rest, protocol, number + 1)
+        last = yield campaign
+        choices = (("values are cut at budget times", f"{float(slope * self.measure.unit):.3g}"),)
+        found = protocol.estimate(campaign.terms, last)
+        return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard))
+
+    def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
+        inner = ValueOctaves(self.measure)
+        radius = Framework(inner, counted.first)
+        campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
+        tally = yield campaign
+        octaves = inner.estimate(radius.budget(campaign.terms), tally, beta=self.failure)
+        limit = 1 << octaves.top
+        protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
+        campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
+        last = yield campaign
+        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
+        found = protocol.estimate(campaign.terms, last)
+        return _Said(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
+
+
+def _tally_of(campaign: Campaign, given: object) -> Tally:
+    """Return the tally of a campaign's reports; refuse any other one."""
+    tally = given.tally if isinstance(given, Collector) else given
+    if not isinstance(tally, Tally):
+        raise InvalidRequest(
+            f"{type(given).__name__} is no tally: give study.after() the tallies of its rounds so far, in "
+            "order, as in study.after(collector_1.tally, collector_2.tally)."
+        )
+    if not tally.campaign:
+        raise InvalidRequest(
+            "this tally does not say which campaign it is of: take Collector(campaign).tally."
+        )
+    if tally.campaign != campaign.digest:
+        raise InvalidRequest(
+            f"the tally for round {campaign.round} is of another campaign or round than this study's. Give "
+            "the tallies in order; a study with another name, share, policy or setting has other campaigns."
+        )
+    return tally
+
+
+def _octaves(heard: bool) -> str:
+    return "" if heard else _NO_OCTAVE
+
+
+def _part(value: Exact, name: str) -> Fraction:
+    part = exact(value, name)
+    if not 0 < part < 1:
+        raise InvalidRequest(f"{name}={value!r} is not between 0 and 1, such as '1/2'.")
+    return part
+
+
+def domain_choice(counted: DomainCounts) -> tuple[str, str]:
+    """Return which domain was chosen, in words."""
+    place = f"{counted.first} of {len(counted.counts)}"
+    chosen = f"{place}, budgets from {float(counted.threshold_budget):.3g}"
+    return "first domain kept", chosen if counted.heard else f"{place}, as none was heard"
+
+
+def _quotient(above: tuple[float, float], below: tuple[float, float]) -> tuple[float, float]:
+    """Return a quotient with the deviation that those of its parts make, to first order."""
+    count = max(1.0, below[0])
+    value = above[0] / count
+    return value, math.hypot(above[1], value * below[1]) / count

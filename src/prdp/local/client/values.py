@@ -1,0 +1,65 @@
+"""A record's values as protocols read them: total functions, since no record may cause an error."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prdp.local.protocols.protocol import Record
+    from prdp.plan.queries import Measure
+
+Category = str | int
+_MOST_DIGITS = 400
+
+
+def steps_of(record: Record, measure: Measure) -> int:
+    """Return a value as whole units within its public bounds; 0 for what is missing or no number."""
+    value = number_of(record.get(measure.column))
+    if value is None:
+        return 0
+    if isinstance(value, Fraction):
+        value = round(value / measure.unit)
+    return int(max(measure.low, min(measure.high, value)))
+
+
+def number_of(given: object) -> Fraction | float | None:
+    """Return a number exactly, an infinity as it is, and None for everything else."""
+    if isinstance(given, bool) or not isinstance(given, Real | Decimal):
+        return None
+    try:
+        if isinstance(given, Decimal) and given.is_finite() and abs(given.adjusted()) > _MOST_DIGITS:
+            return Fraction(float(given))  # exactly it would take as long as its exponent is large
+        if math.isfinite(given):
+            return Fraction(given) if isinstance(given, int | Decimal | Fraction) else _fraction(given)
+        return None if math.isnan(given) else float(given)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+
+
+def _fraction(given: Real) -> Fraction:
+    return Fraction(int(given)) if isinstance(given, Integral) else Fraction(float(given))
+
+
+def category_of(given: object, places: dict[Category, int]) -> int | None:
+    """Return which of the public categories a value is, 1.0 being 1; None for any other value."""
+    if isinstance(given, str):
+        return places.get(str.__str__(given))  # of a class of somebody's own: the text alone
+    value = number_of(given)
+    return places.get(int(value)) if isinstance(value, Fraction) and value.denominator == 1 else None
+
+
+def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
+    """Return which bin a value lies in; None for one beyond the edges and for no number.
+
+    As in the central model, an edge belongs to the bin that it begins, and the last one to the last bin.
+    """
+    value = number_of(given)
+    if value is None or not edges[0] <= value <= edges[-1]:
+        return None
+    return min(len(edges) - 2, bisect_right(edges, value) - 1)

@@ -1,0 +1,297 @@
+"""What a protocol of the local model is: from a record to a report, and from all reports to an estimate.
+
+Two kinds can be written, by us or by others. A ``Protocol`` knows every client's own budget and answers for
+the whole promise. An ``LdpProtocol`` is an ordinary protocol of local differential privacy with one budget
+for all; ``Framework`` makes a ``Protocol`` of it: clients below the threshold answer as the dummy record.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+from typing import Protocol as Interface
+
+from prdp.errors import InvalidRequest
+from prdp.levels import Levels
+from prdp.local.client.facts import read_object, shown
+from prdp.local.protocols.randomisers import Law
+
+Record = Mapping[str, object]
+Facts = Mapping[str, Any]
+"""What a protocol says of itself in a campaign: JSON, and public."""
+
+_DIGEST = re.compile("([0-9a-f]{64})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The public form of one coordinate: an integer from ``low`` on, in ``bits`` bits.
+
+    Attributes:
+        low: The least one.
+        bits: How many bits it is written in.
+        high: The greatest one; None for the greatest that the bits can say.
+    """
+
+    low: int
+    bits: int
+    high: int | None = None
+
+    @property
+    def last(self) -> int:
+        """The greatest integer that the field can hold."""
+        return self.low + (1 << self.bits) - 1 if self.high is None else self.high
+
+    @classmethod
+    def below(cls, size: int) -> Field:
+        """Return the form of one of ``size`` integers from 0 on."""
+        return cls(0, (size - 1).bit_length(), size - 1)
+
+    def clamped(self, outcome: int) -> int:
+        """Return the nearest integer that the field can hold; a function of the outcome alone."""
+        return max(self.low, min(self.last, outcome))
+
+
+BIT = Field(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a campaign's protocol may count on: the grid of budgets, and the part of them that it uses."""
+
+    levels: Levels
+    share: Fraction
+
+    def loss(self, quanta: int) -> Fraction:
+        """Return what a budget in quanta lets a record lose here."""
+        return self.share * quanta * self.levels.quantum
+
+    def domain_loss(self, domain: int) -> Fraction:
+        """Return what the smallest budget of one of the paper's domains lets a record lose here."""
+        return self.loss(self.levels.domain_quanta(domain))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Own:
+    """A client's record, with its budget rounded down to a level."""
+
+    record: Record
+    quanta: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the analyst keeps of all reports.
+
+    Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
+    none in common. What one collector has gathered is refused a second time; that two collectors were sent
+    the same report cannot be seen here.
+
+    Attributes:
+        clients: How many reports there are: public.
+        totals: What they add up to, in a form that is the protocol's own.
+        campaign: The digest of the campaign that the reports answer; a collector puts it there.
+        collectors: The marks of the collectors that gathered the reports.
+    """
+
+    clients: int
+    totals: tuple[int, ...]
+    campaign: bytes = b""
+    collectors: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.campaign != other.campaign or len(self.totals) != len(other.totals):
+            raise InvalidRequest("these two tallies are of two campaigns: they do not add up.")
+        if self is other or self.collectors & other.collectors:
+            raise InvalidRequest(
+                "these two tallies hold reports of one collector, which would count twice. Take the later "
+                "tally of each collector, once."
+            )
+        totals = tuple(one + more for one, more in zip(self.totals, other.totals, strict=True))
+        collectors = self.collectors | other.collectors
+        return Tally(self.clients + other.clients, totals, self.campaign, collectors)
+
+    def to_json(self) -> str:
+        """Return the tally as one line of JSON."""
+        facts = {"clients": self.clients, "totals": self.totals, "campaign": self.campaign.hex()}
+        marks = sorted(self.collectors)
+        return json.dumps({"prdp": "tally", "version": 1, **facts, "collectors": marks})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Tally:
+        """Read what ``to_json`` wrote, refusing everything else."""
+        facts = {"collectors": [], **read_object(text, "tally")}
+        match facts:
+            case {
+                "prdp": "tally",
+                "version": 1,
+                "clients": int(n),
+                "totals": [*totals],
+                "campaign": str(of),
+                "collectors": [*marks],
+            } if len(facts) == 6 and type(n) is int and n >= 0:
+                whole = all(type(total) is int for total in totals)
+                if whole and _DIGEST.fullmatch(of) and all(isinstance(mark, str) for mark in marks):
+                    return cls(n, tuple(totals), bytes.fromhex(of), frozenset(marks))
+        raise InvalidRequest("this is no tally of version 1.")
+
+
+def column_totals(rows: Iterable[Sequence[int]], fields: int) -> Tally:
+    """Add up every coordinate."""
+    clients, totals = 0, [0] * fields
+    for row in rows:
+        clients += 1
+        for place, outcome in enumerate(row):
+            totals[place] += outcome
+    return Tally(clients, tuple(totals))
+
+
+class Protocol(Interface):
+    """One round of a campaign, for clients and analyst alike; immutable.
+
+    The promise that ``law`` must keep, for every record r with budget ``own.quanta``: against ``law(terms,
+    None)``, no report is more than e^±terms.loss(own.quanta) times as likely.
+    """
+
+    kind: ClassVar[str]
+
+    def facts(self) -> Facts:
+        """Return what ``from_facts`` needs to make the same protocol again."""
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> Protocol:
+        """Read a campaign's protocol; refuse what is not one."""
+
+    def fields(self, terms: Terms) -> tuple[Field, ...]:
+        """Return the form of every report; it knows no record."""
+
+    def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
+        """Return what a client's report is drawn from, one law a field; ``None`` is the dummy record."""
+
+    def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:
+        """Gather reports."""
+
+    def estimate(self, terms: Terms, tally: Tally) -> Any:
+        """Return what the reports say."""
+
+
+class LdpProtocol(Interface):
+    """A protocol of ordinary local differential privacy, with one public budget for all clients; immutable.
+
+    The promise that ``law`` must keep: against ``law(budget, None)``, no record makes any report more than
+    e^±budget times as likely.
+    """
+
+    kind: ClassVar[str]
+
+    def facts(self) -> Facts:
+        """Return what ``from_facts`` needs to make the same protocol again."""
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> LdpProtocol:
+        """Read a campaign's protocol; refuse what is not one."""
+
+    def fields(self, budget: Fraction) -> tuple[Field, ...]:
+        """Return the form of every report; it knows no record."""
+
+    def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
+        """Return what a client's report is drawn from, one law a field; ``None`` is the dummy record."""
+
+    def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:
+        """Gather reports."""
+
+    def estimate(self, budget: Fraction, tally: Tally) -> Any:
+        """Return what the reports say of the records that took part.
+
+        A value without bias and the deviation of its noise, or one such pair for each of a study's labels.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """The paper's general framework: an LDP protocol at one domain's budget; who has less is a dummy.
+
+    Guarantee:
+        For every record r, no report is more than e^±(share · E(r)) times as likely as the dummy's.
+
+    Why:
+        Below the domain the report is the dummy's own. From it on, the inner protocol loses at most
+        share · (the domain's smallest budget), which is at most share · E(r). In full:
+        proofs/local.md.
+    """
+
+    kind: ClassVar[str] = "framework"
+
+    inner: LdpProtocol
+    domain: int
+
+    def facts(self) -> Facts:
+        """Return the domain and the inner protocol's facts."""
+        return {"domain": self.domain, "inner": {"kind": self.inner.kind, **self.inner.facts()}}
+
+    @classmethod
+    def from_facts(cls, facts: Facts) -> Framework:  # noqa: ARG003
+        """Refuse: reading the inner protocol needs the list of known ones, see ``protocol_from_facts``."""
+        raise InvalidRequest("a framework is read with the protocols that it may hold.")
+
+    def budget(self, terms: Terms) -> Fraction:
+        """Return the one budget that the inner protocol has."""
+        return terms.domain_loss(self.domain)
+
+    def fields(self, terms: Terms) -> tuple[Field, ...]:
+        """Return the inner protocol's form."""
+        return self.inner.fields(self.budget(terms))
+
+    def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
+        """Return the inner protocol's law; the dummy's below the domain."""
+        takes_part = own is not None and own.quanta >= terms.levels.domain_quanta(self.domain)
+        return self.inner.law(self.budget(terms), own.record if own and takes_part else None)
+
+    def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:
+        """Gather as the inner protocol does."""
+        return self.inner.tally(self.budget(terms), rows)
+
+    def estimate(self, terms: Terms, tally: Tally) -> Any:
+        """Return the inner protocol's estimate."""
+        return self.inner.estimate(self.budget(terms), tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The protocols that a client or an analyst can read from a campaign, by kind."""
+
+    protocols: Mapping[str, type[Protocol]] = field(default_factory=dict)
+    inner: Mapping[str, type[LdpProtocol]] = field(default_factory=dict)
+
+    def read(self, facts: object) -> Protocol:
+        """Return the protocol that facts describe."""
+        kind, rest = _kind(facts)
+        if kind == Framework.kind:
+            inner, parts = _kind(rest.get("inner"))
+            domain = rest.get("domain")
+            if inner not in self.inner or type(domain) is not int or domain < 1 or len(rest) != 2:
+                raise InvalidRequest(
+                    f"a framework of '{shown(inner)}' is not known. Known are {_list(self.inner)}."
+                )
+            return Framework(self.inner[inner].from_facts(parts), domain)
+        if kind not in self.protocols:
+            raise InvalidRequest(
+                f"the protocol '{shown(kind)}' is not known. Known are {_list(self.protocols)}."
+            )
+        return self.protocols[kind].from_facts(rest)
+
+
+def _kind(facts: object) -> tuple[str, dict[str, Any]]:
+    if not isinstance(facts, Mapping) or not isinstance(facts.get("kind"), str):
+        raise InvalidRequest("a campaign's protocol is a JSON object with a kind.")
+    return facts["kind"], {name: fact for name, fact in facts.items() if name != "kind"}
+
+
+def _list(kinds: Iterable[str]) -> str:
+    return ", ".join(sorted(kinds))

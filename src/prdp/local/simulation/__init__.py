@@ -1,0 +1,1 @@
+"""Virtual clients for experiments, never for publication."""

@@ -1,0 +1,1 @@
+"""From a question to what will be done, by public facts alone."""

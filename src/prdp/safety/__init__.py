@@ -1,0 +1,1 @@
+"""Transactions, forks and exceptions that hold nothing; the standard library alone."""

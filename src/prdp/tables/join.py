@@ -1,0 +1,353 @@
+"""A private table joined to the rows that belong to its records: counts and sums over the results."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.cells.summary import Summary
+from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
+from prdp.declare.exact import Exact, exact, exact_share
+from prdp.declare.opening import Opened, account_of, both, fitted_policy, name_of, refuse_unless_rows
+from prdp.declare.schema import Bounds, Kind, Schema, Units
+from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
+from prdp.engines._tables import DuckDBTables, open_tables
+from prdp.errors import InvalidRequest
+from prdp.expressions.check import check
+from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.nodes import Column, Node, canonical, columns
+from prdp.expressions.parse import parse
+from prdp.expressions.spelling import listed
+from prdp.ledger import Binding, Ledger
+from prdp.mechanisms import Clip, Mechanism, Naive
+from prdp.noise.entropy import Entropy
+from prdp.plan.queries import Count, Measure, Sum
+from prdp.policy import Policy
+from prdp.release.release import Release
+from prdp.run.answer import ask, released
+from prdp.tables.references import Tree
+from prdp.tables.roles import refuse_two_names
+
+METHODS = ("clip", "naive")
+"""The mechanisms that answer questions about joins; the first is the default."""
+
+_MOST_TOTAL = 2**62
+
+
+def open_join(
+    tables: Mapping[str, object],
+    *,
+    private: str,
+    key: str,
+    references: Mapping[str, str],
+    policy: Policy,
+    public: Collection[str] = (),
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    units: Mapping[str, Exact] | None = None,
+    types: Mapping[str, Mapping[str, str]] | None = None,
+    most_rows: int = 10**6,
+    name: str | None = None,
+    ledger: Ledger | Path | str | None = None,
+    who: str | None = None,
+    stand_in: bool = False,
+) -> Join:
+    """Open tables that refer to each other, for private questions about one table's records.
+
+    A record is what one value of ``key`` names in the private table, together with every row of the other
+    tables that belongs to it and to no other record. Reads the column names and types, and the keys of the
+    public tables.
+
+    Args:
+        tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory. Only what
+            is public may be there under two names.
+        private: The table whose records are protected.
+        key: The column that names them.
+        references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
+        policy: The public budget of a private record, as a function of its columns in the private table.
+        public: The tables that hold nothing to protect; the key that others refer to is unique there.
+        bounds: For number columns, the public least and greatest value. A column that several tables have is
+            called ``"table.column"`` here, and in quotes in expressions.
+        units: For columns that are added up, the public grain of their values.
+        types: For CSV files and text columns of frames, by table, SQL types by column.
+        most_rows: The most results that a record can have; a wide guess costs next to nothing.
+        name: What it is called; by default the private table's name.
+        ledger: As in ``prdp.open``.
+        who: As in ``prdp.open``.
+        stand_in: As in ``prdp.open``.
+
+    Raises:
+        InvalidRequest: Something is wrong by public facts alone; the message says what to write.
+    """
+    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
+    refuse_unless_rows(most_rows)
+    _refuse_bad_types(types or {}, tables)
+    engine = open_tables(tables, types or {})
+    tree = Tree.of(engine.schemas, private, key, public, references)
+    refuse_two_names(tables, tree)
+    _refuse_duplicates(engine, tree)
+    names = _names(engine.schemas)
+    schema = {shown: engine.schemas[table][column] for shown, (table, column) in names.items()}
+    ends = read_bounds(bounds or {}, schema)
+    own = {names[column][1]: pair for column, pair in ends.items() if names[column][0] == private}
+    checked = fitted_policy(policy, engine.schemas[private], own)
+    called = name_of(name, private)
+    grains = read_units(units or {}, schema)
+    facts = Binding.of(called, schema, checked, ends, grains).facts
+    binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
+    return Join(
+        engine=engine,
+        tree=tree,
+        policy=checked,
+        names=names,
+        schema=schema,
+        bounds=ends,
+        units=grains,
+        most_rows=most_rows,
+        name=called,
+        ledger=account_of(ledger, binding, who, stand_in=stand_in),
+        tables=(private,),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Join(Opened):
+    """Joined tables that answer with releases; what ``prdp.open_join`` returns."""
+
+    engine: DuckDBTables
+    tree: Tree
+    policy: Policy
+    names: Mapping[str, tuple[str, str]]
+    schema: Schema
+    bounds: Bounds
+    units: Units
+    most_rows: int
+    name: str
+    ledger: Ledger
+    tables: tuple[str, ...]
+    condition: Node | None = None
+    _kept: dict[str, Summary] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        where = "" if self.condition is None else f" where {canonical(self.condition)}"
+        return f"<{self._called} join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
+
+    def over(self, *tables: str) -> Join:
+        """Return the join of the private table with these, and with those on the way to them."""
+        unknown = [name for name in tables if name not in self.engine.schemas]
+        if unknown:
+            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self.engine.schemas)}.")
+        joined = list(self.tables)
+        for table in tables:
+            joined += [step for step in self.tree.path(table) if step not in joined]
+        return replace(self, tables=tuple(joined))
+
+    def where(self, condition: str) -> Join:
+        """Return the join of those results alone for which a condition on their columns holds."""
+        return replace(self, condition=both(self.condition, self._checked(condition, Kind.BOOLEAN)))
+
+    def count(self, *, share: Exact, method: str = "clip", fresh: bool = False) -> Release:
+        """Count the results of the join; arguments as in ``Table.count``."""
+        return ask(self.ledger, self.plan(Count(), share, method), fresh=fresh)
+
+    def sum(
+        self, what: str, *, share: Exact, unit: Exact | None = None, method: str = "clip", fresh: bool = False
+    ) -> Release:
+        """Add up a column, or an expression over columns, over the results of the join.
+
+        Args:
+            what: Such as ``"l_extendedprice * (1 - l_discount)"``; its columns need public bounds.
+            share: The part of every private record's budget to use.
+            unit: The grain of the values: each result's value is rounded to it.
+            method: ``"clip"`` or ``"naive"``.
+            fresh: Pay for a new answer although this question has been answered before.
+        """
+        return ask(self.ledger, self.plan(Sum(what), share, method, unit), fresh=fresh)
+
+    def plan(
+        self, query: Count | Sum, share: Exact, method: str | None = None, unit: Exact | None = None
+    ) -> JoinPlan:
+        """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
+        part = exact_share(share)
+        method = METHODS[0] if method is None else method
+        if method not in METHODS:
+            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(METHODS)}.")
+        if not isinstance(query, Count | Sum):
+            raise InvalidRequest("a join answers counts and sums: prdp.Count() or prdp.Sum('column').")
+        added = self._added(query.column) if isinstance(query, Sum) else None
+        measure = self._measure(added, unit) if added is not None else None
+        largest = self.most_rows * (measure.largest if measure else 1)
+        if largest > _MOST_TOTAL:
+            raise InvalidRequest(
+                f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are too "
+                "many (2^62). Lower most_rows, narrow the bounds or take a larger unit."
+            )
+        reading = JoinReading(
+            policy=self.policy,
+            levels=self.policy.levels,
+            private=self.tree.private,
+            key=self.tree.key,
+            tables=self.tables,
+            joined_by=self.tree.joined_by,
+            names=self.names,
+            schema=self.schema,
+            added=added,
+            measure=measure,
+            where=self.condition,
+            largest=largest,
+        )
+        mechanism: Mechanism = Clip.tuned(part) if method == "clip" else Naive()
+        return JoinPlan(self, reading, mechanism, part)
+
+    def summary(self, reading: JoinReading) -> Summary:
+        """Return the cells, reading the records only if they were not read for this before."""
+        views = {table: self.engine.view(table) for table in self.engine.schemas}
+        sql = join_statement(reading, views, self.engine.schemas[self.tree.private])
+        if sql not in self._kept:
+            self._kept[sql] = reading.summary(self.engine.rows(sql))
+        return self._kept[sql]
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed; reads no record, only the keys of public tables."""
+        self.engine.ensure_there()
+        _refuse_duplicates(self.engine, self.tree)
+
+    @property
+    def _schema_here(self) -> Schema:
+        return {name: kind for name, kind in self.schema.items() if self.names[name][0] in self.tables}
+
+    def _added(self, what: str) -> Node:
+        return self._checked(what, Kind.NUMBER)
+
+    def _checked(self, text: str, kind: Kind) -> Node:
+        """Check an expression against the joined tables' columns; say how to join the others'."""
+        node = parse(text)
+        here = {name.lower() for name in self._schema_here}
+        elsewhere = {name.lower(): table for name, (table, _) in self.names.items()}
+        for name in sorted(columns(node)):
+            if name.lower() in elsewhere.keys() - here:
+                table = elsewhere[name.lower()]
+                raise InvalidRequest(
+                    f"{text!r} reads {name!r} of the table {table!r}, which is not joined here: "
+                    f"{', '.join(self.tables)}. Write .over({table!r}) first."
+                )
+        return check(node, self._schema_here, kind, text)
+
+    def _measure(self, added: Node, unit: Exact | None) -> Measure:
+        shown = canonical(added)
+        unbounded = sorted(columns(added) - self.bounds.keys())
+        if unbounded:
+            raise InvalidRequest(
+                f"sum({shown!r}) needs the public bounds of {', '.join(unbounded)}. "
+                f"Write bounds={{{unbounded[0]!r}: "
+                "(0, 10**6)} in prdp.open_join; wide bounds cost next to nothing."
+            )
+        grain = exact(unit, "unit") if unit is not None else self._declared_unit(added)
+        if grain is None or grain <= 0:
+            raise InvalidRequest(
+                f"sum({shown!r}) needs the grain of its values, such as unit='0.01' for cents."
+            )
+        ends = bound(
+            added, {name: Interval(float(low), float(high)) for name, (low, high) in self.bounds.items()}
+        )
+        if ends.empty or not (math.isfinite(ends.low) and math.isfinite(ends.high)):
+            raise InvalidRequest(f"sum({shown!r}) has no finite range within the bounds. Narrow the bounds.")
+        low, high = math.floor(Fraction(ends.low) / grain), math.ceil(Fraction(ends.high) / grain)
+        if max(abs(low), abs(high)) >= 2**53:
+            raise InvalidRequest(
+                f"sum({shown!r}) can be more than 2^53 units of {grain}. Take a larger unit."
+            )
+        return Measure(added.name if isinstance(added, Column) else VALUE, grain, low, high)
+
+    def _declared_unit(self, added: Node) -> Fraction | None:
+        if not isinstance(added, Column):
+            return None
+        whole = Fraction(1) if self.schema[added.name].integer else None
+        return self.units.get(added.name, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """A question about a join, ready to be answered."""
+
+    join: Join
+    reading: JoinReading
+    mechanism: Mechanism
+    share: Fraction
+
+    @property
+    def words(self) -> str:
+        """The question, for people."""
+        asked = "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"
+        where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
+        return f"{asked} over {', '.join(self.reading.tables)}{where}"
+
+    @property
+    def question(self) -> str:
+        """The question as the ledger keeps it."""
+        asked = {"ask": "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"}
+        asked["over"] = listed(sorted(self.reading.tables))
+        if self.reading.measure is not None:
+            measure = self.reading.measure
+            asked["units"] = f"{measure.low} to {measure.high} of {measure.unit}"
+        if self.reading.where is not None:
+            asked["where"] = canonical(self.reading.where)
+        asked |= {"method": self.mechanism.name, "share": str(self.share)}
+        return json.dumps(asked, ensure_ascii=False)
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed."""
+        self.join.ensure_there()
+
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
+        """Read the records and draw independent answers."""
+        summary = self.join.summary(self.reading)
+        return released(
+            self.mechanism.answers(summary, self.share, entropy, runs),
+            question=self.words,
+            share=self.share,
+            method=self.mechanism.name,
+            caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
+            simulated=self.join.stand_in,
+            unit=self.reading.total.unit,
+            below=self.reading.total.low < 0,
+            above=self.reading.measure is None or self.reading.measure.high > 0,
+        )
+
+
+def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
+    """Return what each column is called in the join: its own name, with its table's if others have it."""
+    tables = [(table, column) for table, schema in schemas.items() for column in schema]
+    owners: dict[str, int] = {}
+    for _, column in tables:
+        owners[column.lower()] = owners.get(column.lower(), 0) + 1
+    names: dict[str, tuple[str, str]] = {}
+    for table, column in tables:
+        shown = column if owners[column.lower()] == 1 else f"{table}.{column}"
+        if shown.lower() in (ID, VALUE) or shown.lower() in {name.lower() for name in names}:
+            raise InvalidRequest(
+                f"the column {shown!r} of {table!r} has a name that the join needs. Rename it."
+            )
+        names[shown] = (table, column)
+    return names
+
+
+def _refuse_bad_types(types: Mapping[str, Mapping[str, str]], tables: Mapping[str, object]) -> None:
+    for table, given in types.items():
+        refuse_unless_mappings(**{f"types[{table!r}]": given})
+        if table not in tables:
+            raise InvalidRequest(f"types= names the table {table!r}, but the tables are {', '.join(tables)}.")
+
+
+def _refuse_duplicates(engine: DuckDBTables, tree: Tree) -> None:
+    """Refuse a public table in which a key names several rows: it would multiply private records' results."""
+    for table in sorted(tree.public):
+        key = tree.joined_by[table].key
+        if engine.rows(duplicate_keys_statement(engine.view(table), key)):
+            raise InvalidRequest(
+                f"the public table {table!r} has several rows for one {key!r}, so that a join would multiply "
+                f"private records. Make {key!r} unique there."
+            )

@@ -1,0 +1,233 @@
+"""Joins of several private tables: counts of rows that name a record of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
+from prdp.declare.exact import Exact, exact_share
+from prdp.declare.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
+from prdp.declare.schema import Kind, Schema
+from prdp.engines._links import LinkReading, RecordReading, read_links
+from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node, canonical
+from prdp.ledger import Binding, Ledger
+from prdp.levels import Levels
+from prdp.mechanisms import Truncate
+from prdp.mechanisms._packing import solver
+from prdp.mechanisms._results import Listed, Packed
+from prdp.noise.entropy import Entropy
+from prdp.plan.queries import Count
+from prdp.policy import Policy
+from prdp.release.release import Release
+from prdp.run.answer import ask, released
+from prdp.tables.roles import refuse_others_rows, refuse_two_records
+
+MOST_COLUMNS = 64
+"""How many records a row can name; certificates add up as many prices in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A private table whose records are named by other tables.
+
+    Attributes:
+        source: A table, as in ``prdp.open``.
+        key: The column that names its records; rows that share a key are one record.
+        policy: The public budget of a record; rows of one record have the least of theirs.
+        bounds: For number columns that the policy reads, the public least and greatest value.
+        types: As in ``prdp.open``.
+    """
+
+    source: object = field(repr=False)
+    key: str
+    policy: Policy
+    bounds: Mapping[str, tuple[Number, Number]] | None = None
+    types: Mapping[str, str] | None = None
+
+
+def open_links(
+    rows: object,
+    *,
+    records: Mapping[str, Records],
+    most_rows: int = 10**6,
+    types: Mapping[str, str] | None = None,
+    name: str | None = None,
+    ledger: Ledger | Path | str | None = None,
+    who: str | None = None,
+    stand_in: bool = False,
+) -> Links:
+    """Open a table whose rows name private records, for private counts of its rows. Reads no row.
+
+    A result is a row whose columns all name a record with a valid budget. It belongs to each of these
+    records: a record goes with all the results that use it.
+
+    Args:
+        rows: A table, as in ``prdp.open``.
+        records: For each column that names records, the private table. Two columns that name records of one
+            table (a sender and a receiver, both persons) are given the same ``Records`` object; two of one
+            source are refused, where it can be seen that they are. If the rows are themselves the private
+            table (employees and their managers), its key is one of the columns: ``{"id": staff, "manager":
+            staff}``.
+        most_rows: The most rows that can name a record; a wide guess costs next to nothing.
+        types: As in ``prdp.open``.
+        name: As in ``prdp.open``.
+        ledger: As in ``prdp.open``.
+        who: As in ``prdp.open``.
+        stand_in: As in ``prdp.open``.
+
+    Raises:
+        InvalidRequest: Something is wrong by public facts alone; the message says what to write.
+    """
+    refuse_unless_mappings(records=records, types=types)
+    _refuse_unless_records(records)
+    refuse_unless_rows(most_rows)
+    engine = open_source(rows, types)
+    known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
+    distinct = list({id(table): table for table in known.values()}.values())
+    tables = tuple(_opened(table) for table in distinct)
+    refuse_two_records(distinct)
+    refuse_others_rows(rows, known)
+    table_of = {
+        column: next(i for i, t in enumerate(distinct) if t is table) for column, table in known.items()
+    }
+    for column, place in table_of.items():
+        _refuse_unless_joinable(column, engine.schema, tables[place])
+    called = name_of(name, default_name(rows))
+    policies = [reading.policy for _, reading, _ in tables]
+    levels = Levels(
+        min(policy.levels.at_least for policy in policies), max(policy.levels.at_most for policy in policies)
+    )
+    facts = {
+        "name": called,
+        "schema": {column: kind.native for column, kind in engine.schema.items()},
+        "records": {
+            column: json.dumps(tables[place][2], sort_keys=True) for column, place in table_of.items()
+        },
+        "most_rows": str(most_rows),
+    }
+    return Links(
+        engine=engine,
+        tables=tuple((table, reading) for table, reading, _ in tables),
+        table_of=table_of,
+        reading=LinkReading(tuple(table_of), None),
+        levels=levels,
+        most_rows=most_rows,
+        name=called,
+        ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
+    )
+
+
+def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, object]]:
+    """Open a private table; return who reads it, what, and the public facts about it."""
+    refuse_unless_mappings(bounds=table.bounds, types=table.types)
+    engine = open_source(table.source, table.types)
+    ends = read_bounds(table.bounds or {}, engine.schema)
+    policy = fitted_policy(table.policy, engine.schema, ends)
+    key = known_column(table.key, engine.schema, "key")
+    facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
+    return engine, RecordReading(key, policy), facts
+
+
+def _refuse_unless_records(records: Mapping[str, Records]) -> None:
+    if not records or not all(isinstance(table, Records) for table in records.values()):
+        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+    if len(records) > MOST_COLUMNS:
+        raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
+
+
+def _refuse_unless_joinable(
+    column: str, schema: Schema, table: tuple[DuckDBEngine, RecordReading, Mapping[str, object]]
+) -> None:
+    ends = (schema[column], table[0].schema[table[1].key])
+    if not (all(end.integer for end in ends) or all(end.kind is Kind.TEXT for end in ends)):
+        raise InvalidRequest(
+            f"the column {column!r} holds {ends[0].native} and the key {table[1].key!r} {ends[1].native}. "
+            "Both must hold whole numbers, or both text; convert one of them in its source."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links(Opened):
+    """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
+
+    engine: DuckDBEngine
+    tables: tuple[tuple[DuckDBEngine, RecordReading], ...]
+    table_of: Mapping[str, int]
+    reading: LinkReading
+    levels: Levels
+    most_rows: int
+    name: str
+    ledger: Ledger
+    _cut: dict[Node | None, Packed] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
+        return f"<{self._called} links {self.name!r} by {', '.join(self.table_of)}{where}>"
+
+    def where(self, condition: str) -> Links:
+        """Return those rows alone for which a condition on their own columns holds."""
+        where = narrowed(self.reading.where, condition, self.engine.schema)
+        return replace(self, reading=replace(self.reading, where=where))
+
+    def count(self, *, share: Exact, fresh: bool = False) -> Release:
+        """Count the rows that name a record in every column; arguments as in ``Table.count``."""
+        return ask(self.ledger, self.plan(Count(), share), fresh=fresh)
+
+    def plan(self, query: Count, share: Exact, method: str | None = None) -> LinksPlan:
+        """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
+        if not isinstance(query, Count) or method not in (None, "truncate"):
+            raise InvalidRequest("rows that name private records are counted, by method='truncate'.")
+        solver()
+        return LinksPlan(self, exact_share(share))
+
+    def raw_cut(self) -> Packed:
+        """Return the count that is to be cut, as it is; kept for the next question. It protects nobody."""
+        where = self.reading.where
+        if where not in self._cut:
+            rows, level = read_links(self.engine, self.reading, self.tables, self.table_of, self.levels)
+            self._cut[where] = Packed(self.levels, level, Listed(rows, level), self.most_rows)
+        return self._cut[where]
+
+
+@dataclass(frozen=True, slots=True)
+class LinksPlan:
+    """A count of rows that name private records, ready to be answered."""
+
+    links: Links
+    share: Fraction
+
+    @property
+    def words(self) -> str:
+        """The question, for people."""
+        where = self.links.reading.where
+        named = " and ".join(self.links.table_of)
+        return f"rows by {named}" + ("" if where is None else f" where {canonical(where)}")
+
+    @property
+    def question(self) -> str:
+        """The question as the ledger keeps it."""
+        return json.dumps(
+            {"ask": self.words, "method": "truncate", "share": str(self.share)}, ensure_ascii=False
+        )
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed."""
+        for engine in (self.links.engine, *(engine for engine, _ in self.links.tables)):
+            engine.ensure_there()
+
+    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
+        """Read the rows and draw independent answers."""
+        return released(
+            Truncate.tuned(self.share).answers(self.links.raw_cut(), self.share, entropy, runs),
+            question=self.words,
+            share=self.share,
+            method=Truncate.name,
+            caveat=Truncate.caveat,
+            simulated=self.links.stand_in,
+        )

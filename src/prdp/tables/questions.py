@@ -1,0 +1,172 @@
+"""The questions that users ask, one method each; tables answer with releases, groups with tables of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from prdp.declare.exact import Exact
+from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Options, Quantile, Query, Std, Sum, Variance
+
+Answered = TypeVar("Answered")
+
+
+class Questions(ABC, Generic[Answered]):
+    """What can be asked.
+
+    Every question takes ``share``, the part of every record's budget to use, such as ``"1/10"``, and
+    ``fresh``, to pay for a new answer although the same question has been answered before. Most can be
+    answered by ``method="framework"``, the paper's Algorithm 2: ``split`` is then the part of the share that
+    finds out where budgets become numerous (by default 1/4; the paper's is 1/2), ``beta`` the failure rate.
+    """
+
+    @abstractmethod
+    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Answered:
+        """Answer one query."""
+
+    def count(
+        self,
+        *,
+        share: Exact,
+        method: str = "clip",
+        beta: Exact | None = None,
+        graded: bool | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Count the records.
+
+        Args:
+            share: The part of every record's budget to use, such as ``"1/10"``.
+            method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1), ``"framework"`` or ``"naive"``.
+            beta: For ``partition`` and ``framework``: the failure rate, by default ``"1/10"``.
+            graded: For ``partition``: thresholds that make bad failures rarer.
+            split: For ``framework``: the part of the share for its first stage.
+            fresh: Pay for a new answer although this question has been answered before.
+        """
+        return self._one(Count(), share, Options(method, beta, graded, split), fresh=fresh)
+
+    def sum(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "clip",
+        beta: Exact | None = None,
+        graded: bool | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Add up a column, in its unit; arguments as in ``count``.
+
+        The column needs public bounds; they may be as wide as you like.
+        """
+        return self._one(Sum(column), share, Options(method, beta, graded, split), fresh=fresh)
+
+    def mean(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "clip",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Find the mean of a column: 3/4 of the share goes to the sum and 1/4 to the count.
+
+        Records without a value take no part. The parts are in the release's ``parts``.
+        """
+        return self._one(Mean(column), share, Options(method, beta, split=split), fresh=fresh)
+
+    def variance(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+        """Find the mean squared distance from the mean; arguments as in ``mean``.
+
+        Half of the share goes to the mean, and half to the sum of squared distances from it.
+        """
+        return self._one(Variance(column), share, Options(method), fresh=fresh)
+
+    def std(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+        """Find the standard deviation: the root of ``variance``, at the same split."""
+        return self._one(Std(column), share, Options(method), fresh=fresh)
+
+    def max(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "choice",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Find about how large a column's largest value is.
+
+        The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
+        """
+        return self._one(Max(column), share, Options(method, beta, split=split), fresh=fresh)
+
+    def min(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "choice",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Find about how small a column's smallest value is; as ``max``."""
+        return self._one(Min(column), share, Options(method, beta, split=split), fresh=fresh)
+
+    def quantile(
+        self,
+        column: str,
+        q: float | Exact,
+        *,
+        share: Exact,
+        method: str = "rank",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
+
+        The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
+        """
+        return self._one(Quantile(column, q), share, Options(method, beta, split=split), fresh=fresh)
+
+    def median(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "rank",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Find the value with half of a column's values on either side; as ``quantile``."""
+        return self._one(Quantile(column, "1/2"), share, Options(method, beta, split=split), fresh=fresh)
+
+    def distinct(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        method: str = "distinct",
+        beta: Exact | None = None,
+        split: Exact | None = None,
+        fresh: bool = False,
+    ) -> Answered:
+        """Count a column's different values: text, numbers, dates, truth values. NULL is none of them.
+
+        The budgets of a value's records add up: a value that many records share is hardly at risk.
+        """
+        return self._one(Distinct(column), share, Options(method, beta, split=split), fresh=fresh)
+
+
+def listed_quantiles(at: object) -> tuple[float | Exact, ...]:
+    """Return the parts that a caller lists, as a tuple."""
+    return tuple(at) if isinstance(at, Iterable) and not isinstance(at, str) else (at,)  # type: ignore[return-value]

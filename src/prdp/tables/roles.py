@@ -1,0 +1,112 @@
+"""One source, one role: a table that is given twice is refused, by where it comes from and never by its rows.
+
+As private table and as rows that belong to it, a record's own row would be protected by the budget of another
+record; as private and as public table, by none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Protocol
+
+from prdp.engines._origins import Origin, origin_of
+from prdp.errors import InvalidRequest
+from prdp.tables.references import Tree, by_links
+
+
+class Declared(Protocol):
+    """A private table, as ``prdp.Records`` declares it."""
+
+    @property
+    def source(self) -> object:
+        """Where its records are."""
+
+    @property
+    def key(self) -> str:
+        """The column that names them."""
+
+
+def refuse_two_names(tables: Mapping[str, object], tree: Tree) -> None:
+    """Refuse tables of a join that have a common source, unless both are public."""
+    origins = {name: origin_of(source) for name, source in tables.items()}
+    for one, other in combinations(tables, 2):
+        shared = _shared(origins[one], origins[other])
+        if not shared or {one, other} <= tree.public:
+            continue
+        told = f"the tables {one!r} and {other!r} have one source ({shared})"
+        public = [name for name in (one, other) if name in tree.public]
+        if public:
+            raise InvalidRequest(
+                f"{told}, and {public[0]!r} is declared public: what is read there would be protected by no "
+                f"budget. Leave {public[0]!r} out. {_instead(tree, one, other)}"
+            )
+        raise InvalidRequest(
+            f"{told}: a record's own row would be there twice, and once be protected by another record's "
+            f"budget. {_instead(tree, one, other)}"
+        )
+
+
+def refuse_two_records(tables: Sequence[Declared]) -> None:
+    """Refuse two declarations of one table: a record would be two, each with the whole budget."""
+    origins = [origin_of(table.source) for table in tables]
+    for one, other in combinations(origins, 2):
+        shared = _shared(one, other)
+        if shared:
+            raise InvalidRequest(
+                f"two prdp.Records have one source ({shared}), so that each of its records would count as "
+                "two. Write persons = prdp.Records(...) once, and "
+                "records={'sender': persons, 'receiver': persons}."
+            )
+
+
+def refuse_others_rows(rows: object, records: Mapping[str, Declared]) -> None:
+    """Refuse rows that are a private table's own, unless each names its own record by that table's key."""
+    origin = origin_of(rows)
+    for column, table in records.items():
+        shared = _shared(origin, origin_of(table.source))
+        if not shared:
+            continue
+        as_it_is = rows is table.source or (_is_path(rows) and _is_path(table.source))
+        own = [other for name, other in records.items() if name.lower() == table.key.lower()]
+        if as_it_is and own and own[0] is table:
+            continue
+        first = "" if as_it_is else "Give the very same source as rows and in prdp.Records; .where filters. "
+        raise InvalidRequest(
+            f"the rows and the records that {column!r} names have one source ({shared}), so that each row is "
+            f"some record's own, and has to name that one by its key {table.key!r} as well. {first}"
+            f"To count them, {by_links(table.key, column)}"
+        )
+
+
+def refuse_private_nodes(edges: object, nodes: object) -> None:
+    """Refuse nodes that are read from the edges."""
+    shared = _shared(origin_of(edges), origin_of(nodes))
+    if shared:
+        raise InvalidRequest(
+            f"nodes= and the edges have one source ({shared}), but who has an edge is private, and the nodes "
+            "are public. Write nodes=range(1000), or a list that does not come from the edges."
+        )
+
+
+def _instead(tree: Tree, one: str, other: str) -> str:
+    """Return what to write for two tables that are one."""
+    if tree.private in {one, other}:
+        reference = tree.joined_by[other if one == tree.private else one]
+        return f"A table that refers to itself can be counted: {by_links(tree.key, reference.column)}"
+    return (
+        "Rows that name records in several columns can be counted: write "
+        "prdp.open_links(rows, records={'buyer': persons, 'seller': persons})."
+    )
+
+
+def _shared(one: Origin, other: Origin) -> str:
+    shared = one.shared(other)
+    if shared != "the same memory":
+        return shared
+    return f"{shared}; if they are different tables that share an array, copy it"
+
+
+def _is_path(source: object) -> bool:
+    return isinstance(source, str | Path)

@@ -1,0 +1,364 @@
+"""A private table: where policy, engine, mechanism and ledger meet, and the only place they do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from prdp.declare.columns import (
+    Number,
+    default_name,
+    read_bounds,
+    read_protect,
+    read_units,
+    refuse_unless_mappings,
+)
+from prdp.declare.exact import Exact, exact_share
+from prdp.declare.groups import Grouping, GroupKey, bins, read_grouping
+from prdp.declare.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
+from prdp.declare.schema import Bounds, Units
+from prdp.engines._origins import Origin, origin_of
+from prdp.engines.duckdb import open_source
+from prdp.engines.engine import Engine
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node, canonical
+from prdp.ledger import Binding, Charge, Ledger
+from prdp.levels import Levels
+from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.plan.plan import Order, order_of
+from prdp.plan.planner import Facts
+from prdp.plan.queries import DEFAULT, Options, Quantile, Query
+from prdp.plan.reads import Cells, Need
+from prdp.policy import Policy
+from prdp.release.release import Release
+from prdp.release.table import Released, ReleaseTable
+from prdp.run.answer import answered_once, recorded
+from prdp.run.reader import Readings
+from prdp.tables.custom import ForeignRelease, Mechanism
+from prdp.tables.custom_question import ForeignQuestion, foreign_question
+from prdp.tables.questions import Questions, listed_quantiles
+
+
+def open(  # noqa: A001  (prdp.open is what the door is called)
+    source: object,
+    *,
+    policy: Policy,
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    units: Mapping[str, Exact] | None = None,
+    types: Mapping[str, str] | None = None,
+    protect: str | None = None,
+    name: str | None = None,
+    ledger: Ledger | Path | str | None = None,
+    who: str | None = None,
+    stand_in: bool = False,
+    rows_are_records: bool = False,
+) -> Table:
+    """Open a table for private questions. Reads the column names and types, and no record.
+
+    Args:
+        source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
+            or Polars frame, or a dict of NumPy arrays.
+        policy: The public budget of a record, as a function of its content.
+        bounds: For number columns, the public least and greatest value. A value beyond them is moved to
+            the nearest one, after the record's budget has been taken from the true value.
+        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        types: For a CSV file or for text columns of a frame, SQL types by column.
+        protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
+            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
+        name: What the table is called; by default the file's stem.
+        ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
+            none. Or a ledger object. By default, a new account that lasts as long as the process.
+        who: Whose questions these are, in a ledger file; by default the user's name.
+        stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
+            charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
+            ``prdp.share_for`` and ``prdp.testing.simulate`` take stand-ins alone.
+        rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
+            (a join, an aggregate, a sample): your word that adding or removing a record adds or removes
+            one row and changes no other.
+
+    Raises:
+        InvalidRequest: Something is wrong by public facts alone; the message says what to write.
+        LedgerError: The ledger file belongs to another table, or cannot be trusted.
+    """
+    refuse_unless_policy(policy)
+    refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    engine = open_source(source, types, rows_are_records=rows_are_records)
+    ends = read_bounds(bounds or {}, engine.schema)
+    checked = fitted_policy(policy, engine.schema, ends)
+    levels = checked.levels
+    called = name_of(name, default_name(source))
+    grains = read_units(units or {}, engine.schema)
+    protected = read_protect(protect, engine.schema)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    account = account_of(ledger, facts, who, stand_in=stand_in)
+    return Table(
+        engine=engine,
+        policy=checked,
+        levels=levels,
+        bounds=ends,
+        units=grains,
+        name=called,
+        ledger=account,
+        _readings=Readings(engine, checked, levels, ends, protected),
+        protect=protected,
+        _origin=origin_of(source),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Opened, Questions[Release]):
+    """A table that answers with releases; what ``prdp.open`` returns."""
+
+    engine: Engine
+    policy: Policy
+    levels: Levels
+    bounds: Bounds
+    units: Units
+    name: str
+    ledger: Ledger
+    _readings: Readings
+    condition: Node | None = None
+    protect: str | None = None
+    _origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        whose = f" protecting {self.protect}" if self.protect else ""
+        return f"<{self._called} table {self.name!r}{whose}{self._about}: {self.policy!r}>"
+
+    def where(self, condition: str) -> Table:
+        """Return the table of those records alone for which a condition holds.
+
+        The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
+        record for which it is unknown (NULL) does not take part.
+        """
+        return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
+
+    def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
+        """Tell records apart by public keys; every question is then answered for each key.
+
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        may lie in several, and all are answered together. A key that no record has is
+        answered with noise like any other; records whose key is not listed are in no answer.
+
+        Args:
+            columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
+            keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
+                of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
+        """
+        is_path = isinstance(keys, str | Path)
+        shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
+        if shared:
+            raise InvalidRequest(
+                f"keys= and the table have one source ({shared}), but which values occur may give a record "
+                "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
+            )
+        return Groups(self, read_grouping(columns, keys, self.engine.schema))
+
+    def histogram(
+        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+    ) -> ReleaseTable:
+        """Count the records whose value lies in each of some public bins; see ``prdp.bins``."""
+        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+
+    def quantiles(
+        self,
+        column: str,
+        q: Iterable[float | Exact],
+        *,
+        share: Exact,
+        method: str = "rank",
+        fresh: bool = False,
+    ) -> tuple[Release, ...]:
+        """Find several quantiles at once, ascending together; as ``quantile``."""
+        query = Quantile(column, listed_quantiles(q))
+        return self._table([query], share, None, options=Options(method), fresh=fresh).releases[0]
+
+    def ask(
+        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    ) -> ReleaseTable:
+        """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
+
+        Args:
+            queries: What is asked.
+            share: The part of every record's budget for all of it.
+            split: What part of the share each query gets; by default, equal parts.
+            fresh: Pay for new answers although these questions have been answered before.
+        """
+        return self._table(queries, share, None, split=split, fresh=fresh)
+
+    def release(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+        fresh: bool = False,
+    ) -> ForeignRelease:
+        """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
+
+        Args:
+            mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
+                epsilon-DP for adding or removing one row, whatever the order of the rows: **that is your
+                promise**, and the guarantee depends on it. What it raises is an answer too: one that
+                only says so.
+            columns: The columns that it sees.
+            share: The part of every record's budget to use.
+            split: The part of the share that finds the rows to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            sample: Whether rows with smaller budgets take part now and then, instead of never.
+            name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
+                answer at no charge; without a name, every call is charged.
+            fresh: Pay for a new answer although this name has been answered before.
+        """
+        if self.protect is not None:
+            raise InvalidRequest(
+                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
+            )
+        door = foreign_question(
+            self.facts,
+            mechanism,
+            columns,
+            exact_share(share),
+            split=split,
+            beta=beta,
+            sample=sample,
+            name=name,
+        )
+        standing = None if fresh else door.standing(self.ledger.entries, self.condition, self.engine.source)
+        if standing is not None:
+            return standing
+        self.engine.ensure_there()
+        charge = self.ledger.charge(door.question(self.condition, self.engine.source), door.share)
+        assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
+        interrupted = threading.Event()
+        answer = recorded(self.ledger, charge, lambda: self._run_mechanism(door, interrupted))
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        assert isinstance(answer, ForeignRelease)  # noqa: S101
+        return answer
+
+    def _run_mechanism(self, door: ForeignQuestion, interrupted: threading.Event) -> ForeignRelease:
+        (counted,) = self._readings.counts(self.condition, None)
+        answer, stopped = door.answered(self.engine, counted, self.condition, SystemEntropy())
+        if stopped:
+            interrupted.set()
+        return replace(answer, simulated=self.stand_in)
+
+    @property
+    def facts(self) -> Facts:
+        """What is public about the table."""
+        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units, self.protect)
+
+    @property
+    def _about(self) -> str:
+        return "" if self.condition is None else f" where {canonical(self.condition)}"
+
+    def _one(
+        self,
+        query: Query,
+        share: Exact,
+        options: Options,
+        *,
+        fresh: bool,
+    ) -> Release:
+        recipe = self.facts.recipe(query, exact_share(share), options)
+        if len(recipe.labels) > 1:
+            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
+        released = self._ask(Order((recipe,), recipe.asked.share, None, single=True), fresh=fresh)
+        assert isinstance(released, Release)  # noqa: S101  (one query about one group)
+        return released
+
+    def _table(
+        self,
+        queries: Sequence[Query],
+        share: Exact,
+        groups: Grouping | None,
+        *,
+        options: Options = DEFAULT,
+        split: Sequence[Exact] | None = None,
+        fresh: bool,
+    ) -> ReleaseTable:
+        order = order_of(self.facts, queries, share, groups, options=options, split=split)
+        released = self._ask(order, fresh=fresh)
+        assert isinstance(released, ReleaseTable)  # noqa: S101
+        return released
+
+    def _ask(self, order: Order, *, fresh: bool) -> Released:
+        question = order.question(self.condition, self.engine.source)
+        self.engine.ensure_there()
+
+        def draw() -> Released:
+            (released,) = self._released(order, SystemEntropy(), runs=1)
+            return released
+
+        return order.shaped(answered_once(self.ledger, question, order.share, draw, fresh=fresh))
+
+    def _released(self, order: Order, entropy: Entropy, *, runs: int) -> list[Released]:
+        """Draw answers to all that was ordered, reading the records only as far as they were not before."""
+        read = {need: self._cells(shared, order.groups) for need, shared in order.needs.items()}
+        return order.released(read, entropy, self._about, runs=runs, simulated=self.stand_in)
+
+    def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
+        return self._readings.cells(need, self.condition, groups)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(Questions[ReleaseTable]):
+    """A table's groups by public keys; what ``group_by`` returns. Each question gives one answer a group."""
+
+    table: Table
+    grouping: Grouping
+
+    def __repr__(self) -> str:
+        by = ", ".join(map(str, self.grouping.by))
+        return f"<{len(self.grouping.keys)} groups by {by} of {self.table!r}>"
+
+    def where(self, condition: str) -> Groups:
+        """Return the groups of those records alone for which a condition holds."""
+        return Groups(self.table.where(condition), self.grouping)
+
+    def quantiles(
+        self,
+        column: str,
+        q: Iterable[float | Exact],
+        *,
+        share: Exact,
+        method: str = "rank",
+        fresh: bool = False,
+    ) -> ReleaseTable:
+        """Find several quantiles of each group at once; as ``quantile``."""
+        query = Quantile(column, listed_quantiles(q))
+        return self.table._table([query], share, self.grouping, options=Options(method), fresh=fresh)  # noqa: SLF001
+
+    def histogram(
+        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+    ) -> ReleaseTable:
+        """Count the records of each group whose value lies in each of some public bins."""
+        binned = Groups(self.table, self.grouping.crossed(bins(column, edges), self.table.engine.schema))
+        return binned.count(share=share, method=method, fresh=fresh)
+
+    def ask(
+        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    ) -> ReleaseTable:
+        """Answer several queries for each group from one charge; arguments as in ``Table.ask``."""
+        return self.table._table(queries, share, self.grouping, split=split, fresh=fresh)  # noqa: SLF001
+
+    def _one(
+        self,
+        query: Query,
+        share: Exact,
+        options: Options,
+        *,
+        fresh: bool,
+    ) -> ReleaseTable:
+        recipe = self.table.facts.recipe(query, exact_share(share), options)
+        released = self.table._ask(Order((recipe,), recipe.asked.share, self.grouping), fresh=fresh)  # noqa: SLF001
+        assert isinstance(released, ReleaseTable)  # noqa: S101  (groups were asked for)
+        return released

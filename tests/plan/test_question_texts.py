@@ -1,0 +1,230 @@
+"""Different questions have different texts: a ledger answers a text that it knows as it did then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import prdp
+from prdp.declare.groups import bins, read_grouping
+from prdp.expressions.spelling import listed, quoted
+from prdp.plan.plan import order_of
+from prdp.tables.custom_question import foreign_question
+from prdp.tables.references import Reference, Tree
+
+pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])
+name = st.lists(pieces, min_size=1, max_size=4).map("".join)
+names = st.lists(name, min_size=2, max_size=4, unique_by=str.lower)
+ODD = [
+    "a",
+    "b",
+    "a, b",
+    "a,b",
+    '"a", b',
+    '"a"',
+    'a", "b',
+    " a",
+    "a ",
+    "of a",
+    "a where b > 1",
+    "a -> b",
+    "a.b",
+]
+
+
+def table_of(columns: list[str], **options: Any) -> prdp.Table:
+    source = {column: np.arange(4) for column in columns}
+    bounds = dict.fromkeys(columns, (0, 10))
+    return prdp.open(source, policy=prdp.Policy.constant("1"), bounds=bounds, **options)
+
+
+def differ(texts: dict[Any, str]) -> None:
+    for (one, text), (other, another) in combinations(texts.items(), 2):
+        assert text != another, (one, other)
+
+
+@given(one=st.lists(name, min_size=1, max_size=4), other=st.lists(name, min_size=1, max_size=4))
+def test_different_lists_of_names_are_different_texts(one: list[str], other: list[str]) -> None:
+    assert (listed(one) == listed(other)) is (one == other)
+
+
+def test_ordinary_names_are_listed_as_they_are() -> None:
+    """So that a ledger that was written before knows its questions."""
+    assert listed(["orders", "line items", "größe", "o'neil"]) == "orders, line items, größe, o'neil"
+
+
+def asked(columns: list[str]) -> dict[Any, str]:
+    """Return the texts of many different questions about a table, each under what makes it different."""
+    table = table_of(columns)
+    texts: dict[Any, str] = {}
+
+    def ask(what: Any, *queries: Any, groups: Any = None, where: Any = None) -> None:
+        order = order_of(table.facts, queries, "1/4", groups)
+        texts[what] = order.question(None if where is None else table.where(where).condition, "")
+
+    ask("count", prdp.Count())
+    for column in columns:
+        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.Distinct):
+            ask((kind, column), kind(column))
+        for parts in (("1/2",), ("1/4",), ("1/3",), ("0.25", "0.5"), ("1/4", "1/2", "3/4")):
+            ask((parts, column), prdp.Quantile(column, parts))
+        ask(("where", column), prdp.Count(), where=f"{quoted(column)} > 1")
+        ask(("text", column), prdp.Count(), where=f"{quoted(column)} IN (1, 2)")
+        for edges in ((0, 1, 2), (0, 1), (0, 2)):
+            groups = read_grouping([bins(column, edges)], None, table.engine.schema)
+            ask(("bins", column, edges), prdp.Count(), groups=groups)
+        groups = read_grouping([column], [1, 2], table.engine.schema)
+        ask(("by", column), prdp.Count(), groups=groups)
+    for one, other in combinations(columns, 2):
+        ask(("both", one, other), prdp.Sum(one), prdp.Sum(other))
+        groups = read_grouping([one, other], [(1, 2)], table.engine.schema)
+        ask(("by both", one, other), prdp.Count(), groups=groups)
+    return texts
+
+
+@settings(max_examples=25)
+@given(columns=names)
+def test_different_questions_about_a_table_have_different_texts(columns: list[str]) -> None:
+    differ(asked(columns))
+
+
+def test_questions_about_columns_that_read_like_questions_have_different_texts() -> None:
+    differ(asked(ODD))
+
+
+@settings(max_examples=25)
+@given(
+    values=st.lists(
+        st.text(max_size=4).filter(lambda text: "\0" not in text), min_size=2, max_size=30, unique=True
+    )
+)
+def test_different_keys_make_different_questions(values: list[str]) -> None:
+    schema = prdp.open({"job": np.array(["a"])}, policy=prdp.Policy.constant("1")).engine.schema
+    groups = [read_grouping(["job"], keys, schema) for keys in (values, values[1:], values[::-1])]
+    differ({place: json.dumps(group.facts) for place, group in enumerate(groups)})
+
+
+def released(columns: list[str], chosen: list[list[str]], called: list[str]) -> dict[Any, str]:
+    table = table_of(columns)
+
+    def text(some: list[str], name: str | None, mechanism: Any) -> str:
+        door = foreign_question(
+            table.facts, mechanism, some, table.ledger.left, split=None, beta=None, sample=False, name=name
+        )
+        facts = json.loads(door.question(None, ""))
+        return json.dumps({key: fact for key, fact in facts.items() if key != "once"})
+
+    def mechanism(rows: Any, epsilon: Any, beta: Any) -> int:
+        return 0
+
+    texts = {(tuple(some), name): text(some, name, mechanism) for some in chosen for name in called}
+    mechanism.__name__ = called[0]
+    return texts | {(tuple(some), None): text(some, None, mechanism) for some in chosen}
+
+
+@settings(max_examples=25)
+@example(["a", "b", "a, b"], ["x", "y"])
+@given(columns=names, called=st.lists(name, min_size=2, max_size=3, unique=True))
+def test_different_mechanisms_of_the_caller_s_have_different_texts(
+    columns: list[str], called: list[str]
+) -> None:
+    chosen = [[column] for column in columns] + [list(pair) for pair in combinations(columns, 2)]
+    differ(released(columns, chosen, called))
+
+
+def test_a_mechanism_over_two_columns_is_not_answered_by_one_over_a_column_of_that_name() -> None:
+    table = table_of(["a", "b", "a, b"])
+    seen: Callable[..., Any] = lambda rows, epsilon, beta: rows.column_names  # noqa: E731
+    for columns in (["a", "b"], ["a, b"]):
+        assert table.release(seen, columns=columns, share="1/4", name="names").value == columns
+
+
+def test_a_name_is_not_answered_by_a_function_that_happens_to_be_called_so() -> None:
+    """Without a name nobody asked for the answer to be kept."""
+    table = table_of(["a"])
+
+    def rows(rows: Any, epsilon: Any, beta: Any) -> int:
+        return 1
+
+    table.release(rows, columns=["a"], share="1/4")
+    assert table.release(lambda rows, e, b: 2, columns=["a"], share="1/4", name="rows").value == 2
+
+
+def joined(tables: list[str], **options: Any) -> prdp.Join:
+    sources: dict[str, Any] = {"p": {"id": np.arange(3)}}
+    references = {}
+    for place, table in enumerate(tables):
+        sources[table] = {f"of{place}": np.arange(3)}
+        references[f"{table}.of{place}"] = "p.id"
+    return prdp.open_join(
+        sources, private="p", key="id", references=references, policy=prdp.Policy.constant("1"), **options
+    )
+
+
+@settings(max_examples=25)
+@example(["a", "b", "a, b"])
+@given(tables=st.lists(name.filter(lambda text: "." not in text), min_size=2, max_size=4, unique=True))
+def test_different_joins_of_oddly_named_tables_have_different_texts(tables: list[str]) -> None:
+    join = joined(tables)
+    chosen = [some for size in range(len(tables) + 1) for some in combinations(sorted(tables), size)]
+    differ({some: join.over(*some).plan(prdp.Count(), "1").question for some in chosen})
+
+
+def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp_path: Path) -> None:
+    join = joined(["a", "b", "a, b"], ledger=tmp_path / "join.ledger")
+    join.over("a", "b").count(share="1/4")
+    join.over("a, b").count(share="1/4")
+    assert len(join.ledger.entries) == 2
+
+
+def test_texts_of_ordinary_questions_are_what_ledgers_hold_already() -> None:
+    """Written out by hand: a ledger of an earlier version answers them at no charge."""
+    join = joined(["orders", "items"])
+    question = join.over("orders", "items").plan(prdp.Count(), "1/4").question
+    assert json.loads(question) == {
+        "ask": "count",
+        "over": "items, orders, p",
+        "method": "clip",
+        "share": "1/4",
+    }
+    door = released(["age", "balance"], [["age", "balance"]], ["mine"])[("age", "balance"), "mine"]
+    assert json.loads(door) == {
+        "ask": "mine",
+        "columns": "age, balance",
+        "method": "framework",
+        "share": "1",
+        "split": "1/4",
+        "beta": "1/10",
+    }
+
+
+@example(("a", "b -> a.c", "a", "c"), ("a", "b", "a", "c -> a.c"))
+@given(one=st.tuples(*[name] * 4), other=st.tuples(*[name] * 4))
+def test_different_references_are_different_facts(
+    one: tuple[str, str, str, str], other: tuple[str, str, str, str]
+) -> None:
+    def plain(ends: tuple[str, str, str, str]) -> tuple[str, str, str, str]:
+        return ends[0].replace(".", ""), ends[1], ends[2].replace(".", ""), ends[3]
+
+    some, others = plain(one), plain(other)
+    assert (str(Reference(*some)) == str(Reference(*others))) is (some == others)
+
+
+def test_references_between_ordinary_names_are_the_facts_that_ledgers_hold_already() -> None:
+    assert str(Reference("orders", "o_custkey", "customer", "c.key")) == "orders.o_custkey -> customer.c.key"
+    assert Tree("customer", "c.key", frozenset(), {}).facts()["private"] == "customer.c.key"
+
+
+@pytest.mark.parametrize(("one", "other"), [(("a.b", "c"), ("a", "b.c")), (('"a.b"', "c"), ("a.b", "c"))])
+def test_different_keys_of_private_tables_are_different_facts(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    assert Tree(*one, frozenset(), {}).facts() != Tree(*other, frozenset(), {}).facts()

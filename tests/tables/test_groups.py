@@ -1,0 +1,353 @@
+"""Every question, for all records and for public groups: near the truth, charged once, kept by the ledger."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+import prdp
+from prdp.errors import InvalidRequest
+from prdp.plan.plan import order_of
+from prdp.testing import Seeded, simulate
+
+N = 60_000
+RNG = np.random.default_rng(7)
+SOURCE: dict[str, Any] = {
+    "balance": RNG.lognormal(6, 1, N).astype(int) + 1,
+    "debt": RNG.integers(-50, 51, N),
+    "job": np.array(["clerk", "chef", "o'brien"])[RNG.integers(0, 3, N)],
+    "branch": RNG.integers(0, 40, N),
+    "opened": (np.datetime64("2025-01-01") + RNG.integers(0, 365, N).astype("timedelta64[D]")).astype(
+        "datetime64[us]"
+    ),
+}
+JOBS = ["clerk", "chef", "o'brien", "nobody"]
+
+
+@pytest.fixture(autouse=True)
+def _no_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every answer be drawn from the same seed, so that no test fails once in a thousand times."""
+    monkeypatch.setattr("prdp.tables.table.SystemEntropy", lambda: Seeded(7))
+
+
+def accounts(**options: Any) -> prdp.Table:
+    chosen: dict[str, Any] = {
+        "policy": prdp.Policy("1000 / balance", at_most=10),
+        "bounds": {"balance": (1, 10**9), "debt": (-100, 100), "branch": (0, 100)},
+    } | options
+    return prdp.open(SOURCE, **chosen)
+
+
+def of_job(column: str, job: str) -> np.ndarray:
+    return np.asarray(SOURCE[column][SOURCE["job"] == job])
+
+
+@pytest.mark.parametrize(
+    ("query", "truth"),
+    [
+        (prdp.Mean("balance"), SOURCE["balance"].mean()),
+        (prdp.Std("debt"), SOURCE["debt"].std()),
+        (prdp.Variance("debt"), SOURCE["debt"].var()),
+        (prdp.Quantile("balance"), np.median(SOURCE["balance"])),
+        (prdp.Quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
+        (prdp.Distinct("branch"), 40),
+    ],
+    ids=str,
+)
+def test_every_question_comes_close_to_the_truth(query: Any, truth: float) -> None:
+    values = [
+        release.value for release in simulate(accounts(stand_in=True), query, share="1/4", runs=31, seed=1)
+    ]
+    assert np.median(values) == pytest.approx(truth, rel=0.1)
+
+
+def test_quantiles_of_one_charge_ascend() -> None:
+    table = accounts()
+    quartiles = table.quantiles("debt", ["1/4", "1/2", "3/4"], share="1/2")
+    assert [release.value for release in quartiles] == pytest.approx([-25, 0, 25], abs=5)
+    assert table.ledger.left == Fraction(1, 2)
+    assert table.quantiles("debt", ["1/4", "1/2", "3/4"], share="1/2") == quartiles
+
+
+def test_each_group_is_answered_with_the_whole_share() -> None:
+    table = accounts()
+    counts = table.group_by("job", keys=JOBS).count(share="1/4")
+    assert table.ledger.left == Fraction(3, 4)
+    for (job,), (release,) in counts:
+        assert release.share == Fraction(1, 4)
+        assert release.value == pytest.approx(len(of_job("job", str(job))), rel=0.1, abs=50)
+    assert "nobody" in str(counts)
+
+
+def test_records_of_no_listed_key_are_in_no_answer() -> None:
+    only = accounts().group_by("job", keys=["chef"]).count(share="1/2")
+    assert len(only) == 1
+    (release,) = only.releases[0]
+    assert release.value == pytest.approx(len(of_job("job", "chef")), rel=0.05)
+
+
+def test_several_questions_share_one_charge_and_one_reading() -> None:
+    table = accounts()
+    asked: list[object] = []
+    read = table.engine.summarise
+
+    def counted(reading: Any) -> Any:
+        asked.append(reading)
+        return read(reading)
+
+    table.engine.summarise = counted  # type: ignore[method-assign]
+    answers = table.group_by("job", keys=JOBS[:3]).ask(
+        prdp.Count(), prdp.Sum("balance"), prdp.Variance("balance"), share="1/2", split=["1/4", "1/4", "1/2"]
+    )
+    assert len(asked) == 1
+    assert table.ledger.left == Fraction(1, 2)
+    for (job,), (count, total, variance) in answers:
+        assert [count.share, total.share, variance.share] == [Fraction(1, 8), Fraction(1, 8), Fraction(1, 4)]
+        assert count.value == pytest.approx(len(of_job("job", str(job))), rel=0.1)
+        assert total.value == pytest.approx(of_job("balance", str(job)).sum(), rel=0.3)
+
+
+def test_the_parts_of_a_mean_state_what_they_used() -> None:
+    mean = accounts().mean("balance", share="1/2")
+    assert [part.share for part in mean.parts] == [Fraction(3, 8), Fraction(1, 8)]
+    total, count = mean.parts
+    assert mean.value == pytest.approx(total.value / count.value)
+    low, high = mean.interval(0.95)
+    assert low < mean.value < high
+
+
+def test_bins_and_months_are_keys() -> None:
+    table = accounts()
+    histogram = table.histogram("balance", edges=[0, 100, 1000, 10**9], share="1/4")
+    truth, _ = np.histogram(SOURCE["balance"], [0, 100, 1000, 10**9])
+    assert [row[0].value for row in histogram.releases] == pytest.approx(truth, rel=0.1, abs=100)
+    months = [datetime(2025, month, 1) for month in range(1, 13)]
+    by_month = table.group_by(prdp.date_trunc("month", "opened"), keys=months).count(share="1/4")
+    of_may = int(np.sum(SOURCE["opened"].astype("datetime64[M]") == np.datetime64("2025-05")))
+    release = by_month[datetime(2025, 5, 1)]
+    assert isinstance(release, prdp.Release)
+    assert release.value == pytest.approx(of_may, rel=0.2)
+
+
+def test_a_table_of_releases_becomes_a_frame() -> None:
+    table = accounts().group_by("job", keys=JOBS).ask(prdp.Count(), prdp.Mean("balance"), share="1/2")
+    names = ["job", "count", "count_low", "count_high"]
+    names += ["mean_balance", "mean_balance_low", "mean_balance_high"]
+    assert table.to_arrow().column_names == names
+    assert list(table.to_pandas().columns) == names
+    assert table.to_polars().columns == names
+    assert table.to_pandas()["job"].tolist() == JOBS
+    assert table.to_pandas()["count"].tolist() == [float(row[0].value) for row in table.releases]
+    assert "<table>" in table._repr_html_()
+    assert "o&#x27;brien" in table._repr_html_()
+
+
+def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_path: Path) -> None:
+    def ask(table: prdp.Table) -> prdp.ReleaseTable:
+        keys = [(datetime(2025, 1, 1), "clerk"), (datetime(2025, 4, 1), "chef")]
+        by = (prdp.date_trunc("quarter", "opened"), prdp.bins("balance", [0, "1/2", 10**9]), "job")
+        return table.group_by(*by, keys=keys).ask(prdp.Mean("balance"), prdp.Max("balance"), share="1/4")
+
+    path = tmp_path / "accounts.ledger"
+    table = accounts(ledger=path)
+    first = ask(table)
+    assert ask(table) == first
+    assert ask(accounts(ledger=path)) == first
+    assert table.ledger.left == Fraction(3, 4)
+    assert table.group_by("job", keys=["chef"]).count(share="1/4") != table.group_by(
+        "job", keys=["clerk"]
+    ).count(share="1/4")
+
+
+def test_a_question_asked_alone_and_in_a_table_is_one_question() -> None:
+    table = accounts()
+    alone = table.count(share="1/4")
+    assert table.ask(prdp.Count(), share="1/4").releases == ((alone,),)
+    (median,) = table.quantiles("debt", ["1/2"], share="1/4")
+    assert table.median("debt", share="1/4") == median
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_bins_that_differ_in_the_seventh_digit_are_other_questions() -> None:
+    table = accounts()
+    for edge in ("0.1234567", "0.1234568"):
+        table.histogram("balance", edges=["0", edge, "1"], share="1/4")
+    assert table.ledger.left == Fraction(1, 2)
+
+
+def test_columns_of_a_frame_never_hide_each_other() -> None:
+    source = {"count": np.arange(1000) % 3, "day": SOURCE["opened"][:1000]}
+    table = prdp.open(source, policy=prdp.Policy.constant(1))
+    frame = table.group_by("count", keys=[0, 1, 2]).ask(prdp.Count(), prdp.Count(), share="1/4").to_pandas()
+    assert list(frame.columns[:2]) == ["count", "count_2"]
+    assert len(frame.columns) == 7
+    day = datetime(2025, 1, 1)
+    by = (prdp.date_trunc("year", "day"), prdp.date_trunc("month", "day"))
+    both = table.group_by(*by, keys=[(day, day)]).count(share="1/4").to_arrow()
+    assert both.column_names[:2] == ["day", "day_2"]
+    assert str(both.schema.field("day").type) == "date32[day]"
+    assert b"clip" in both.schema.metadata[b"caveats"]
+
+
+def test_a_group_that_may_be_empty_has_no_sure_mean() -> None:
+    mean = accounts().where("balance < 0").mean("debt", share="1/4")
+    assert mean.interval() == (-100, 100)
+
+
+def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_around() -> None:
+    values = np.random.default_rng(0).integers(500, 1000, 4000)
+    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, stand_in=True)
+    for share in ("1/40", "1/10"):
+        releases = simulate(table, prdp.Std("v"), share=share, runs=150, seed=2)
+        covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
+        assert np.mean(covered) >= 0.95
+
+
+def test_a_histogram_of_each_group_is_the_groups_crossed_with_the_bins() -> None:
+    table = accounts()
+    histogram = table.group_by("job", keys=["chef"]).histogram("balance", edges=[0, 500, 10**9], share="1/4")
+    truth = np.histogram(of_job("balance", "chef"), [0, 500, 10**9])[0]
+    assert [row[0].value for row in histogram.releases] == pytest.approx(truth, rel=0.1)
+
+
+def test_filters_hold_before_and_after_grouping() -> None:
+    table = accounts()
+    before = table.where("balance > 500").group_by("job", keys=["chef"])
+    after = table.group_by("job", keys=["chef"]).where("balance > 500")
+    truth = int(np.sum((SOURCE["job"] == "chef") & (SOURCE["balance"] > 500)))
+    assert before.count(share="1/4") == after.count(share="1/4")
+    assert before.count(share="1/4").releases[0][0].value == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        prdp.Count(),
+        prdp.Sum("debt"),
+        prdp.Mean("debt"),
+        prdp.Variance("debt"),
+        prdp.Std("balance"),
+        prdp.Max("balance"),
+        prdp.Min("debt"),
+        prdp.Quantile("debt", ("1/4", 0.75)),
+        prdp.Distinct("job"),
+    ],
+    ids=str,
+)
+def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answers(query: Any) -> None:
+    table = accounts(stand_in=True)
+    groups = table.group_by("job", keys=JOBS)
+    assert simulate(table, query, runs=3, seed=1) == simulate(table, query, runs=3, seed=1)
+    tables = simulate(groups, query, runs=2, seed=1)
+    assert [answer.simulated for answer in tables] == [True, True]
+    assert tables == simulate(groups, query, runs=2, seed=1)
+    assert table.ledger.left == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        prdp.Mean("balance"),
+        prdp.Std("debt"),
+        prdp.Quantile("debt", "0.9"),
+        prdp.Distinct("job"),
+        prdp.Min("debt"),
+    ],
+    ids=str,
+)
+def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
+    nobody = accounts(stand_in=True).where("balance < 0")
+    releases = simulate(nobody, query, runs=20, seed=1)
+    assert all(np.isfinite(float(release.value)) for release in releases)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda t: t.quantile("balance", 0, share="1/2"), "q=0 is not between 0 and 1"),
+        (lambda t: t.quantile("balance", 1, share="1/2"), "q=1 is not between 0 and 1"),
+        (lambda t: t.quantile("balance", -0.5, share="1/2"), "not between 0 and 1"),
+        (lambda t: t.quantile("balance", 99, share="1/2"), "q=99 is not between 0 and 1"),
+        (lambda t: t.quantile("balance", "half", share="1/2"), "not a number"),
+        (lambda t: t.quantiles("balance", [], share="1/2"), "0 quantiles"),
+        (lambda t: t.quantiles("balance", ["1/2", 0.5], share="1/2"), "q=0.5 is listed twice"),
+        (lambda t: t.mean("job", share="1/2"), "mean\\('job'\\) needs numbers"),
+        (lambda t: t.median("job", share="1/2"), "needs numbers"),
+        (lambda t: t.variance("opened", share="1/2"), "needs numbers"),
+        (lambda t: t.distinct("jbo", share="1/2"), "Did you mean 'job'"),
+        (lambda t: t.mean("balance", share="1/2", method="partition"), "clip, framework, naive"),
+        (lambda t: t.histogram("balance", edges=[2, 1], share="1/2"), "ascending"),
+        (lambda t: t.group_by("job"), "needs its public keys"),
+        (lambda t: t.group_by("job", keys=["a", "a"]), "twice"),
+        (lambda t: t.group_by("job", keys={"a", "b"}), "whose order is part of the question"),
+        (lambda t: t.group_by("job", keys={"job": "admin"}), "which is no list of keys"),
+        (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch'\\)"),
+        (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
+        (lambda t: t.quantile("balance", ("1/4", "1/2"), share="1/2"), "quantiles\\(column"),
+        (lambda t: t.ask(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "1/4"]), "adding up to 1"),
+        (lambda t: t.ask(prdp.Count(), share="1/2", split="1/2"), "does not split"),
+        (lambda t: t.ask(share="1/2"), "ask takes queries"),
+        (lambda t: t.ask("count", share="1/2"), "ask takes queries"),
+        (lambda t: t.ask(prdp.Count(), share="1/2", split=["1/2", "1/2"]), "does not split"),
+        (lambda t: t.ask(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "2/3"]), "does not split"),
+    ],
+)
+def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(ask: Any, says: str) -> None:
+    table = accounts()
+    with pytest.raises(InvalidRequest, match=says):
+        ask(table)
+    assert table.ledger.left == 1
+    assert table._readings.kept == {}
+
+
+def test_values_that_no_expression_reads_are_not_told_apart() -> None:
+    """Reading a column of Python objects may fail on a value, which would be an answer of its own."""
+    table = prdp.open(pandas.DataFrame({"eps": [1.0], "thing": [object()]}), policy=prdp.Policy.constant(1))
+    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+        table.distinct("thing", share="1/2")
+    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+        table.group_by("thing", keys=["a"])
+
+
+def test_values_whose_squares_would_overflow_are_refused() -> None:
+    table = accounts(bounds={"balance": (1, 2**50)})
+    with pytest.raises(InvalidRequest, match="Take a larger unit"):
+        table.variance("balance", share="1/2")
+    assert table.mean("balance", share="1/2").value > 0
+
+
+def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
+    table = accounts(stand_in=True)
+    enough = prdp.share_for(prdp.Count(), error="5%", like=table, runs=60)
+    assert enough.share is not None
+    assert enough.share < 1
+    assert dict(enough.measured)[enough.share] <= 0.05
+    assert f"share {enough.share}" in str(enough)
+    never = prdp.share_for(prdp.Sum("balance"), error="1e-9", like=table, runs=10)
+    assert never.share is None
+    assert "not reached" in str(never)
+    by_job = prdp.share_for(
+        prdp.Mean("balance"), error="20%", like=table.group_by("job", keys=JOBS[:3]), runs=20
+    )
+    assert by_job.share is not None
+    with pytest.raises(InvalidRequest, match="is not above 0"):
+        prdp.share_for(prdp.Count(), error="0%", like=table)
+
+
+def test_more_than_a_million_answers_are_refused_before_anything_is_charged() -> None:
+    table = prdp.open({"v": np.arange(100)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 2000)})
+    parts = tuple(Fraction(part, 1001) for part in range(1, 1001))
+    quantiles = prdp.Quantile("v", parts)
+    thousand, more = (table.group_by("v", keys=range(count)) for count in (1000, 1001))
+    assert len(order_of(table.facts, [quantiles], "1/2", thousand.grouping).recipes) == 1
+    with pytest.raises(InvalidRequest, match="1,001 groups with 1,000 answers each are 1,001,000 answers"):
+        more.quantiles("v", parts, share="1/2")
+    with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
+        thousand.ask(prdp.Count(), quantiles, share="1/2")
+    assert table.ledger.left == 1

@@ -1,0 +1,359 @@
+"""Joins: which results belong to which record, what is refused, and what is answered."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prdp
+from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.levels import Levels
+from prdp.testing import simulate
+from prdp.testing.exact_loss import TOLERANCE, worst_loss
+from prdp.testing.reference import magnitude_code
+
+POLICY = prdp.Policy.column("eps", at_least="1/8", at_most="3")
+LEVELS = Levels(Fraction(1, 8), Fraction(3))
+REFERENCES = {"orders.customer": "customers.id", "items.order": "orders.number", "orders.shop": "shops.code"}
+BOUNDS = {"price": (-50, 100)}
+MOST_ROWS = 1000
+
+Customer = tuple[int | None, float | None]
+Order = tuple[int | None, int | None, str | None]
+Item = tuple[int | None, int | None]
+
+
+def tables(
+    customers: Sequence[Customer], orders: Sequence[Order] = (), items: Sequence[Item] = ()
+) -> dict[str, Any]:
+    whole, text = pyarrow.int64(), pyarrow.string()
+    return {
+        "customers": pyarrow.table(
+            {
+                "id": pyarrow.array([row[0] for row in customers], whole),
+                "eps": pyarrow.array([row[1] for row in customers], pyarrow.float64()),
+            }
+        ),
+        "orders": pyarrow.table(
+            {
+                "number": pyarrow.array([row[0] for row in orders], whole),
+                "customer": pyarrow.array([row[1] for row in orders], whole),
+                "shop": pyarrow.array([row[2] for row in orders], text),
+            }
+        ),
+        "items": pyarrow.table(
+            {
+                "order": pyarrow.array([row[0] for row in items], whole),
+                "price": pyarrow.array([row[1] for row in items], whole),
+            }
+        ),
+        "shops": pyarrow.table({"code": ["a", "b", None], "town": ["Ulm", "Bonn", "Jena"]}),
+    }
+
+
+def opened(sources: dict[str, Any], **options: Any) -> prdp.Join:
+    chosen: dict[str, Any] = {
+        "private": "customers",
+        "key": "id",
+        "references": REFERENCES,
+        "public": ["shops"],
+        "policy": POLICY,
+        "bounds": BOUNDS,
+        "most_rows": MOST_ROWS,
+    }
+    return prdp.open_join(sources, **chosen | options)
+
+
+def summed(join: prdp.Join) -> Summary:
+    return join.summary(join.plan(prdp.Sum("price"), "1").reading)
+
+
+def counted(join: prdp.Join) -> Summary:
+    return join.summary(join.plan(prdp.Count(), "1").reading)
+
+
+def expected(
+    contributions: dict[Any, list[int]], budgets: dict[Any, list[float | None]], largest: int
+) -> Any:
+    """Return the cells by plain Python: a record is a key, with its least budget and its results' sum."""
+    cells = []
+    for key, values in contributions.items():
+        levels = [LEVELS.index(budget) for budget in budgets[key]]
+        total = max(-largest, min(largest, sum(values)))
+        if None not in levels:
+            quanta = LEVELS.quanta(min(level for level in levels if level is not None))
+            cells.append(Cell(magnitude_key(quanta, magnitude_code(total), largest), 1, total))
+    return Summary.of(LEVELS, 1, largest, cells).cells
+
+
+keys = st.none() | st.integers(1, 4)
+budgets = st.sampled_from([None, math.nan, 0.1, 0.125, 0.5, 1.0, 9.0])
+databases = st.tuples(
+    st.lists(st.tuples(keys, budgets), max_size=6),
+    st.lists(st.tuples(keys, keys, st.sampled_from([None, "a", "b", "z"])), max_size=6),
+    st.lists(st.tuples(keys, st.none() | st.integers(-60, 120)), max_size=8),
+)
+
+
+@settings(max_examples=60)
+@given(data=databases)
+def test_results_are_those_of_sql_folded_by_the_private_record(
+    data: tuple[list[Customer], list[Order], list[Item]],
+) -> None:
+    customers, orders, items = data
+    join = opened(tables(*data))
+    owned: dict[Any, list[float | None]] = defaultdict(list)
+    for key, budget in customers:
+        owned[key].append(budget)
+    in_order, in_bonn = defaultdict(list), defaultdict(list)
+    for key, _ in customers:
+        for number, customer, shop in orders:
+            if key is None or customer != key:
+                continue
+            if shop == "b":
+                in_bonn[key].append(1)
+            for order, price in items:
+                if number is not None and order == number:
+                    in_order[key].append(0 if price is None else max(-50, min(100, price)))
+    assert summed(join.over("items")).cells == expected(in_order, owned, 100 * MOST_ROWS)
+    assert counted(join.over("shops").where("town = 'Bonn'")).cells == expected(in_bonn, owned, MOST_ROWS)
+
+
+@settings(max_examples=40)
+@given(data=databases)
+def test_a_record_s_cell_depends_on_no_other_record(
+    data: tuple[list[Customer], list[Order], list[Item]],
+) -> None:
+    """Remove a record with the rows that are its own: the other cells stay as they are."""
+    customers, orders, items = data
+    whole = summed(opened(tables(*data)).over("items"))
+    alone = Summary.of(LEVELS, 1, 100 * MOST_ROWS, [])
+    for key in {key for key, _ in customers if key is not None}:
+        own_orders = [row for row in orders if row[1] == key]
+        numbers = {row[0] for row in own_orders}
+        own = tables(
+            [row for row in customers if row[0] == key],
+            own_orders,
+            [row for row in items if row[0] in numbers],
+        )
+        alone = alone.merged(summed(opened(own).over("items")))
+    assert whole.cells == alone.cells
+
+
+ENTITIES: tuple[dict[str, Any], ...] = (
+    {"eps": (0.125,), "prices": (3, 4)},
+    {"eps": (0.5, 0.3), "prices": (12,)},  # two rows of one key: the least budget
+    {"eps": (1.0,), "prices": (-7, 2, 2)},
+    {"eps": (3.0,), "prices": (11, 1)},
+    {"eps": (1.0, math.nan), "prices": (9,)},  # one of its rows has no budget: left out
+)
+
+
+def test_no_record_with_all_its_rows_loses_more_than_its_share_of_its_budget() -> None:
+    """Exactly, on every small database: the cells of the join under the law of clip."""
+    from prdp.mechanisms import Clip  # noqa: PLC0415
+    from tests.exact.test_clip import FINDER  # noqa: PLC0415
+
+    def summary_of(records: Sequence[Any]) -> Summary:
+        customers = [(place, eps) for place, record in enumerate(records) for eps in record["eps"]]
+        orders = [(place, place, "a") for place in range(len(records))]
+        items = [(place, price) for place, record in enumerate(records) for price in record["prices"]]
+        folded = [sum(record["prices"]) for record in records]
+        found = summed(opened(tables(customers, orders, items), most_rows=1).over("items"))
+        assert sum(cell.total for cell in found.cells) == sum(
+            # a record of two rows has each of its results twice, as in SQL
+            total * len(record["eps"])
+            for total, record in zip(folded, records, strict=True)
+            if not any(map(math.isnan, record["eps"]))
+        )
+        return found
+
+    def promised(record: Any) -> float:
+        valid = not any(map(math.isnan, record["eps"]))
+        return min(record["eps"]) if valid else 0.0
+
+    found = worst_loss(ENTITIES, lambda s: Clip(FINDER).law(s, Fraction(1)), summary_of, promised, 2)
+    assert found.excess <= TOLERANCE, found
+
+
+def shop(customers: int = 3000) -> dict[str, Any]:
+    return tables(
+        [(key, 1.0 + key % 3) for key in range(customers)],
+        [(2 * key + part, key, "ab"[part]) for key in range(customers) for part in range(2)],
+        [(number, number % 40) for number in range(2 * customers)],
+    )
+
+
+def test_counts_and_sums_come_close_to_the_truth() -> None:
+    join = opened(shop())
+    assert join.count(share="1/4").value == pytest.approx(3000, rel=0.1)
+    orders = join.over("orders").count(share="1/4")
+    assert orders.value == pytest.approx(6000, rel=0.1)
+    assert orders.interval(reach=1)[1] < orders.interval()[1]  # it covers what clipping may have cut off
+    assert join.over("items").sum("price", share="1/4").value == pytest.approx(6000 * 19.5, rel=0.1)
+    bonn = join.over("items", "shops").where("town = 'Bonn' AND price > 3")
+    true = sum(0.5 * (number % 40) for number in range(1, 6000, 2) if number % 40 > 3)
+    assert bonn.sum("price * 0.5", unit="0.1", share="1/4").value == pytest.approx(true, rel=0.1)
+    assert join.ledger.left == 0
+
+
+def test_the_same_question_again_is_free_and_too_much_is_refused() -> None:
+    join = opened(shop(50))
+    first = join.over("orders").count(share="1/2")
+    assert join.over("orders").count(share="1/2") is first
+    assert join.over("orders", "shops").count(share="1/4") is not first
+    with pytest.raises(BudgetExhausted):
+        join.count(share="1/2")
+
+
+def test_a_ledger_file_is_bound_to_the_references(tmp_path: Path) -> None:
+    file = tmp_path / "shop.ledger"
+    first = opened(shop(50), ledger=file).count(share="1/2")
+    assert opened(shop(50), ledger=file).count(share="1/2") == first
+    with pytest.raises(LedgerError, match="most_rows"):
+        opened(shop(50), ledger=file, most_rows=7)
+
+
+def test_simulated_answers_repeat_and_charge_nothing() -> None:
+    join = opened(shop(50), stand_in=True).over("items")
+    for query in (prdp.Count(), prdp.Sum("price")):
+        one, two = (simulate(join, query, share="1/2", runs=5, seed=3) for _ in range(2))
+        assert [release.exact for release in one] == [release.exact for release in two]
+        assert all(release.simulated for release in one)
+    assert join.ledger.left == 1
+    with pytest.raises(InvalidRequest, match="does not answer"):
+        simulate(join, prdp.Max("price"), runs=1, seed=0)
+
+
+def test_empty_tables_are_answered() -> None:
+    release = opened(tables([])).over("items").sum("price", share="1")
+    low, high = release.interval("999999/1000000")
+    assert low <= 0 <= high
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"private": "customer"}, "there is no table 'customer'"),
+        ({"key": "ident"}, "names the column 'ident'"),
+        ({"public": ["shops", "customers"]}, "private and public at once"),
+        ({"references": {**REFERENCES, "items.price": "orders.customer"}}, "joined in two ways"),
+        ({"references": {**REFERENCES, "customers.id": "orders.number"}}, "may refer to public tables only"),
+        (
+            {"references": {"customers.id": "orders.customer"}},
+            "did you mean references={'orders.customer': 'customers.id'}",
+        ),
+        ({"public": "shops"}, r"Write public=\['shops'\]"),
+        (
+            {"references": {"orders.number": "items.order", "items.order": "orders.number"}},
+            "nothing says how|circle",
+        ),
+        ({"references": {**REFERENCES, "orders.number": "orders.customer"}}, "refers to itself"),
+        ({"references": {"orders.customer": "customers.id"}}, "nothing says how 'items'"),
+        ({"references": {**REFERENCES, "shops.code": "orders.shop"}}, "Its rows would say who is there"),
+        ({"references": {**REFERENCES, "orders": "customers.id"}}, "write 'table.column'"),
+        ({"references": {**REFERENCES, "orders.custmer": "customers.id"}}, "Did you mean 'customer'"),
+        ({"references": {"orders.shop": "customers.id"}}, "joins VARCHAR with BIGINT"),
+        ({"references": ["orders.customer"]}, "is no dict"),
+        ({"types": {"orders": "BIGINT"}}, "is no dict"),
+        ({"types": {"order": {"number": "BIGINT"}}}, "names the table 'order'"),
+        ({"most_rows": 0}, "no number of rows"),
+        ({"policy": "1"}, "not a policy"),
+        ({"name": 5}, "no name"),
+    ],
+)
+def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        opened(shop(3), **options)
+
+
+def test_rows_belong_to_private_records_by_their_key_alone() -> None:
+    sources = shop(3)
+    sources["customers"] = sources["customers"].append_column("group", pyarrow.array([1, 1, 2]))
+    with pytest.raises(InvalidRequest, match="by their key 'id'"):
+        opened(sources, references={**REFERENCES, "orders.customer": "customers.group"})
+
+
+def test_references_that_go_round_in_a_circle_are_refused() -> None:
+    sources = shop(3) | {
+        "one": pyarrow.table({"x": [1], "y": [2]}),
+        "two": pyarrow.table({"z": [1], "w": [2]}),
+    }
+    with pytest.raises(InvalidRequest, match="round in a circle"):
+        opened(sources, references={**REFERENCES, "one.x": "two.z", "two.w": "one.y"})
+
+
+def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: Path) -> None:
+    sources = shop(5)
+    path = tmp_path / "shops.parquet"
+    pyarrow.parquet.write_table(sources["shops"], path)
+    join = opened(sources | {"shops": str(path)})
+    twice = pyarrow.table({"code": ["a", "a"], "town": ["Ulm", "Bonn"]})
+    with pytest.raises(InvalidRequest, match="several rows for one 'code'"):
+        opened(sources | {"shops": twice})
+    pyarrow.parquet.write_table(twice, path)
+    with pytest.raises(InvalidRequest, match="several rows for one 'code'"):
+        join.over("shops").count(share="1/2")
+    assert join.ledger.left == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda j: j.over("itmes"), "the tables are"),
+        (
+            lambda j: j.over("items").where("town = 'Ulm'"),
+            r"'town' of the table 'shops'.*Write .over\('shops'\) first",
+        ),
+        (lambda j: j.sum("Price", share="1/2"), r"Write .over\('items'\) first"),
+        (lambda j: j.where("nothing = 1"), "nothing"),
+        (lambda j: j.over("items").sum("number", share="1/2"), "needs the public bounds of number"),
+        (lambda j: j.over("items").sum("price / 3", share="1/2"), "needs the grain"),
+        (lambda j: j.over("items").sum("price / 3", unit="0", share="1/2"), "needs the grain"),
+        (lambda j: j.over("items").sum("price / 3", unit="1/10000000000000000", share="1/2"), "2\\^53"),
+        (lambda j: j.over("items").sum("1 / price", unit="1", share="1/2"), "no finite range"),
+        (lambda j: j.over("shops").sum("town", share="1/2"), "a number is needed"),
+        (lambda j: j.count(share="1/2", method="partition"), "What does: clip, naive"),
+        (lambda j: j.count(share=0.1), "is a float"),
+        (lambda j: j.plan(prdp.Max("price"), "1"), "counts and sums"),
+    ],
+)
+def test_a_wrong_question_is_refused_and_nothing_is_charged(ask: Any, says: str) -> None:
+    join = opened(shop(3))
+    with pytest.raises(InvalidRequest, match=says):
+        ask(join)
+    assert join.ledger.left == 1
+
+
+def test_columns_that_several_tables_have_are_called_by_their_table_too() -> None:
+    sources = shop(100)
+    renamed = sources["items"].rename_columns(["order", "id"])
+    join = opened(
+        sources | {"items": renamed}, bounds={"items.id": (0, 100)}, key="id", references=REFERENCES
+    )
+    assert join.over("items").where('"items.id" > 10').sum('"items.id"', share="1/2").value > 0
+
+
+@pytest.mark.parametrize("name", ["prdp id", "PRDP ID", "Prdp Value"])
+def test_a_column_cannot_have_a_name_of_the_statement_s_own_in_any_capitals(name: str) -> None:
+    sources = shop(3)
+    with pytest.raises(InvalidRequest, match="Rename it"):
+        opened(sources | {"items": sources["items"].rename_columns(["order", name])}, bounds={})
+
+
+def test_a_relation_is_refused_with_advice() -> None:
+    import duckdb  # noqa: PLC0415
+
+    with pytest.raises(InvalidRequest, match="cannot read a DuckDB relation"):
+        opened(shop(3) | {"items": duckdb.sql('SELECT 1 AS "order", 2 AS price')})

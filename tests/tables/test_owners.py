@@ -1,0 +1,274 @@
+"""A table with ``protect``: a customer with all of that customer's rows is one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import prdp
+from prdp.cells.owners import MOST_ROWS
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.testing import Seeded, simulate
+from prdp.testing.truth import truths
+
+CUSTOMERS, N = 3_000, 24_000
+RNG = np.random.default_rng(11)
+PRICES = (100, 10**6)
+STATUS = ["F", "O", "P"]
+ORDERS = pd.DataFrame(
+    {
+        "o_custkey": RNG.integers(0, CUSTOMERS, N) * 3 // 2,  # as in TPC-H, a third of the keys has no orders
+        "o_totalprice": np.minimum(RNG.lognormal(9, 1, N).astype(int) + 100, 10**6),
+        "o_orderstatus": pd.array(np.array(STATUS)[RNG.choice(3, N, p=[0.49, 0.48, 0.03])], dtype="string"),
+        "o_shippriority": RNG.integers(0, 100, N),
+    }
+)
+POLICY = prdp.Policy("100000 / o_totalprice", at_most=50)
+BOUNDS = {"o_totalprice": PRICES}
+
+
+def orders(source: object = None, **options: Any) -> prdp.Table:
+    chosen: dict[str, Any] = {"policy": POLICY, "bounds": BOUNDS, "protect": "o_custkey"} | options
+    return prdp.open(ORDERS if source is None else source, **chosen)
+
+
+def one_row_per_customer(kept: Any = True) -> prdp.Table:
+    """Fold the orders by hand, budgets over all of them and the rest over those that are kept."""
+    eps = np.minimum(50, 100_000 / ORDERS["o_totalprice"])
+    least = eps.groupby(ORDERS["o_custkey"]).min()
+    rows = ORDERS if kept is True else ORDERS[kept]
+    prices = rows.groupby("o_custkey")["o_totalprice"]
+    folded = pd.DataFrame(
+        {"n": prices.size(), "total": prices.sum(), "largest": prices.max(), "smallest": prices.min()}
+    )
+    folded["eps"] = least[folded.index]
+    return prdp.open(
+        folded,
+        policy=prdp.Policy.column("eps", at_least="1/10", at_most=50),
+        bounds={
+            "n": (1, MOST_ROWS),
+            "total": (PRICES[0], PRICES[1] * MOST_ROWS),
+            "largest": PRICES,
+            "smallest": PRICES,
+        },
+        stand_in=True,
+    )
+
+
+def values(table: prdp.Table, query: Any, share: str, **options: Any) -> list[Fraction]:
+    return [release.exact for release in simulate(table, query, share=share, runs=25, seed=3, **options)]
+
+
+@pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
+@pytest.mark.parametrize("method", ["clip", "naive"])
+def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | None, method: str) -> None:
+    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
+    folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
+    for query, same in ((prdp.Count(), prdp.Sum("n")), (prdp.Sum("o_totalprice"), prdp.Sum("total"))):
+        assert values(table, query, "1/3", method=method) == values(folded, same, "1/3", method=method)
+    for asked, other in (
+        (prdp.Max("o_totalprice"), prdp.Max("largest")),
+        (prdp.Min("o_totalprice"), prdp.Min("smallest")),
+    ):
+        assert values(table, asked, "1/3") == values(folded, other, "1/3")
+
+
+@pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
+def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
+    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
+    folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
+    asked = values(table, prdp.Distinct("o_custkey"), "1/3")
+    assert asked == values(folded, prdp.Count(), "1/3")
+    with pytest.raises(InvalidRequest, match="by group is not answered"):
+        table.group_by("o_orderstatus", keys=["F"]).distinct("o_custkey", share="1/2")
+
+
+def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
+    means = simulate(orders(stand_in=True), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
+    sums = [release.parts[0].exact for release in means]
+    assert sums == values(one_row_per_customer(), prdp.Sum("total"), "3/8")
+    assert np.median([release.parts[1].value for release in means]) == pytest.approx(N, rel=0.1)
+    assert np.median([release.value for release in means]) == pytest.approx(
+        ORDERS["o_totalprice"].mean(), rel=0.15
+    )
+
+
+@pytest.mark.parametrize("query", [prdp.Count(), prdp.Sum("o_totalprice")], ids=str)
+def test_groups_come_close_to_the_truth_and_an_unknown_key_to_nothing(query: Any) -> None:
+    groups = orders(stand_in=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
+    tables = simulate(groups, query, share="1/2", runs=21, seed=5)
+    prices = ORDERS.groupby("o_orderstatus")["o_totalprice"]
+    truth = (prices.size() if isinstance(query, prdp.Count) else prices.sum()).to_dict()
+    for place, key in enumerate(["F", "O", "nobody"]):
+        median = np.median([float(table.releases[place][0].value) for table in tables])
+        assert median == pytest.approx(truth.get(key, 0), abs=0.15 * truth["F"])
+    assert {release.method for (release,) in tables[0].releases} == {"joint"}
+
+
+def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
+    table = orders()
+    means = table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4")
+    assert [len(row[0].parts) for row in means.releases] == [2, 2, 2]
+    both = table.group_by("o_orderstatus", keys=STATUS).ask(
+        prdp.Count(), prdp.Sum("o_totalprice"), share="1/4"
+    )
+    assert [len(row) for row in both.releases] == [2, 2, 2]
+    histogram = table.histogram("o_shippriority", edges=[0, 50, 100], share="1/4")
+    assert len(histogram) == 2
+    assert table.ledger.left == Fraction(1, 4)
+    assert table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4") == means
+
+
+def cells_of(table: prdp.Table, query: Any, groups: Any = None) -> tuple[Any, Any]:
+    """Return how a query is answered, and what the engine finds for it."""
+    recipe = table.facts.recipe(query, Fraction(1))
+    (cells,) = table._cells(recipe.need, groups)
+    return recipe, cells
+
+
+def test_plans_know_what_is_true_of_units() -> None:
+    price = ORDERS["o_totalprice"]
+    assert truths(*cells_of(orders(), prdp.Count())) == [N]
+    assert truths(*cells_of(orders(), prdp.Sum("o_totalprice"))) == [price.sum()]
+    assert truths(*cells_of(orders(), prdp.Mean("o_totalprice"))) == [Fraction(int(price.sum()), N)]
+    assert float(*truths(*cells_of(orders(), prdp.Max("o_totalprice")))) == pytest.approx(
+        price.max(), rel=0.1
+    )
+    assert float(*truths(*cells_of(orders(), prdp.Min("o_totalprice")))) == pytest.approx(
+        price.min(), rel=0.1
+    )
+    groups = orders().group_by("o_orderstatus", keys=["O", "nobody", "F"])
+    by_status = price.groupby(ORDERS["o_orderstatus"]).sum()
+    found = truths(*cells_of(groups.table, prdp.Sum("o_totalprice"), groups.grouping))
+    assert found == [by_status["O"], 0, by_status["F"]]
+    both = orders(stand_in=True).group_by("o_orderstatus", keys=["O", "F"])
+    assert prdp.share_for(prdp.Count(), error="60%", like=both, runs=20).share is not None
+
+
+def counted(rows: Mapping[str, Any], **options: Any) -> int:
+    """Return how many rows take part, by the cells of the open table."""
+    table = prdp.open(
+        pd.DataFrame(rows),
+        policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
+        protect="who",
+        **options,
+    )
+    _, cells = cells_of(table, prdp.Count())
+    return sum(cell.total for cell in cells.totals.cells)
+
+
+@pytest.mark.parametrize("budget", [None, float("nan"), 0.0, -1.0, 0.05, float("-inf")])
+def test_one_invalid_row_leaves_its_whole_unit_out(budget: float | None) -> None:
+    eps = pd.Series([1.0, budget, 2.0, 3.0], dtype="Float64") if budget is None else [1.0, budget, 2.0, 3.0]
+    assert counted({"who": [1, 1, 1, 2], "eps": eps}) == 1
+    assert counted({"who": [1, 3, 1, 2], "eps": eps}) == 3
+
+
+def test_rows_of_nobody_are_left_out() -> None:
+    assert counted({"who": [1.0, np.nan, np.nan, 2.0], "eps": [1.0] * 4}) == 2
+    assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
+
+
+def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+    most = 2**43 - 1
+    rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
+    table = prdp.open(
+        duckdb.sql(f"SELECT 1 AS who, 1.0::DOUBLE AS eps, g, {most} * (1 - 2 * g) AS v FROM ({rows})"),
+        policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
+        bounds={"v": (-most, most)},
+        protect="who",
+    )
+    _, cells = cells_of(table, prdp.Count())
+    assert [cell.total for cell in cells.totals.cells] == [MOST_ROWS]
+    _, found = cells_of(table, prdp.Sum("v"), table.group_by("g", keys=[0, 1]).grouping)
+    limit = MOST_ROWS * most
+    assert [cell.total for cell in found.totals.summary.cells] == [limit]
+    assert found.totals.unclipped() == (limit // 2, -(limit // 2))
+    assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
+
+
+def test_texts_that_a_session_collates_are_still_two_units() -> None:
+    """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
+    connection = duckdb.connect()
+    connection.execute("SET default_collation = 'nocase'")
+    relation = connection.sql("SELECT * FROM (VALUES ('ann', 1.0::DOUBLE), ('ANN', NULL)) AS t(who, eps)")
+    policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
+    table = prdp.open(relation, policy=policy, protect="who", rows_are_records=True)
+    _, cells = cells_of(table, prdp.Count())
+    assert sum(cell.total for cell in cells.totals.cells) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda t: t.median("o_totalprice", share="1/2"), "stand at several ranks"),
+        (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "stand at several ranks"),
+        (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
+        (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
+        (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
+        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
+        (
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).max("o_totalprice", share="1/2"),
+            "max of o_totalprice by group is not answered",
+        ),
+        (
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).count(share="1/2", method="naive"),
+            "method='naive' keeps all rows of a unit by group",
+        ),
+        (
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(
+                prdp.Count(), prdp.Min("o_totalprice"), share="1/2"
+            ),
+            "min of o_totalprice by group is not answered",
+        ),
+    ],
+)
+def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: Any, says: str) -> None:
+    table = orders()
+    with pytest.raises(InvalidRequest, match=says):
+        ask(table)
+    assert table.ledger.left == 1
+    assert table._readings.kept == {}
+
+
+def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
+    table = orders(bounds={"o_totalprice": (100, 2**43)})
+    with pytest.raises(InvalidRequest, match="hold 2\\^43 units of 1 or more"):
+        table.group_by("o_orderstatus", keys=STATUS).sum("o_totalprice", share="1/2")
+    assert table.ledger.left == 1
+    assert table.sum("o_totalprice", share="1/2").value > 0
+
+
+def test_the_protected_column_is_known_and_can_be_told_apart() -> None:
+    with pytest.raises(InvalidRequest, match="Did you mean 'o_custkey'"):
+        orders(protect="o_custkeys")
+    assert orders(protect="O_CUSTKEY").protect == "o_custkey"
+    things = pd.DataFrame({"thing": [object()]})
+    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+        prdp.open(things, policy=prdp.Policy.constant(1), protect="thing")
+
+
+def test_a_ledger_is_bound_to_what_is_protected(tmp_path: Path) -> None:
+    path = tmp_path / "orders.ledger"
+    counts = orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4")
+    with pytest.raises(LedgerError, match="protect: o_custkey -> none"):
+        orders(ledger=path, protect=None)
+    assert orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4") == counts
+    assert orders(ledger=path).ledger.left == Fraction(3, 4)
+
+
+def test_a_real_question_about_groups_is_answered_with_fresh_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prdp.tables.table.SystemEntropy", lambda: Seeded(7))
+    table = orders()
+    counts = table.where("o_totalprice > 5000").group_by("o_orderstatus", keys=["F"]).count(share="1/2")
+    truth = int(((ORDERS["o_orderstatus"] == "F") & (ORDERS["o_totalprice"] > 5000)).sum())
+    assert counts.releases[0][0].value == pytest.approx(truth, rel=0.3)
+    assert "over all groups" in dict(counts.releases[0][0].choices)["clipped at"]

@@ -1,0 +1,297 @@
+"""Simulation and planning take stand-ins alone, and what a stand-in answers is marked, whoever asks how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.errors import InvalidRequest
+from prdp.testing import simulate
+
+ROWS = 500
+POLICY = prdp.Policy.column("eps", at_least="1/4", at_most=16)
+PEOPLE = {
+    "id": np.arange(ROWS),
+    "eps": np.full(ROWS, 16.0),
+    "v": np.arange(ROWS) % 100,
+    "job": np.array(["clerk", "chef"] * (ROWS // 2)),
+}
+VISITS = {"patient": np.arange(ROWS), "doctor": np.arange(ROWS) % 20, "eps": np.full(ROWS, 16.0)}
+
+
+def table(**options: Any) -> prdp.Table:
+    return prdp.open(PEOPLE, policy=POLICY, bounds={"v": (0, 100)}, name="people", **options)
+
+
+def join(**options: Any) -> prdp.Join:
+    return prdp.open_join(
+        {"people": PEOPLE, "visits": VISITS},
+        private="people",
+        key="id",
+        references={"visits.patient": "people.id"},
+        policy=POLICY,
+        bounds={"v": (0, 100)},
+        **options,
+    )
+
+
+def links(**options: Any) -> prdp.Links:
+    people = prdp.Records(PEOPLE, "id", POLICY)
+    records = {"patient": people, "doctor": people}
+    return prdp.open_links(VISITS, records=records, name="visits", **options)
+
+
+def graph(**options: Any) -> prdp.Graph:
+    nodes = range(ROWS)
+    return prdp.open_graph(
+        VISITS, source="patient", target="doctor", nodes=nodes, policy=POLICY, name="visits", **options
+    )
+
+
+DOORS: list[Any] = [table, join, links, graph]
+Opened = Any
+Asked = Callable[[Opened], Any]
+
+QUESTIONS: list[tuple[Any, Asked]] = [
+    (table, lambda t: t.count(share="1/2")),
+    (table, lambda t: t.where("v > 5").sum("v", share="1/2", method="partition")),
+    (table, lambda t: t.mean("v", share="1/2")),
+    (table, lambda t: t.std("v", share="1/2")),
+    (table, lambda t: t.median("v", share="1/2")),
+    (table, lambda t: t.max("v", share="1/2", fresh=True)),
+    (table, lambda t: t.distinct("job", share="1/2")),
+    (table, lambda t: t.quantiles("v", ["1/4", "3/4"], share="1/2")[1]),
+    (table, lambda t: t.histogram("v", edges=[0, 50, 100], share="1/2")),
+    (table, lambda t: t.ask(prdp.Count(), prdp.Mean("v"), share="1/2")),
+    (table, lambda t: t.group_by("job", keys=["clerk"]).where("v > 5").mean("v", share="1/2")),
+    (table, lambda t: t.where("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1)),
+    (table, lambda t: t.group_by("job", keys=["clerk"]).quantiles("v", ["1/2"], share="1/2")),
+    (table, lambda t: t.release(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
+    (join, lambda j: j.count(share="1/2")),
+    (join, lambda j: j.over("visits").where("doctor > 3").sum("v", share="1/2")),
+    (links, lambda k: k.count(share="1/2")),
+    (links, lambda k: k.where("doctor > 3").count(share="1/2")),
+    (graph, lambda g: g.edges(share="1/2")),
+    (graph, lambda g: g.paths(share="1/2", method="framework")),
+    (graph, lambda g: g.where("doctor > 3").stars(3, share="1/2")),
+    (graph, lambda g: g.triangles(share="1/2")),
+]
+
+
+def parts(release: Any) -> list[Any]:
+    """Return a release and all that is in it."""
+    if isinstance(release, prdp.ReleaseTable):
+        return [release, *(part for row in release.releases for one in row for part in parts(one))]
+    return [release, *(part for one in getattr(release, "parts", ()) for part in parts(one))]
+
+
+@pytest.mark.parametrize(("door", "ask"), QUESTIONS)
+def test_all_that_a_stand_in_answers_is_marked_and_nothing_a_real_table_does(door: Any, ask: Asked) -> None:
+    made_up, real = ask(door(stand_in=True)), ask(door())
+    assert all(part.simulated for part in parts(made_up))
+    assert not any(part.simulated for part in parts(real))
+    for shown in (str, repr):
+        assert "simulated" in shown(made_up)
+        assert "simulated" not in shown(real)
+
+
+def test_frames_of_a_stand_in_s_answers_say_so_where_they_have_room_for_it() -> None:
+    made_up, real = (
+        opened.histogram("v", edges=[0, 50, 100], share="1/2") for opened in (table(stand_in=True), table())
+    )
+    assert made_up.to_arrow().schema.metadata[b"simulated"] == b"true"
+    assert made_up.to_pandas().attrs["simulated"] == "true"
+    assert b"simulated" not in real.to_arrow().schema.metadata
+    assert "simulated" not in real.to_pandas().attrs
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_stand_in_says_what_it_is_and_keeps_no_account(door: Any) -> None:
+    made_up, real = door(stand_in=True), door()
+    assert made_up.stand_in
+    assert "stand-in" in repr(made_up)
+    assert "stand-in" not in repr(real)
+    assert not real.stand_in
+    ask = made_up.edges if door is graph else made_up.count
+    answers = {str(ask(share="1").exact) for _ in range(30)}
+    assert len(answers) > 1, "every answer is drawn anew"
+    assert made_up.ledger.left == 1
+    assert made_up.ledger.entries == ()
+    assert "stand-in" in repr(made_up.ledger)
+
+
+def test_what_is_made_of_a_stand_in_is_one_and_of_a_real_table_is_none() -> None:
+    for made_up in (True, False):
+        opened = table(stand_in=made_up)
+        assert opened.where("v > 5").stand_in is made_up
+        assert opened.where("v > 5").group_by("job", keys=["chef"]).where("v < 9").table.stand_in is made_up
+        assert join(stand_in=made_up).over("visits").where("v > 5").stand_in is made_up
+        assert links(stand_in=made_up).where("doctor > 3").stand_in is made_up
+        assert graph(stand_in=made_up).where("doctor > 3").stand_in is made_up
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_table_that_is_open_does_not_become_a_stand_in(door: Any) -> None:
+    real = door()
+    assert "stand_in" not in {field.name for field in fields(real)}
+    with pytest.raises(TypeError):
+        replace(real, stand_in=True)
+    with pytest.raises(AttributeError):
+        real.stand_in = True
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_stand_in_has_no_ledger_and_nobody_who_asks(door: Any, tmp_path: Path) -> None:
+    file = tmp_path / "t.ledger"
+    for ledger in (file, str(file), prdp.MemoryLedger()):
+        with pytest.raises(
+            InvalidRequest, match=r"stand_in=True keeps no account, so that ledger=.* not for"
+        ):
+            door(stand_in=True, ledger=ledger)
+    with pytest.raises(InvalidRequest, match="stand_in=True keeps no account, so that who='ana' is not for"):
+        door(stand_in=True, who="ana")
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_stand_in_s_missing_account_is_no_ledger_for_others(door: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"ledger=.*stand-in.* is no ledger"):
+        door(ledger=table(stand_in=True).ledger)
+
+
+@pytest.mark.parametrize("odd", [1, 0, None, "yes", "", np.True_])
+@pytest.mark.parametrize("door", DOORS)
+def test_whether_it_is_a_stand_in_is_true_or_false(door: Any, odd: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"stand_in=.* is True or False"):
+        door(stand_in=odd)
+
+
+def ledgers(folder: Path) -> list[dict[str, Any]]:
+    return [{"ledger": folder / "t.ledger"}, {"ledger": prdp.MemoryLedger()}]
+
+
+QUERIES: list[tuple[Any, Any, str]] = [
+    (table, prdp.Count(), r"prdp\.open\(\.\.\., stand_in=True\)"),
+    (lambda **o: table(**o).where("v > 5"), [prdp.Count(), prdp.Sum("v")], r"prdp\.open\("),
+    (lambda **o: table(**o).group_by("job", keys=["chef"]), prdp.Count(), r"prdp\.open\("),
+    (lambda **o: join(**o).over("visits"), prdp.Count(), r"prdp\.open_join\("),
+    (links, prdp.Count(), r"prdp\.open_links\("),
+    (graph, prdp.Paths(), r"prdp\.open_graph\("),
+]
+
+
+@pytest.mark.parametrize(("door", "query", "instead"), QUERIES)
+def test_only_stand_ins_are_simulated(door: Any, query: Any, instead: str, tmp_path: Path) -> None:
+    answers = simulate(door(stand_in=True), query, share="1/2", runs=2, seed=0)
+    assert [answer.simulated for answer in answers] == [True, True]
+    for options in ({}, {"stand_in": False}, *ledgers(tmp_path)):
+        real = door(**options)
+        asked = "simulate takes a table opened with stand_in=True"
+        with pytest.raises(InvalidRequest, match=rf"{asked}[^\n]*{instead}"):
+            simulate(real, query, share="1/2", runs=2, seed=0)
+        with pytest.raises(InvalidRequest, match=asked):
+            simulate(real, query, share="nonsense", runs=2, seed=0)
+
+
+def test_only_stand_ins_are_planned_on(tmp_path: Path) -> None:
+    for options in ({}, *ledgers(tmp_path)):
+        real = table(**options)
+        for like in (real, real.where("v > 5"), real.group_by("job", keys=["chef"])):
+            with pytest.raises(InvalidRequest, match=r"share_for takes a table opened .*people"):
+                prdp.share_for(prdp.Count(), error="10%", like=like)
+    assert prdp.share_for(prdp.Count(), error="50%", like=table(stand_in=True), runs=5).share is not None
+
+
+@pytest.mark.parametrize(
+    "runs", [True, False, 0, -1, 2.0, "3", None, Fraction(2), 10**10, 10**5000], ids=type
+)
+def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
+    asked: list[tuple[Any, Any]] = [
+        (table(stand_in=True), prdp.Count()),
+        (graph(stand_in=True), prdp.Edges()),
+    ]
+    for opened, query in asked:
+        with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
+            simulate(opened, query, runs=runs, seed=0)
+    with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
+        prdp.share_for(prdp.Count(), error="10%", like=table(stand_in=True), runs=runs)
+
+
+@pytest.mark.parametrize("seed", [True, False, 2.0, "3", None, b"3", 2**256, -(10**5000)], ids=type)
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    asked: list[tuple[Any, Any]] = [
+        (table(stand_in=True), prdp.Count()),
+        (graph(stand_in=True), prdp.Edges()),
+    ]
+    for opened, query in asked:
+        with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
+            simulate(opened, query, runs=1, seed=seed)
+    with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
+        prdp.share_for(prdp.Count(), error="10%", like=table(stand_in=True), seed=seed)
+
+
+def test_whole_numbers_of_either_sign_are_seeds() -> None:
+    made_up = table(stand_in=True)
+    seeds = (0, -1, 10**30, -(2**256) + 1)
+    drawn = [simulate(made_up, prdp.Count(), share="1/100", runs=5, seed=seed) for seed in seeds]
+    assert len({tuple(release.steps for release in releases) for releases in drawn}) == len(seeds)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"error": True}, "error=True is not a number"),
+        ({"error": 0.1}, "error=0.1 is a float"),
+        ({"error": "200%"}, "more than all of it"),
+        ({"error": "%"}, "error='' is not a number|error='%' is not a number"),
+        ({"error": "-1%"}, "is not above 0"),
+        ({"confidence": 1}, "is not below 1"),
+        ({"confidence": True}, "confidence=True is not a number"),
+        ({"confidence": "0"}, "is not above 0"),
+        ({"method": "oracle"}, "oracle"),
+        ({"method": True}, "True"),
+        ({"like": "people"}, "share_for takes a query and an open table"),
+        ({"query": "count"}, "share_for takes a query and an open table"),
+        ({"query": prdp.Edges()}, "share_for takes a query and an open table"),
+    ],
+)
+def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says: str) -> None:
+    chosen: dict[str, Any] = {"query": prdp.Count(), "error": "10%", "like": table(stand_in=True)} | given
+    with pytest.raises(InvalidRequest, match=says):
+        prdp.share_for(**chosen)
+
+
+@pytest.mark.parametrize(
+    ("door", "query", "given", "says"),
+    [
+        (table, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
+        (table, [prdp.Count(), "sum"], {}, "simulate takes an open table and a query object"),
+        (table, [], {}, "simulate takes an open table and a query object"),
+        (table, "", {}, "simulate takes an open table and a query object"),
+        (table, prdp.Edges(), {}, "simulate takes an open table and a query object"),
+        (table, prdp.Count(), {"share": True}, "share=True is not a number"),
+        (join, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
+        (join, prdp.Count(), {"beta": "1/10"}, "beta='1/10' is for tables"),
+        (links, prdp.Count(), {"graded": False}, "graded=False is for tables"),
+        (links, prdp.Count(), {"unit": "1"}, "unit='1' is for sums over a join"),
+        (graph, prdp.Edges(), {"split": "1/2"}, "split='1/2' is for tables"),
+        (graph, prdp.Count(), {}, "does not answer"),
+    ],
+)
+def test_simulation_s_odd_arguments_are_refused_in_words(
+    door: Any, query: Any, given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        simulate(door(stand_in=True), query, **{"runs": 1, "seed": 0} | given)
+
+
+def test_what_is_no_open_table_is_not_simulated() -> None:
+    with pytest.raises(InvalidRequest, match="simulate takes an open table and a query object"):
+        simulate(PEOPLE, prdp.Count(), runs=1, seed=0)  # type: ignore[call-overload]

@@ -1,0 +1,247 @@
+"""A policy says what each record may lose, where its range comes from, and whom it leaves out."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prdp.declare.schema import ColumnType, Kind
+from prdp.errors import ExpressionError, InvalidRequest, PolicyError
+from prdp.expressions.json_form import from_json, to_json
+from prdp.expressions.parse import parse
+from prdp.levels import Levels
+from prdp.policy import Bounds, Policy
+
+SCHEMA = {
+    "balance": ColumnType(Kind.NUMBER, integer=True, native="BIGINT"),
+    "age": ColumnType(Kind.NUMBER, integer=True, native="INTEGER"),
+    "eps": ColumnType(Kind.NUMBER, native="DOUBLE"),
+    "job": ColumnType(Kind.TEXT, native="VARCHAR"),
+    "vip": ColumnType(Kind.BOOLEAN, native="BOOLEAN"),
+    "opened": ColumnType(Kind.MOMENT, native="DATE"),
+}
+BOUNDS: Bounds = {"balance": (Fraction(0), Fraction(10**12)), "age": (Fraction(0), Fraction(120))}
+
+
+@pytest.mark.parametrize(
+    ("balance", "budget"),
+    [
+        (40_000, 0.25),
+        (100, 100.0),
+        (99, 100.0),
+        (0, 100.0),
+        (-0.0, 100.0),
+        (10**12, 1e-8),
+        (10**13, None),
+        (-5, None),
+        (None, None),
+        (math.nan, None),
+        (math.inf, None),
+        (10**400, None),
+    ],
+)
+def test_a_record_is_owed_what_the_table_of_cases_says(balance: object, budget: float | None) -> None:
+    policy = Policy("10000 / balance", at_most=100, at_least="1e-8")
+    assert policy.budget({"balance": balance}) == budget
+
+
+def test_without_a_smallest_budget_every_positive_one_counts() -> None:
+    policy = Policy("x", at_most=1)
+    assert policy.budget({"x": 5e-324}) == 5e-324
+    assert policy.budget({"x": 0}) is None
+    assert policy.budget({"x": math.inf}) == 1.0
+
+
+@given(
+    budget=st.fractions(min_value="1e-9", max_value="1e9"),
+    value=st.one_of(st.floats(), st.none()),
+)
+def test_no_record_is_given_more_than_its_policy_or_the_largest_budget(
+    budget: Fraction, value: float | None
+) -> None:
+    found = Policy.column("eps", at_most=budget).budget({"eps": value})
+    if found is not None:
+        assert value is not None
+        assert 0 < found <= min(Fraction(value) if math.isfinite(value) else budget, budget)
+
+
+@given(budget=st.fractions(min_value="1e-9", max_value="1e9"))
+def test_a_constant_budget_takes_everybody_in(budget: Fraction) -> None:
+    policy = Policy.constant(budget)
+    given_budget = policy.budget({})
+    assert given_budget is not None
+    assert given_budget <= budget
+    assert math.isclose(given_budget, budget, rel_tol=1e-15)
+    fitted = policy.within(SCHEMA, {})
+    assert (fitted.at_least, fitted.at_most) == (budget, budget)
+    assert fitted.left_out({}) is None
+
+
+@settings(max_examples=50)
+@given(value=st.floats(1e-9, 1e9))
+def test_a_derived_end_never_leaves_out_the_record_that_it_was_derived_from(value: float) -> None:
+    bounds: Bounds = {"eps": (Fraction(value), Fraction(value))}
+    policy = Policy("eps").within(SCHEMA, bounds)
+    assert policy.budget({"eps": value}) is not None
+    assert policy.at_least is not None
+    assert policy.at_most is not None
+    assert Levels(policy.at_least, policy.at_most).index(value) == 0
+
+
+def test_columns_quote_any_name() -> None:
+    policy = Policy.column('my "eps"', at_least="1/10", at_most=10)
+    assert policy.columns == {'my "eps"'}
+    assert parse(policy.text) == policy.expression
+    assert policy.budget({'my "eps"': 0.5}) == 0.5
+
+
+def test_policies_that_mean_the_same_are_equal_and_print_as_written() -> None:
+    one, other = Policy("10000/balance", at_most=100), Policy("1e4 / balance", at_most="100.0")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Policy("10000/balance", at_most=10)
+    assert repr(one) == "Policy('10000/balance', at_most='100')"
+    assert eval(repr(one)) == one  # noqa: S307
+
+
+def test_a_policy_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        Policy("1").text = "2"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ({"at_most": 0.5}, "is a float"),
+        ({"at_least": 0}, "cannot be a budget"),
+        ({"at_most": "-1"}, "cannot be a budget"),
+        ({"at_least": "1e-390"}, "cannot be a budget"),
+        ({"at_least": 2, "at_most": 1}, "Lower at_least"),
+        ({"at_most": "much"}, "not a number"),
+    ],
+)
+def test_impossible_ends_are_refused(ends: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        Policy("balance", **ends)
+
+
+def test_a_policy_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ExpressionError):
+        Policy("max(balance)")
+
+
+@pytest.mark.parametrize(
+    ("text", "at_least", "at_most"),
+    [
+        ("CASE WHEN balance > 0 THEN 10000 / balance ELSE 100 END", Fraction(1, 10**8), Fraction(50)),
+        ("10000 / BALANCE", Fraction(1, 10**8), Fraction(50)),
+        ("age + 1", Fraction(1), Fraction(50)),
+        ("100 + age", Fraction(50), Fraction(50)),
+        ("CASE WHEN job = 'a' THEN 0.25 ELSE 3 END", Fraction(1, 4), Fraction(50)),
+        ("1 / 0", Fraction(50), Fraction(50)),
+    ],
+)
+def test_the_smallest_budget_follows_from_the_bounds(
+    text: str, at_least: Fraction, at_most: Fraction
+) -> None:
+    policy = Policy(text, at_most=50).within(SCHEMA, BOUNDS)
+    assert (policy.at_least, policy.at_most) == (at_least, at_most)
+    assert policy.columns <= set(SCHEMA)
+
+
+def test_the_largest_budget_follows_from_the_bounds_too() -> None:
+    assert Policy("age + 1").within(SCHEMA, BOUNDS).at_most == 121
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Policy("10000 / balance"), "no largest budget.*from 1e-8 to inf.*such as at_most='10'"),
+        (Policy("100 - age", at_most=5), "no smallest positive.*from -20 to 100.*at_least="),
+        (Policy("eps"), r"eps has no bounds.*bounds=\{'eps': \(low, high\)\} or at_most"),
+        (Policy("-balance"), "leaves out every record.*a budget is positive"),
+        (Policy("age", at_least=200), "leaves out every record.*to 120.*at_least is 200"),
+        (Policy("NULL"), "never has a value"),
+        (Policy("age + NULL", at_least=1, at_most=2), "never has a value"),
+    ],
+)
+def test_a_range_that_does_not_follow_is_asked_for(policy: Policy, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        policy.within(SCHEMA, BOUNDS)
+
+
+@pytest.mark.parametrize("text", ["blance", "job", "vip", "balance > 1", "job + 1"])
+def test_a_policy_that_does_not_fit_the_table_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        Policy(text, at_most=1, at_least="1/2").within(SCHEMA, BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("10000 - balance", "balance from 9,990 to 1e12: for example, with balance=1e12 the budget is -1e12"),
+        ("balance - 100", "balance from 0 to 110: for example, with balance=0 the budget is -100"),
+        ("ln(balance - 50)", "with balance=0 there is no budget"),
+        ("(balance - 100) * (balance - 200)", "with balance=150 the budget is -2,500, and at_least is 10"),
+        ("CASE WHEN age = 7 THEN 1 ELSE 20 END", "records with age=7: "),
+        ("CASE WHEN age < 18 THEN 1 WHEN age > 60 THEN 2 ELSE 20 END", "from 0 to 18 or age from 60 to 120"),
+        ("CASE WHEN job = 'a' THEN 20 WHEN job = 'b' THEN 30 END", "with job='' there is no budget"),
+        ("CASE WHEN job IN ('a', '') THEN 20 END", "with job='another text' there is no budget"),
+        ("CASE WHEN vip THEN 20 ELSE 1 END", "with vip=False the budget is 1"),
+        ("CASE WHEN vip = TRUE THEN 20 ELSE 1 END", "with vip=False"),
+        ("CASE WHEN opened < DATE '2020-01-01' THEN 20 ELSE 1 END", "with opened=2020-01-01"),
+        ("age / balance", "within the bounds: for example, with age=120, balance=1e12 the budget is"),
+        ("10000 / (balance - age)", "the budget is"),
+    ],
+)
+def test_records_that_the_bounds_allow_and_the_policy_leaves_out_are_named(text: str, sentence: str) -> None:
+    policy = Policy(text, at_least=10, at_most=100).within(SCHEMA, BOUNDS)
+    said = policy.left_out(BOUNDS)
+    assert said is not None
+    assert said.startswith("the policy leaves out records with")
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy("10000 / balance", at_most=100),
+        Policy("CASE WHEN balance > 0 THEN 10000 / balance ELSE 100 END", at_most=50),
+        Policy("greatest(100 - age, 1)"),
+        Policy("CASE WHEN job = 'a' THEN 0.25 ELSE 3 END"),
+        Policy("(age - age) + 1", at_least="1/2", at_most=1),
+        Policy.column("eps", at_least=1, at_most=2),
+        Policy.constant("1/3"),
+    ],
+)
+def test_nothing_is_said_where_nobody_within_the_bounds_is_left_out(policy: Policy) -> None:
+    assert policy.within(SCHEMA, BOUNDS).left_out(BOUNDS) is None
+
+
+LIGHT_CLIENT = """
+import importlib.util, sys, types
+
+# The package's front door opens tables; a client takes single modules.
+package = types.ModuleType("prdp")
+package.__path__ = importlib.util.find_spec("prdp").submodule_search_locations
+sys.modules |= {"prdp": package, "duckdb": None, "numpy": None}
+
+from prdp.expressions.json_form import from_json
+from prdp.policy import Policy
+
+policy = Policy.of(from_json(["/", ["number", 10000], ["column", "balance"]]), at_most=100)
+print(policy.budget({"balance": 40_000}))
+"""
+
+
+def test_a_light_client_evaluates_a_policy_without_an_engine() -> None:
+    policy = Policy("10000 / balance", at_most=100)
+    assert Policy.of(from_json(to_json(policy.expression)), at_most=100) == policy
+    run = subprocess.run([sys.executable, "-c", LIGHT_CLIENT], capture_output=True, text=True, check=True)
+    assert run.stdout == "0.25\n"
