@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 
 import prdp
 from benchmarks.scan_speed import OWN, print_ratios, table_file
+from prdp.testing.raw_cells import raw_cells
 
 KEYS = 1_000
 REPEATS = 5
@@ -50,8 +50,7 @@ def main() -> None:
 
     def reading() -> None:
         opened = groups()
-        need = opened.table.facts.recipe(prdp.Sum("balance"), Fraction(1)).need
-        opened.table._cells(need, opened.grouping)
+        raw_cells(opened.table, opened.plan(prdp.Sum("balance"), share=1))
 
     def plain() -> None:
         connection.execute(PLAIN.format(path=path)).fetchall()

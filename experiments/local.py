@@ -23,7 +23,8 @@ from experiments.paper.report.figures import png
 from experiments.paper.report.parts import Figure, Line, Panel
 from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
 from experiments.yardsticks import slope, trimmed
-from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy
+from prdp.declare.measure import Measure
+from prdp.local import CountStudy, Crowd, Study, SumStudy
 
 MEASURE = Measure("v", Fraction(1), 0, LARGEST)
 SUMS: Mapping[str, Study] = {

@@ -19,8 +19,9 @@ from experiments.datasets import CUT, LARGEST, DataSet, normal, real
 from experiments.yardsticks import oracle_clip
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
+from prdp.declare.measure import Measure
 from prdp.mechanisms._point import Points, RecordLadder
-from prdp.plan.queries import Measure, Reading
+from prdp.plan.reads import Reading
 
 Floats = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from experiments.yardsticks import Floats
 from prdp.cells.summary import Summary
 from prdp.mechanisms import Clip
 from prdp.testing import Seeded
+from prdp.testing.raw_cells import raw_cells
 
 GROUPS, RECORDS = 1_000, 20_000
 
@@ -44,9 +45,8 @@ def main() -> None:
         ("count", prdp.Count(), np.ones(RECORDS)),
         ("sum", prdp.Sum("v"), value.astype(float)),
     ):
-        need = table.facts.recipe(query, Fraction(1)).need
-        cells = [c for c in table._cells(need, groups.grouping) if isinstance(c, Summary)]  # noqa: SLF001
-        seen = [c.counted() for c in cells] if need is None else cells
+        cells = [c for c in raw_cells(table, groups.plan(query, share=1)) if isinstance(c, Summary)]
+        seen = [c.counted() for c in cells] if isinstance(query, prdp.Count) else cells
         truth = np.bincount(group, weights=one, minlength=GROUPS)
         clip, entropy = Clip.tuned(Fraction(1)), Seeded(arguments.seed)
         alone = [clip.answers(summary, Fraction(1), entropy, arguments.runs) for summary in seen]

@@ -20,6 +20,7 @@ from experiments.paper.appendix_c.methods import METHODS
 from experiments.yardsticks import Floats, trimmed
 from prdp.mechanisms.smooth import two_paths
 from prdp.testing import simulate
+from prdp.testing.raw_cells import raw_cells
 
 PLAIN = (
     "SELECT sum(d * (d - 1) // 2) FROM (SELECT count(*) AS d FROM "
@@ -36,7 +37,7 @@ def shown(name: str, answers: Floats, truth: float) -> None:
 
 def accuracy(path: Path, runs: int, seed: int) -> None:
     graph = opened(path)
-    pairs = graph.raw_pairs()
+    pairs = raw_cells(graph, graph.plan(prdp.Edges(), 1))[0]
     truth = float(two_paths(pairs))
     print(f"paths of two edges, {runs} runs, seed {seed}: relative error in %, 10 % trimmed each side")
     print(f"{'method':44}{'error':>12}{'± s.e.':>10}{'p99':>14}")
@@ -46,7 +47,7 @@ def accuracy(path: Path, runs: int, seed: int) -> None:
         floor = 100 * greedy_floor(pairs, float(share)) / truth
         print(f"share {share}: any method errs by {floor:.3f} % here or nearby")
     for query in (prdp.Stars(3), prdp.Triangles()):
-        last = graph.raw_cut(query)
+        last = raw_cells(graph, graph.plan(query, 1))[0]
         true = last.value(Fraction(2 * last.reach)) / last.steps
         for share in (Fraction(1), Fraction(1, 10)):
             releases = simulate(graph, query, share=share, runs=runs, seed=seed)

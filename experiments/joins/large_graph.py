@@ -19,6 +19,7 @@ import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.testing import simulate
+from prdp.testing.raw_cells import raw_cells
 
 NODES, EDGES, EXPONENT = 300_000, 1_000_000, 2.3
 
@@ -87,8 +88,8 @@ def true_count(
     graph: prdp.Graph, query: prdp.Paths | prdp.Stars | prdp.Triangles, degrees: NDArray[np.int64]
 ) -> float:
     if isinstance(query, prdp.Triangles):
-        cut = graph.raw_cut(query)
-        return float(cut.value(Fraction(2 * cut.reach))) / cut.steps
+        cut = raw_cells(graph, graph.plan(query, 1))[0]
+        return float(cut.value(Fraction(2 * cut.reach)) / cut.steps)
     size = query.size if isinstance(query, prdp.Stars) else 2
     return float(sum(comb(int(degree), size) for degree in degrees))
 

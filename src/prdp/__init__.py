@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
     from prdp.policy import Policy
+    from prdp.release.custom import ForeignRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
-    from prdp.tables.custom import ForeignRelease
     from prdp.tables.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
+    from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
     from prdp.tables.links import Links, Records, open_links
-    from prdp.tables.table import Groups, Table, open  # noqa: A004  (prdp.open is the door)
+    from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is the door)
     from prdp.testing import share_for
 else:
     _ROOMS = ("adapters", "local", "testing")
@@ -54,9 +55,9 @@ else:
         "Distinct": "prdp.plan.queries",
         "DurableLedger": "prdp.ledger",
         "Edges": "prdp.tables.graph",
-        "ForeignRelease": "prdp.tables.custom",
+        "ForeignRelease": "prdp.release.custom",
         "Graph": "prdp.tables.graph",
-        "Groups": "prdp.tables.table",
+        "Groups": "prdp.tables.groups",
         "Join": "prdp.tables.join",
         "Ledger": "prdp.ledger",
         "Links": "prdp.tables.links",

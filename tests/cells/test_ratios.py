@@ -11,8 +11,9 @@ import pytest
 import prdp
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary
+from prdp.declare.measure import Measure
 from prdp.mechanisms._point import Points
-from prdp.plan.queries import Measure, Reading
+from prdp.plan.reads import Reading
 
 LOW, HIGH = 0, 10**6
 POLICIES = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key, magnitudes
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 from prdp.policy import Policy
 from prdp.testing.reference import magnitude_code, reference_keys
 

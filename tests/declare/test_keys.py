@@ -26,7 +26,7 @@ from prdp.engines._cells import statement
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.noise.spread import spread
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 

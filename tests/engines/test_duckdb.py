@@ -19,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from prdp.declare.groups import date_trunc, read_grouping
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Kind
 from prdp.engines._database import connected
 from prdp.engines.duckdb import DuckDBEngine, open_source
@@ -27,7 +28,7 @@ from prdp.expressions.check import check
 from prdp.expressions.nodes import Arithmetic, Column, Number
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
-from prdp.plan.queries import KeyReading, Measure, Reading
+from prdp.plan.reads import KeyReading, Reading
 from prdp.policy import Policy
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
 

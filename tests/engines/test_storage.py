@@ -22,7 +22,7 @@ from prdp.declare.groups import read_grouping
 from prdp.engines import _database, _optimisers, _relations
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 from prdp.policy import Policy
 from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
 

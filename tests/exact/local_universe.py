@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from prdp.declare.measure import Measure
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.protocol import Protocol
-from prdp.plan.queries import Measure
 from prdp.policy import Policy
 from prdp.testing.local_contract import LocalContract
 

@@ -18,7 +18,7 @@ from prdp.mechanisms.distinct import KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 from prdp.policy import Policy
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import Record

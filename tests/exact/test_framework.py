@@ -22,7 +22,7 @@ from prdp.mechanisms.framework import kept_from
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds
-from prdp.plan.queries import KeyReading
+from prdp.plan.reads import KeyReading
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     LEVELS,

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.cells.owners import Caps, UnitGroups
+from prdp.declare.measure import Measure
 from prdp.mechanisms import Joint
 from prdp.noise.laws import Gated, Law
-from prdp.plan.queries import Measure
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter
 from tests.exact.units_universe import UNITS, Record, budget, in_groups, unit

@@ -223,7 +223,7 @@ class DomainThenCount:
 
 
 def right(pairs: Pairs, entropy: Entropy, runs: int) -> list[tuple[int, int, Fraction]]:
-    return MECHANISM.answers(pairs, Fraction(1), entropy, runs)
+    return MECHANISM.draws(pairs, Fraction(1), entropy, runs)
 
 
 def with_its_own_scale(pairs: Pairs, entropy: Entropy, runs: int) -> list[tuple[int, int, Fraction]]:

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow
 
 from prdp.cells.summary import Summary
+from prdp.declare.measure import Measure
 from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
-from prdp.plan.queries import Measure, Reading
+from prdp.plan.reads import Reading
 from prdp.policy import Policy
 from prdp.testing.mechanism_contract import MechanismContract
 

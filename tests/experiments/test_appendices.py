@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import prdp
 from experiments.datasets import zipf
 from experiments.paper.appendix_c.graph import EDGES, NODES, found, graph
 from experiments.paper.appendix_c.jobs import counted
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context
 from experiments.paper.figure_1.worked import checks, counts
+from prdp.testing.raw_cells import raw_cells
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 PRINTED = BY_NAME["figure_1"].config(quick=True)["printed"]
@@ -39,7 +41,7 @@ def test_zipf_values_are_the_tail_of_the_scaled_law(scale: int) -> None:
 def test_without_data_a_graph_of_the_same_size_is_made_up_and_named_as_such() -> None:
     assert found(None) is None
     assert found(Path("/nowhere")) is None
-    pairs = graph(None).raw_pairs()
+    pairs = raw_cells(graph(None), graph(None).plan(prdp.Edges(), 1))[0]
     assert (pairs.nodes, pairs.ends.shape[1]) == (len(NODES), EDGES)
 
 

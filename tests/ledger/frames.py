@@ -16,12 +16,12 @@ from prdp.engines._origins import Origin
 from prdp.engines._tables import DuckDBTables
 from prdp.engines.duckdb import DuckDBEngine
 from prdp.ledger import DurableLedger, MemoryLedger
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
-from prdp.run.reader import Readings
-from prdp.tables.custom import ForeignRelease
+from prdp.run.reader import Reader
 
-_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Readings)
+_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Reader)
 """What whoever asks holds in their own hands anyway."""
 
 

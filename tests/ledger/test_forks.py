@@ -112,7 +112,7 @@ def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged
     table.count(share="1/10")
     for ask in (
         lambda: table.sum("balance", share="1/10"),
-        lambda: table.count(share="1/10"),
+        lambda: table.count(share="1/20"),
         lambda: table.release(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
     ):
         said = in_a_fork(ask)
@@ -296,7 +296,8 @@ FORKS_WHILE_IT_WRITES = """
 import os, sys
 import prdp
 from prdp.errors import LedgerError
-from prdp.local import Campaign, Client, account
+from prdp.local import Campaign, Client
+from prdp.local.client import account
 from prdp.local.protocols.counting import DomainCount
 
 campaign = Campaign("visits", prdp.Policy("1 / visits", at_least="1/100", at_most=1), "1/4", DomainCount(), 2)

@@ -74,7 +74,7 @@ def moments(
     """Yield what a question ends with when something happens at each moment that it draws noise."""
     for at in range(1, 1000):
         table, entropy = opened(**options), Interrupting(at, happens)
-        monkeypatch.setattr("prdp.tables.table.SystemEntropy", entropy)
+        monkeypatch.setattr("prdp.run.answer.SystemEntropy", entropy)
         try:
             ask(table)
         except BaseException as error:
@@ -149,7 +149,12 @@ def test_ctrl_c_in_a_question_about_a_join_or_a_graph_shows_nothing(monkeypatch:
         )
         with pytest.raises(KeyboardInterrupt) as caught:
             ask()
-        assert {Path(file).parent.name for file in files(caught.value)} <= {"ledger", "run", "tables"}
+        assert {Path(file).parent.name for file in files(caught.value)} <= {
+            "ledger",
+            "run",
+            "safety",
+            "tables",
+        }
 
 
 def test_ctrl_c_says_that_asking_again_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +215,7 @@ def test_an_answer_that_cannot_be_recorded_is_in_no_frame(
     monkeypatch.setattr(file_format, "_PATIENCE_SECONDS", 0)
     path = tmp_path / "t.ledger"
     table = opened(ledger=path)
-    monkeypatch.setattr("prdp.tables.table.SystemEntropy", Interrupting(1, lambda: trouble(path)))
+    monkeypatch.setattr("prdp.run.answer.SystemEntropy", Interrupting(1, lambda: trouble(path)))
     with pytest.raises(LedgerError) as caught:
         QUESTIONS[question](table)
     assert private(caught.value, EACH) == []

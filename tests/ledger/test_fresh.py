@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,10 +14,39 @@ import pytest
 from prdp.errors import BudgetExhausted
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger
 from prdp.release.release import Release
-from prdp.run.answer import answered_once
+from prdp.release.table import Released
+from prdp.run.answer import answer
+from prdp.run.reader import Reader
 
 SHARE = Fraction(1, 4)
 FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip", "")
+
+
+class Source:
+    """A source that is always there."""
+
+    def ensure_there(self) -> None:
+        """Refuse nothing."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A plan that draws what it is told to."""
+
+    drawn: Callable[[], Release]
+
+    text = "count"
+    share = SHARE
+    on_interrupt = "the charge stands"
+
+    def standing(self, ledger: Ledger) -> Released | None:
+        return ledger.standing(self.text, self.share)
+
+    def draw(self, reader: object, entropy: object, runs: int) -> list[Released]:  # noqa: ARG002
+        return [self.drawn() for _ in range(runs)]
+
+    def raise_what_was_held_back(self) -> None:
+        """Raise nothing."""
 
 
 @pytest.fixture(params=["in memory", "in a file"])
@@ -32,7 +61,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
 
 
 def asked(ledger: Ledger, draw: Callable[[], Release], *, fresh: bool) -> Release:
-    release = answered_once(ledger, "count", SHARE, draw, fresh=fresh)
+    release = answer(ledger, Drawing(draw), Reader(Source(), stand_in=False), fresh=fresh)
     assert isinstance(release, Release)
     return release
 

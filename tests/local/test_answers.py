@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import prdp
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
-from prdp.local import (
+from prdp.local import (  # fmt: skip
     Bins,
     Campaign,
     Categories,
@@ -22,14 +23,13 @@ from prdp.local import (
     Crowd,
     Estimate,
     FrameworkStudy,
-    Measure,
     Study,
     SumStudy,
     Tally,
     frequencies,
     measured,
     simulate,
-)  # fmt: skip
+)
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount
 from prdp.local.simulation.simulation import crowd_tally

@@ -12,8 +12,9 @@ import pytest
 from scipy import integrate, stats
 
 import prdp
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
-from prdp.local import (
+from prdp.local import (  # fmt: skip
     Bins,
     Campaign,
     Categories,
@@ -22,14 +23,13 @@ from prdp.local import (
     CountStudy,
     Estimate,
     FrameworkStudy,
-    Measure,
     Study,
     SumStudy,
     Tally,
     frequencies,
     quantiles,
     simulate,
-)  # fmt: skip
+)
 from prdp.local.analyst.estimate import Part
 from prdp.local.analyst.thresholds import gamma_difference_quantile, heads_threshold, laplace_threshold
 from prdp.local.analyst.universe import reaches

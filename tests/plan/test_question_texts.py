@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import prdp
 from prdp.declare.groups import bins, read_grouping
 from prdp.expressions.spelling import listed, quoted
-from prdp.plan.plan import order_of
-from prdp.tables.custom_question import foreign_question
+from prdp.plan.text import without_token
+from prdp.tables.custom import custom_plan
 from prdp.tables.references import Reference, Tree
 
 pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])
@@ -67,8 +67,8 @@ def asked(columns: list[str]) -> dict[Any, str]:
     texts: dict[Any, str] = {}
 
     def ask(what: Any, *queries: Any, groups: Any = None, where: Any = None) -> None:
-        order = order_of(table.facts, queries, "1/4", groups)
-        texts[what] = order.question(None if where is None else table.where(where).condition, "")
+        asked = table if where is None else table.where(where)
+        texts[what] = asked.planner.plan(queries, "1/4", groups).text
 
     ask("count", prdp.Count())
     for column in columns:
@@ -116,11 +116,10 @@ def released(columns: list[str], chosen: list[list[str]], called: list[str]) -> 
     table = table_of(columns)
 
     def text(some: list[str], name: str | None, mechanism: Any) -> str:
-        door = foreign_question(
-            table.facts, mechanism, some, table.ledger.left, split=None, beta=None, sample=False, name=name
+        plan = custom_plan(
+            table.planner, mechanism, some, table.ledger.left, split=None, beta=None, sample=False, name=name
         )
-        facts = json.loads(door.question(None, ""))
-        return json.dumps({key: fact for key, fact in facts.items() if key != "once"})
+        return without_token(plan.text)
 
     def mechanism(rows: Any, epsilon: Any, beta: Any) -> int:
         return 0
@@ -175,7 +174,7 @@ def joined(tables: list[str], **options: Any) -> prdp.Join:
 def test_different_joins_of_oddly_named_tables_have_different_texts(tables: list[str]) -> None:
     join = joined(tables)
     chosen = [some for size in range(len(tables) + 1) for some in combinations(sorted(tables), size)]
-    differ({some: join.over(*some).plan(prdp.Count(), "1").question for some in chosen})
+    differ({some: join.over(*some).plan(prdp.Count(), "1").text for some in chosen})
 
 
 def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp_path: Path) -> None:
@@ -183,27 +182,6 @@ def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp
     join.over("a", "b").count(share="1/4")
     join.over("a, b").count(share="1/4")
     assert len(join.ledger.entries) == 2
-
-
-def test_texts_of_ordinary_questions_are_what_ledgers_hold_already() -> None:
-    """Written out by hand: a ledger of an earlier version answers them at no charge."""
-    join = joined(["orders", "items"])
-    question = join.over("orders", "items").plan(prdp.Count(), "1/4").question
-    assert json.loads(question) == {
-        "ask": "count",
-        "over": "items, orders, p",
-        "method": "clip",
-        "share": "1/4",
-    }
-    door = released(["age", "balance"], [["age", "balance"]], ["mine"])[("age", "balance"), "mine"]
-    assert json.loads(door) == {
-        "ask": "mine",
-        "columns": "age, balance",
-        "method": "framework",
-        "share": "1",
-        "split": "1/4",
-        "beta": "1/10",
-    }
 
 
 @example(("a", "b -> a.c", "a", "c"), ("a", "b", "a", "c -> a.c"))

@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 import prdp
+from prdp.declare.measure import Measure
 from prdp.local import Campaign, Crowd
 from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Bins, Categories, Frequencies
@@ -26,7 +27,6 @@ from prdp.local.simulation.simulation import crowd_tally
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laplace_coins import draw_one
 from prdp.noise.totals import heads, laplace_total, uniform_many
-from prdp.plan.queries import Measure
 from prdp.testing import Seeded
 from tests.statistical.test_discrete_laplace import agree, fit
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY

@@ -59,7 +59,7 @@ def test_answers_have_the_noise_of_their_bound() -> None:
     ring = [(node, (node + jump) % 60, 0) for node in range(60) for jump in (1, 2, 7)]
     pairs = Pairs.of(levels, 80, ring)
     mechanism = Smooth(DomainFinder.over(levels))
-    answers = mechanism.answers(pairs, Fraction(1), Seeded(9), RUNS)
+    answers = mechanism.draws(pairs, Fraction(1), Seeded(9), RUNS)
     budget = Fraction(3, 4) * levels.quanta(0) * levels.quantum
     scale = 2 * 3**0.75 / float(budget) * float(smooth_bound(largest_change(pairs), most_change(80), budget))
     errors = np.array([count - two_paths(pairs) for count, _, _ in answers], dtype=float)

@@ -26,6 +26,7 @@ from prdp.tables import graph as graph_module
 from prdp.tables.nodes import described, read_nodes
 from prdp.testing import simulate
 from tests.exact.graphs import listed_triangles
+from tests.reading import found
 
 POLICY = prdp.Policy.column("eps", at_least="1/4", at_most="16")
 NAN = float("nan")
@@ -49,7 +50,7 @@ def opened(rows: object, nodes: object = range(6), **options: Any) -> prdp.Graph
 
 
 def records(graph: prdp.Graph) -> set[tuple[int, int, int]]:
-    pairs = graph.raw_pairs()
+    pairs = found(graph, graph.plan(prdp.Edges(), "1"))
     return {(int(u), int(w), int(level)) for (u, w), level in zip(pairs.ends.T, pairs.level, strict=True)}
 
 
@@ -167,7 +168,7 @@ def test_budgets_may_span_ten_orders_of_magnitude() -> None:
     pairs = [pair for pair in combinations(range(40), 2) if random.random() < 0.6]
     rows = edges(*((u, w, float(10 ** random.uniform(-7, 2))) for u, w in pairs))
     graph = opened(rows, nodes=range(40), policy=prdp.Policy.column("eps", at_least="1e-8", at_most="100"))
-    cut = graph.raw_cut(prdp.Triangles())
+    cut = found(graph, graph.plan(prdp.Triangles(), "1"))
     values = [cut.value(point) for point in ladder_points(cut, 8)]
     assert values == sorted(values)
     assert "linear program" in dict(graph.triangles(share="1").choices)["cut how"]

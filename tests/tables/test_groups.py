@@ -13,7 +13,6 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest
-from prdp.plan.plan import order_of
 from prdp.testing import Seeded, simulate
 
 N = 60_000
@@ -33,7 +32,7 @@ JOBS = ["clerk", "chef", "o'brien", "nobody"]
 @pytest.fixture(autouse=True)
 def _no_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every answer be drawn from the same seed, so that no test fails once in a thousand times."""
-    monkeypatch.setattr("prdp.tables.table.SystemEntropy", lambda: Seeded(7))
+    monkeypatch.setattr("prdp.run.answer.SystemEntropy", lambda: Seeded(7))
 
 
 def accounts(**options: Any) -> prdp.Table:
@@ -303,7 +302,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
     assert table.ledger.left == 1
-    assert table._readings.kept == {}
+    assert table._reader.kept == {}
 
 
 def test_values_that_no_expression_reads_are_not_told_apart() -> None:
@@ -345,7 +344,7 @@ def test_more_than_a_million_answers_are_refused_before_anything_is_charged() ->
     parts = tuple(Fraction(part, 1001) for part in range(1, 1001))
     quantiles = prdp.Quantile("v", parts)
     thousand, more = (table.group_by("v", keys=range(count)) for count in (1000, 1001))
-    assert len(order_of(table.facts, [quantiles], "1/2", thousand.grouping).recipes) == 1
+    assert len(thousand.plan(quantiles, share="1/2").queries) == 1
     with pytest.raises(InvalidRequest, match="1,001 groups with 1,000 answers each are 1,001,000 answers"):
         more.quantiles("v", parts, share="1/2")
     with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):

@@ -22,6 +22,7 @@ from prdp.levels import Levels
 from prdp.testing import simulate
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.reference import magnitude_code
+from tests.reading import found
 
 POLICY = prdp.Policy.column("eps", at_least="1/8", at_most="3")
 LEVELS = Levels(Fraction(1, 8), Fraction(3))
@@ -76,11 +77,13 @@ def opened(sources: dict[str, Any], **options: Any) -> prdp.Join:
 
 
 def summed(join: prdp.Join) -> Summary:
-    return join.summary(join.plan(prdp.Sum("price"), "1").reading)
+    summary: Summary = found(join, join.plan(prdp.Sum("price"), "1"))
+    return summary
 
 
 def counted(join: prdp.Join) -> Summary:
-    return join.summary(join.plan(prdp.Count(), "1").reading)
+    summary: Summary = found(join, join.plan(prdp.Count(), "1"))
+    return summary
 
 
 def expected(

@@ -19,9 +19,14 @@ from prdp.errors import EngineFailure, InvalidRequest, LedgerError
 from prdp.mechanisms.truncate import CutLadder, ladder_points
 from prdp.tables import links as links_module
 from prdp.testing import simulate
+from tests.reading import found
 
 Person = tuple[int | None, float | None]
 Visit = tuple[int | None, int | None]
+
+
+def cut_of(links: prdp.Links) -> Any:
+    return found(links, links.plan(prdp.Count(), "1"))
 
 
 def people(rows: Sequence[Person], at_least: str = "1/4") -> prdp.Records:
@@ -67,7 +72,7 @@ def test_a_result_uses_one_record_of_each_table(
         return {key for key in named if all(_at_least(eps, least) for k, eps in table if k == key)}
 
     some, others = valid(patients, 0.25), valid(doctors, 1.0)
-    cut = opened(patients, doctors, rows).raw_cut()
+    cut = cut_of(opened(patients, doctors, rows))
     used = [(p, d) for p, d in rows if p in some and d in others]
     assert cut.results.total() == len(used)
     loads = sorted(
@@ -91,7 +96,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
     patients: list[float], doctors: list[float], rows: list[Visit], gone: int
 ) -> None:
     tables: list[list[Person]] = [list(enumerate(patients)), list(enumerate(doctors))]
-    whole = opened(tables[0], tables[1], rows).raw_cut()
+    whole = cut_of(opened(tables[0], tables[1], rows))
     points = ladder_points(whole, 3)
     lattice = 1 << 10
     for which, budgets_of in enumerate((patients, doctors)):
@@ -99,7 +104,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
             table if place != which else [row for row in table if row[0] != gone]
             for place, table in enumerate(tables)
         ]
-        without = opened(fewer[0], fewer[1], rows).raw_cut()
+        without = cut_of(opened(fewer[0], fewer[1], rows))
         quanta = whole.levels.quanta(whole.levels.index(budgets_of[gone]) or 0)
         for point in points[::2]:
             move = whole.value(point) - without.value(point)
@@ -114,7 +119,7 @@ def test_one_table_may_be_named_twice_and_a_record_named_twice_is_used_once() ->
     persons = people([(1, 2.0), (2, 2.0), (3, 8.0)])
     messages = visits([(1, 2), (2, 1), (3, 3), (1, 9), (None, 1)])
     links = prdp.open_links(messages, records={"patient": persons, "doctor": persons}, most_rows=10)
-    cut = links.raw_cut()
+    cut = cut_of(links)
     assert cut.results.total() == 3
     assert sorted(cut.results.loads().tolist()) == [1, 2, 2]
 
@@ -135,7 +140,7 @@ def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_
     connection.execute("INSERT INTO visit VALUES ('A'), ('A'), ('A'), ('a'), ('\u00e4'), ('\u00f6'), ('O')")
     policy = prdp.Policy.column("eps", at_least="1/4", at_most="16")
     who = prdp.Records(connection.table("person"), "id", policy)
-    cut = prdp.open_links(connection.table("visit"), records={"who": who}, name="visits").raw_cut()
+    cut = cut_of(prdp.open_links(connection.table("visit"), records={"who": who}, name="visits"))
     levels = [cut.levels.index(budget) for budget in (1.0, 16.0, 4.0, 2.0)]
     found = sorted(zip(cut.level.tolist(), cut.results.loads().tolist(), strict=True))
     assert found == sorted(zip(levels, [1, 3, 0, 1], strict=True))

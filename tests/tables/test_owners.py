@@ -17,6 +17,7 @@ from prdp.cells.owners import MOST_ROWS
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.testing import Seeded, simulate
 from prdp.testing.truth import truths
+from tests.reading import found
 
 CUSTOMERS, N = 3_000, 24_000
 RNG = np.random.default_rng(11)
@@ -128,9 +129,8 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
 
 def cells_of(table: prdp.Table, query: Any, groups: Any = None) -> tuple[Any, Any]:
     """Return how a query is answered, and what the engine finds for it."""
-    recipe = table.facts.recipe(query, Fraction(1))
-    (cells,) = table._cells(recipe.need, groups)
-    return recipe, cells
+    plan = table.planner.plan([query], 1, groups)
+    return plan.queries[0], found(table, plan)
 
 
 def test_plans_know_what_is_true_of_units() -> None:
@@ -236,7 +236,7 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
     assert table.ledger.left == 1
-    assert table._readings.kept == {}
+    assert table._reader.kept == {}
 
 
 def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
@@ -266,7 +266,7 @@ def test_a_ledger_is_bound_to_what_is_protected(tmp_path: Path) -> None:
 
 
 def test_a_real_question_about_groups_is_answered_with_fresh_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prdp.tables.table.SystemEntropy", lambda: Seeded(7))
+    monkeypatch.setattr("prdp.run.answer.SystemEntropy", lambda: Seeded(7))
     table = orders()
     counts = table.where("o_totalprice > 5000").group_by("o_orderstatus", keys=["F"]).count(share="1/2")
     truth = int(((ORDERS["o_orderstatus"] == "F") & (ORDERS["o_totalprice"] > 5000)).sum())

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.ledger import NoAccount
 from prdp.testing import simulate
 
 ROWS = 500
@@ -295,3 +296,11 @@ def test_simulation_s_odd_arguments_are_refused_in_words(
 def test_what_is_no_open_table_is_not_simulated() -> None:
     with pytest.raises(InvalidRequest, match="simulate takes an open table and a query object"):
         simulate(PEOPLE, prdp.Count(), runs=1, seed=0)  # type: ignore[call-overload]
+
+
+def test_real_records_without_an_account_are_not_answered() -> None:
+    real = table()
+    with pytest.raises(LedgerError, match="real records need an account"):
+        replace(real, ledger=NoAccount()).count(share="1/2")
+    with pytest.raises(InvalidRequest, match="stand_in=True"):
+        simulate(replace(real, ledger=NoAccount()), prdp.Count(), runs=1, seed=1)

@@ -96,7 +96,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
     assert table.ledger.left == 1
-    assert table._readings.kept == {}
+    assert table._reader.kept == {}
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_a_failure_after_the_charge_says_nothing_and_the_charge_is_taken_up(
 
     table = accounts()
     with monkeypatch.context() as broken:
-        broken.setattr("prdp.plan.plan.Order.released", fail)
+        broken.setattr("prdp.plan.plan.Plan.draw", fail)
         with pytest.raises(EngineFailure) as caught:
             table.count(share="1/4")
     assert caught.value.__cause__ is None

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+import prdp
 from experiments.paper.appendix_c.graph import found, graph, greedy_floor
 from experiments.paper.appendix_c.methods import METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from prdp.mechanisms.smooth import two_paths
+from prdp.testing.raw_cells import raw_cells
 
 FLOOR = "floor"
 _PARTS = 1000
@@ -38,13 +40,13 @@ def jobs(config: Config, context: Context) -> list[Job]:
 def counted(path: Path | None, name: str, runs: int, seed: int) -> Columns:
     """Return answers and relative errors in percent of so many runs."""
     asked = graph(path)
-    truth = float(two_paths(asked.raw_pairs()))
+    truth = float(two_paths(raw_cells(asked, asked.plan(prdp.Edges(), 1))[0]))
     answers = METHODS[name].answers(asked, Fraction(1), runs, seed)
     return {"answer": answers, "error": 100 * np.abs(answers - truth) / truth}
 
 
 def floor(path: Path | None) -> Columns:
     """Return what any private method must err by, on the graph or without some of its edges."""
-    pairs = graph(path).raw_pairs()
+    pairs = raw_cells(graph(path), graph(path).plan(prdp.Edges(), 1))[0]
     least = 100 * greedy_floor(pairs, 1) / float(two_paths(pairs))
     return {"answer": np.array([np.nan]), "error": np.array([least])}

@@ -18,6 +18,7 @@ from experiments.method import Role
 from experiments.yardsticks import Floats
 from prdp.cells.edges import Pairs
 from prdp.testing import simulate
+from prdp.testing.raw_cells import raw_cells
 
 Answering = Callable[[prdp.Graph, Fraction, int, int], Floats]
 """From a graph, a share, a number of runs and a seed to so many independent answers."""
@@ -43,7 +44,9 @@ def _library(method: str) -> Answering:
 
 def _baseline(method: Callable[[Pairs, float, int, np.random.Generator], Floats]) -> Answering:
     def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
-        return method(graph.raw_pairs(), float(share), runs, np.random.default_rng(seed))
+        return method(
+            raw_cells(graph, graph.plan(prdp.Edges(), 1))[0], float(share), runs, np.random.default_rng(seed)
+        )
 
     return answers
 

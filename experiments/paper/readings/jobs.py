@@ -14,8 +14,9 @@ from experiments.paper.job import Columns, Job
 from experiments.paper.setting import Setting
 from experiments.problem import Problem, Question
 from experiments.yardsticks import Floats
-from prdp.plan.plan import Order
-from prdp.plan.queries import Options
+from prdp.plan.methods import Options
+from prdp.plan.plan import Plan
+from prdp.tables.opened import reader_of
 from prdp.testing.seeded import Seeded
 
 _HALF, _WHOLE = Fraction(1, 2), Fraction(1)
@@ -50,9 +51,8 @@ def read(
     problem = setting.problem(folder)
     spent = sum(stages, Fraction(0))
     options = Options("framework", Fraction(1, 20), split=stages[0] / spent)
-    recipe = problem.table.facts.recipe(problem.query, spent, options)
-    order = Order((recipe,), spent, None, single=True)
-    drawn = problem.table._released(order, Seeded(seed), runs=runs)  # noqa: SLF001
+    plan = Plan((problem.table.planner.query_plan(problem.query, spent, options),), spent)
+    drawn = plan.draw(reader_of(problem.table), Seeded(seed), runs)
     releases = [release for release in drawn if isinstance(release, prdp.Release)]
     answers = np.array([float(release.exact) for release in releases])
     least = [float(dict(release.choices)["kept budgets from"].split()[0]) for release in releases]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
 from prdp.cells.grids import PER_OCTAVE
 from prdp.cells.summary import Ratios, Span, magnitudes
+from prdp.declare.measure import Measure
+from prdp.declare.schema import Bounds
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import walk
 from prdp.levels import Levels
-from prdp.plan.queries import Measure, Reading
 from prdp.policy import Policy, ranges_of
 
 _STEP = 2 ** (1 / PER_OCTAVE)
@@ -35,7 +38,35 @@ Piece = tuple[Interval, Interval]
 """Values of a column, and the budgets that records with them can have."""
 
 
-def possible_ratios(reading: Reading) -> Ratios | None:
+class Bounded(Protocol):
+    """What is public of the records that a read is about."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, checked against the table."""
+
+    @property
+    def levels(self) -> Levels:
+        """The grid of budgets."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public bounds of columns."""
+
+    @property
+    def measure(self) -> Measure | None:
+        """The column that is measured; None to count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Public:
+    policy: Policy
+    levels: Levels
+    bounds: Bounds
+    measure: Measure | None
+
+
+def possible_ratios(reading: Bounded) -> Ratios | None:
     """Return the ratios that records within the bounds can have; None where that is not worked out."""
     return _found(reading.policy, reading.levels, tuple(reading.bounds.items()), reading.measure)
 
@@ -43,7 +74,7 @@ def possible_ratios(reading: Reading) -> Ratios | None:
 @lru_cache(maxsize=64)
 def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None) -> Ratios | None:
     """Return the ratios; kept, because every question about a table needs them again."""
-    reading = Reading(policy, levels, dict(bounds), measure, None)
+    reading = _Public(policy, levels, dict(bounds), measure)
     column = _cut_column(reading)
     pieces = _pieces(reading, column) if column else _whole(reading)
     if not pieces:
@@ -60,20 +91,20 @@ def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None
     return Ratios(spans, counted.records if counted else None)
 
 
-def _cut_column(reading: Reading) -> str | None:
+def _cut_column(reading: _Public) -> str | None:
     """Return the column to cut into pieces: what is added up, or else what the policy reads."""
     if reading.measure is not None:
         return reading.measure.column  # it has bounds: who adds it up has been asked for them
     return min(reading.policy.columns & reading.bounds.keys(), default=None)
 
 
-def _whole(reading: Reading) -> list[Piece]:
+def _whole(reading: _Public) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
     budgets = _budgets(reading, ranges_of(reading.bounds))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
 
 
-def _pieces(reading: Reading, column: str) -> list[Piece]:
+def _pieces(reading: _Public, column: str) -> list[Piece]:
     """Return pieces of a column's range, with the budgets in each: both short on a logarithmic scale.
 
     Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
@@ -105,7 +136,7 @@ def _pieces(reading: Reading, column: str) -> list[Piece]:
     return []
 
 
-def _cells(reading: Reading, column: str, ends: Interval) -> list[Piece]:
+def _cells(reading: _Public, column: str, ends: Interval) -> list[Piece]:
     """Return the magnitude cells of a policy's only column: their records may all have its least budget.
 
     Lemma 7 of the proofs says where. Interval arithmetic over a cell may find less than over pieces of it.
@@ -127,7 +158,7 @@ def _signed(ends: Interval) -> Iterable[Interval]:
     return (ends,)
 
 
-def _budgets(reading: Reading, ranges: Mapping[str, Interval]) -> Interval | None:
+def _budgets(reading: _Public, ranges: Mapping[str, Interval]) -> Interval | None:
     """Return the budgets of the records in these ranges that take part, if any can."""
     levels = reading.levels
     found = bound(reading.policy.expression, ranges).meet(Interval(levels.least, math.inf))

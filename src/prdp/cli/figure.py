@@ -13,7 +13,7 @@ import prdp
 from prdp.cli.printing import grid, number
 from prdp.mechanisms import Partition, count_influences
 from prdp.noise.entropy import SystemEntropy
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 
 _BAR = 16
 

@@ -17,9 +17,9 @@ from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.export import clock_went_back
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import Released
-from prdp.tables.custom import ForeignRelease
 
 _BAR = 50
 _MOST_ROWS = 12

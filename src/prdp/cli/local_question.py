@@ -18,7 +18,8 @@ from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
-    from prdp.local import Bins, Categories, Crowd, Estimate, Measure, Study
+    from prdp.declare.measure import Measure
+    from prdp.local import Bins, Categories, Crowd, Estimate, Study
 
 
 class Ask(StrEnum):

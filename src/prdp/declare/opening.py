@@ -42,21 +42,6 @@ def name_of(given: str | None, default: str) -> str:
     return name
 
 
-class Opened:
-    """What is open to questions: with an account of what they cost, or as a stand-in that has none."""
-
-    ledger: Ledger
-
-    @property
-    def stand_in(self) -> bool:
-        """Whether the records are public or made up: nothing is charged, and all releases are marked."""
-        return isinstance(self.ledger, NoAccount)
-
-    @property
-    def _called(self) -> str:
-        return "prdp stand-in" if self.stand_in else "prdp"
-
-
 def account_of(
     ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
 ) -> Ledger:

@@ -12,6 +12,7 @@ from typing import Any
 from prdp.cells.grids import PER_OCTAVE, SLACK
 from prdp.cells.summary import Cell, CellKey, Summary, magnitude_key
 from prdp.declare.groups import Grouping
+from prdp.declare.measure import Measure
 from prdp.declare.schema import ColumnType, Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.engines._expressions import to_sql
@@ -19,7 +20,7 @@ from prdp.engines._groups import joined, key_columns
 from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
-from prdp.plan.queries import Measure, Reading
+from prdp.plan.reads import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,18 @@ record: its budget is the least of theirs, and none at all if one of them has no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.declare.measure import Measure
 from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.engines._cells import code_sql, level_sql, measured
 from prdp.engines._expressions import to_sql
 from prdp.expressions.nodes import Node, columns
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
-from prdp.plan.queries import Measure
 from prdp.policy import Policy
 
 VALUE, ID = "prdp value", "prdp id"
@@ -65,9 +65,9 @@ class JoinReading:
     private: str
     key: str
     tables: tuple[str, ...]
-    joined_by: Mapping[str, JoinedBy]
-    names: Mapping[str, tuple[str, str]]
-    schema: Schema
+    joined_by: Mapping[str, JoinedBy] = field(hash=False)
+    names: Mapping[str, tuple[str, str]] = field(hash=False)
+    schema: Schema = field(hash=False)
     added: Node | None
     measure: Measure | None
     where: Node | None

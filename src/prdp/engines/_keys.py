@@ -13,7 +13,7 @@ from prdp.engines._column_types import column_sql, has_nan
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
-from prdp.plan.queries import KeyReading
+from prdp.plan.reads import KeyReading
 
 
 @dataclass(frozen=True, slots=True)

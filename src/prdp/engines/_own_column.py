@@ -18,7 +18,7 @@ from prdp.declare.schema import Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.levels import Levels
-from prdp.plan.queries import Reading
+from prdp.plan.reads import Reading
 from prdp.policy import Policy
 
 _WIDEST = 2 ** (2 / PER_OCTAVE)

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.cells.owners import Caps, UnitReading
+from prdp.cells.owners import Caps
 from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import code_sql, level_sql, measured
 from prdp.engines._column_types import column_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._keys import value_sql
-from prdp.plan.queries import Measure
+from prdp.plan.reads import UnitReading
 
 _TOTALS, _ROWS = 0, 1
 

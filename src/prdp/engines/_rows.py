@@ -6,7 +6,7 @@ from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.expressions.spelling import quoted
-from prdp.plan.queries import RowReading
+from prdp.plan.reads import RowReading
 
 LEVEL = "prdp_level"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from prdp.cells.owners import Caps, UnitReading
+from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.declare.columns import known_column
 from prdp.declare.schema import Schema
@@ -34,7 +34,7 @@ from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.queries import KeyReading, Reading, RowReading
+from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""

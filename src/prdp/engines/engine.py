@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from prdp.cells.owners import Caps, UnitReading
+from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.declare.schema import Schema
-from prdp.plan.queries import KeyReading, Reading, RowReading
+from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
 
 
 class Engine(Protocol):

@@ -74,6 +74,9 @@ class Ledger(Protocol):
             LedgerError: The ledger keeps the account of another table.
         """
 
+    def standing(self, purpose: str, share: Fraction) -> Released | None:
+        """Return the release that a purpose has had for a share; None if it has none. Charges nothing."""
+
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release for a purpose, or else a charge that awaits one; in one step.
 

@@ -97,18 +97,27 @@ class DurableLedger:
         with self._operating("nothing was read") as database, decoded(self.path):
             return tuple(_entry(row) for row in database.execute(f"{_SELECT} ORDER BY charges.number"))
 
+    def standing(self, purpose: str, share: Fraction) -> Released | None:
+        """Return the newest release that a purpose has had for a share."""
+        with self._operating("nothing was read") as database:
+            return self._standing(database, purpose, share)
+
+    def _standing(self, database: sqlite3.Connection, purpose: str, share: Fraction) -> Released | None:
+        row = database.execute(
+            "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (purpose, str(share)),
+        ).fetchone()
+        return self._read(row[0]) if row else None
+
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
         refuse_unless_a_charge(purpose, share)
         asked = (purpose, str(share))
         with self._writing("nothing was charged") as database:
-            standing = database.execute(
-                "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
-                "ORDER BY number DESC LIMIT 1",
-                asked,
-            ).fetchone()
-            if standing and not fresh:
-                return self._read(standing[0])
+            standing = None if fresh else self._standing(database, purpose, share)
+            if standing is not None:
+                return standing
             unanswered = database.execute(
                 "SELECT number, token FROM charges WHERE purpose = ? AND share = ? "
                 "AND number NOT IN (SELECT number FROM releases) ORDER BY number LIMIT 1",

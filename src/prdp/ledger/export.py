@@ -16,9 +16,9 @@ from typing import Any
 
 from prdp.declare.exact import spelled
 from prdp.ledger.account import Entry
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
-from prdp.tables.custom import ForeignRelease
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a spreadsheet may take for the beginning of a formula; the last four are wide forms."""

@@ -64,6 +64,11 @@ class MemoryLedger:
         self._refuse_elsewhere()
         return tuple(self._entries)
 
+    def standing(self, purpose: str, share: Fraction) -> Released | None:
+        """Return the newest release that a purpose has had for a share."""
+        same = [entry for entry in self.entries if (entry.purpose, entry.share) == (purpose, share)]
+        return next((entry.release for entry in reversed(same) if entry.release is not None), None)
+
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
         self._refuse_elsewhere()

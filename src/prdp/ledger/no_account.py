@@ -23,6 +23,9 @@ class NoAccount:
         """Refuse to be the ledger of a table."""
         raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
 
+    def standing(self, purpose: str, share: Fraction) -> None:
+        """Return nothing: every question is answered anew."""
+
     def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:  # noqa: ARG002
         """Return a charge that costs nothing."""
         return Charge(0, purpose)

@@ -12,9 +12,9 @@ from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import Bin, KeyValue
 from prdp.ledger.strict_json import strict_json
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
-from prdp.tables.custom import ForeignRelease
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""

@@ -19,6 +19,7 @@ from prdp.local.client.client import Checked, Client
 from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
+    from prdp.declare.measure import Measure
     from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
     from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from prdp.local.protocols.summing import measured
     from prdp.local.simulation.crowd import Crowd
     from prdp.local.simulation.simulation import simulate
-    from prdp.plan.queries import Measure
 else:
     _HOMES = {
         **dict.fromkeys(("Bins", "Categories"), "prdp.local.protocols.categories"),
@@ -56,7 +56,7 @@ else:
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
         "quantiles": "prdp.local.analyst.reading_off",
         "measured": "prdp.local.protocols.summing",
-        "Measure": "prdp.plan.queries",
+        "Measure": "prdp.declare.measure",
     }
 
     def __getattr__(name: str) -> object:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Bounds
 from prdp.expressions.intervals import Interval, bound
 from prdp.levels import Levels
-from prdp.plan.queries import Measure
 from prdp.policy import Policy
 
 _PER_OCTAVE = 64

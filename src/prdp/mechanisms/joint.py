@@ -10,7 +10,7 @@ from functools import cache, partial
 from prdp.cells.owners import Caps, UnitGroups
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
-from prdp.mechanisms.clip import FINEST_BITS, finer_bits
+from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
@@ -43,6 +43,10 @@ class Joint:
     def tuned(cls, share: Fraction) -> Joint:
         """Return the mechanism for a share."""
         return cls(PointFinder.for_totals(share))
+
+    def caveat(self, *, signed: bool) -> str:
+        """Return what the noise is not all of: as for ``clip``."""
+        return Clip(self.finder).caveat(signed=signed)
 
     def law(self, units: UnitGroups, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""

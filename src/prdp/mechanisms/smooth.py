@@ -10,7 +10,9 @@ import numpy as np
 
 from prdp.cells.edges import Pairs
 from prdp.cells.grids import PER_OCTAVE
+from prdp.levels import Levels
 from prdp.mechanisms._domain import DomainFinder
+from prdp.mechanisms._mechanism import Answer
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic
@@ -21,6 +23,13 @@ STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 _SPARE_BITS = 40
 _STEEPEST = 64
 """Where the bound may fall faster than so, it does not: e^-64 hides as little, and is written in few bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Widest:
+    """A noise whose scale is private, by the largest one that it can have had."""
+
+    scale: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,30 @@ class Smooth:
         least = pairs.levels.domain_quanta(domain) * pairs.levels.quantum
         return (1 - self.search) * share * least
 
-    def answers(
+    @classmethod
+    def over(cls, levels: Levels) -> Smooth:
+        """Return the mechanism for a grid of budgets."""
+        return cls(DomainFinder.over(levels))
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
+        """Return what the noise is not all of."""
+        return "dropped edges can only pull it toward zero"
+
+    def answers(self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers; of the noise, the largest scale that it can have had is said."""
+        levels = pairs.levels
+        return [
+            Answer(
+                count,
+                Fraction(1),
+                (Widest(scale),),
+                (("kept budgets from", f"{float(levels.domain_quanta(domain) * levels.quantum):.6g} on"),),
+                noise="quartic",
+            )
+            for count, domain, scale in self.draws(pairs, share, entropy, runs)
+        ]
+
+    def draws(
         self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[int, int, Fraction]]:
         """Draw (count, domain, the largest scale that its noise can have had), once a run."""

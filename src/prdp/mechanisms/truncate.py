@@ -71,12 +71,15 @@ class Truncate:
     finder: PointFinder = field(default_factory=PointFinder)
 
     name = "truncate"
-    caveat = "what was cut can only pull it toward zero"
 
     @classmethod
     def tuned(cls, share: Fraction) -> Truncate:
         """Return the mechanism for a share."""
         return cls(PointFinder.tuned(share))
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
+        """Return what the noise is not all of."""
+        return "what was cut can only pull it toward zero"
 
     def law(self, truncation: Truncation, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (point, noisy cut count))."""

@@ -1,22 +1,21 @@
-"""What one charge pays for: one query or several, for all records or for each public group."""
+"""What will be done to answer a question: all of it public, and drawn from what a reader finds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
+from typing import Any
 
-from prdp.cells.owners import refuse_unless_proved, refuse_unless_shared_out
-from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping
-from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Node
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.expressions.nodes import Node, canonical
+from prdp.ledger.account import Ledger
 from prdp.noise.entropy import Entropy
-from prdp.plan.planner import Facts
-from prdp.plan.queries import DEFAULT, Options, Query, Question
-from prdp.plan.reads import Cells, Need, shared_needs
-from prdp.plan.recipe import Recipe
+from prdp.plan.reads import Reader, widened
+from prdp.plan.steps import QueryPlan, Row
+from prdp.plan.text import question_text
 from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
 
@@ -25,109 +24,107 @@ _MOST_ANSWERS = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """The recipes of one charge; their shares add up to the order's, or to less.
+class Plan:
+    """What one charge pays for: one query or several, for all records or for each public group.
 
     Attributes:
-        recipes: How each query is answered.
+        queries: How each query is answered; their shares add up to the plan's, or to less.
         share: The part of every record's budget for all of it.
+        where: Which records take part; None for all.
         groups: The public groups; None for one group of all records.
+        source: What was made of the table before prdp sees it, as a ledger keeps it.
+        over: The joined tables, for a join.
         single: Whether the answer is one release instead of a table of them.
     """
 
-    recipes: tuple[Recipe, ...]
+    queries: tuple[QueryPlan, ...]
     share: Fraction
-    groups: Grouping | None
-    single: bool = False
+    where: Node | None = None
+    groups: Grouping | None = None
+    source: str = ""
+    over: tuple[str, ...] = ()
+    single: bool = field(default=True, compare=False)
+
+    on_interrupt = "What was charged stands; ask the same question again, it costs nothing more."
+    """What whoever interrupts the answer is told."""
 
     def __post_init__(self) -> None:
-        self._refuse_too_many_answers()
-        for recipe in self.recipes:
-            if self.groups is not None and recipe.protect is not None:
-                refuse_unless_proved(recipe.query, recipe.asked.method, recipe.protect, grouped=True)
-                refuse_unless_shared_out(recipe.asked.measure)
-
-    def _refuse_too_many_answers(self) -> None:
         """Refuse more answers than can be kept, before anything is charged for them."""
-        groups = len(self.groups.keys) if self.groups else 1
-        each = sum(len(recipe.labels) for recipe in self.recipes)
+        groups, each = len(self._keys), len(self.labels)
         if groups * each > _MOST_ANSWERS:
             raise InvalidRequest(
                 f"{groups:,} groups with {each:,} answers each are {groups * each:,} answers: a question has "
                 f"at most {_MOST_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
             )
 
-    def question(self, where: Node | None, source: str) -> str:
-        """Return the question as a ledger keeps it."""
-        asked = tuple(recipe.asked for recipe in self.recipes)
-        return str(Question(asked, where, self.share, self.groups, source))
+    @property
+    def text(self) -> str:
+        """The question with all that decides its answer's distribution: what a ledger keeps."""
+        facts: dict[str, Any] = {"ask": [query.facts for query in self.queries]}
+        facts |= {"over": sorted(self.over)} if self.over else {}
+        facts |= {"source": self.source} if self.source else {}
+        facts |= {"where": canonical(self.where)} if self.where is not None else {}
+        facts |= self.groups.facts if self.groups is not None else {}
+        return question_text(facts | {"share": str(self.share)})
 
     @property
-    def needs(self) -> dict[Need, Need]:
-        """For what each recipe needs to be read, what is read in its stead: one reading serves several."""
-        return shared_needs([recipe.need for recipe in self.recipes])
+    def labels(self) -> tuple[str, ...]:
+        """What the answers are called as columns of a table."""
+        return tuple(label for query in self.queries for label in query.query.labels)
 
-    def released(
-        self,
-        read: Mapping[Need, Sequence[Cells]],
-        entropy: Entropy,
-        about: str,
-        *,
-        runs: int,
-        simulated: bool,
-    ) -> list[Released]:
-        """Draw independent answers from the cells that were read for each need, group by group."""
-        keys = self.groups.keys if self.groups else ((),)
-        names = [about + self._named(key) for key in keys]
-        if self.groups is not None and any(recipe.protect for recipe in self.recipes):
-            groups = self._jointly_drawn(read, entropy, runs, names, simulated)
-        else:
-            by = [key.column for key in self.groups.by] if self.groups else []
-            columns = [
-                recipe.group_releases(read[recipe.need], entropy, runs, names, by, simulated=simulated)
-                for recipe in self.recipes
-            ]
-            groups = [_side_by_side(group) for group in zip(*columns, strict=True)]
+    def standing(self, ledger: Ledger) -> Released | None:
+        """Return the answer that the question has had, if it has one."""
+        return ledger.standing(self.text, self.share)
+
+    def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
+        """Read the records, as far as they were not read before, and draw independent answers."""
+        wider = widened([query.read for query in self.queries])
+        found = {read: reader.read(wide) for read, wide in wider.items()}
+        abouts = [self._about + self._named(key) for key in self._keys]
+        columns = [
+            query.draw(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)
+            for query in self.queries
+        ]
+        groups = [_side_by_side(group) for group in zip(*columns, strict=True)]
         if self.single:
             return [releases[0] for releases in groups[0]]
-        question = ", ".join(str(recipe.query) for recipe in self.recipes) + about
-        return [self._table(rows, question) for rows in zip(*groups, strict=True)]
+        words = ", ".join(str(query.query) for query in self.queries) + self._about
+        return [self._table(rows, words) for rows in zip(*groups, strict=True)]
 
-    def _table(self, rows: Sequence[tuple[Release, ...]], question: str) -> ReleaseTable:
+    def raise_what_was_held_back(self) -> None:
+        """Do nothing: an interrupt comes through at once."""
+
+    def one(self, released: Released) -> Release:
+        """Return a standing or a new answer alone; in a table, the same question has the same text."""
+        release = released.releases[0][0] if isinstance(released, ReleaseTable) else released
+        if not isinstance(release, Release):
+            raise LedgerError("the ledger holds an answer of another kind under this question.")
+        return release
+
+    def tabled(self, released: Released) -> ReleaseTable:
+        """Return a standing or a new answer as a table."""
+        if isinstance(released, ReleaseTable):
+            return released
+        return self._table([(self.one(released),)], released.question)
+
+    @property
+    def _keys(self) -> tuple[Key, ...]:
+        return self.groups.keys if self.groups else ((),)
+
+    @property
+    def _about(self) -> str:
+        over = f" over {', '.join(self.over)}" if self.over else ""
+        return over if self.where is None else f"{over} where {canonical(self.where)}"
+
+    def _table(self, rows: Sequence[Row], question: str) -> ReleaseTable:
         return ReleaseTable(
             question=question,
             share=self.share,
             by=tuple(key.column for key in self.groups.by) if self.groups else (),
-            asked=tuple(label for recipe in self.recipes for label in recipe.labels),
-            keys=self.groups.keys if self.groups else ((),),
+            asked=self.labels,
+            keys=self._keys,
             releases=tuple(rows),
         )
-
-    def shaped(self, released: Released) -> Released:
-        """Return a standing answer as it is asked for now: alone, or as a table of one.
-
-        Alone and in a table, the same question has the same text in a ledger.
-        """
-        if self.single and isinstance(released, ReleaseTable):
-            return released.releases[0][0]
-        if not self.single and isinstance(released, Release):
-            return self._table([(released,)], released.question)
-        return released
-
-    def _jointly_drawn(
-        self,
-        read: Mapping[Need, Sequence[Cells]],
-        entropy: Entropy,
-        runs: int,
-        names: Sequence[str],
-        simulated: bool,
-    ) -> list[list[tuple[Release, ...]]]:
-        """Return each group's answers to all recipes, once a run; units may have rows in several groups."""
-        columns = [
-            recipe.joint_releases(read[recipe.need][0], entropy, runs, names, simulated=simulated)
-            for recipe in self.recipes
-        ]
-        return [_side_by_side(group) for group in zip(*columns, strict=True)]
 
     def _named(self, key: Key) -> str:
         if self.groups is None:
@@ -137,38 +134,6 @@ class Order:
         )
 
 
-def _side_by_side(columns: Sequence[Sequence[tuple[Release, ...]]]) -> list[tuple[Release, ...]]:
-    """Return each run's answers to all recipes, from each recipe's answers run by run."""
+def _side_by_side(columns: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return each run's answers to all queries, from each query's answers run by run."""
     return [tuple(chain.from_iterable(run)) for run in zip(*columns, strict=True)]
-
-
-def order_of(
-    facts: Facts,
-    queries: Sequence[Query],
-    share: Exact,
-    groups: Grouping | None,
-    *,
-    options: Options = DEFAULT,
-    split: Sequence[Exact] | None = None,
-) -> Order:
-    """Return the order for several queries, or refuse it by public facts."""
-    if not queries or not all(isinstance(query, Query) for query in queries):
-        raise InvalidRequest(
-            "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10')."
-        )
-    whole = exact_share(share)
-    parts = _parts(split, len(queries))
-    recipes = [facts.recipe(query, whole * part, options) for query, part in zip(queries, parts, strict=True)]
-    return Order(tuple(recipes), whole, groups, single=False)
-
-
-def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
-    if split is None:
-        return [Fraction(1, count)] * count
-    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
-    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
-        raise InvalidRequest(
-            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
-            "such as ['1/4', '3/4'], adding up to 1."
-        )
-    return parts

@@ -1,71 +1,51 @@
-"""From a query to its recipe, by public facts alone: wrong questions are refused here, before any charge."""
+"""From a question to its plan, by public facts alone: wrong questions are refused here, before any charge."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
-from prdp.cells.grids import FINE_PER_OCTAVE, PER_OCTAVE
-from prdp.cells.owners import counts_units, refuse_unless_proved
-from prdp.declare.columns import known_column
-from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, told
+from prdp.cells.owners import MOST_ROWS, UnitCells
+from prdp.declare.exact import Exact, exact, exact_share
+from prdp.declare.groups import Grouping
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node
 from prdp.levels import Levels
-from prdp.mechanisms import Choice, Clip, Framework, Naive, Partition, Rank, count_influences, sum_influences
-from prdp.mechanisms import Distinct as DistinctKeys
-from prdp.mechanisms._base import (
-    Base,
-    InverseSensitivityMax,
-    InverseSensitivityQuantile,
-    LaplaceCount,
-    UniversalSum,
-)
-from prdp.mechanisms.framework import SPLIT
-from prdp.plan.queries import (
-    DEFAULT,
-    Asked,
-    Count,
-    Distinct,
-    Max,
-    Mean,
-    Measure,
-    Min,
-    Options,
-    Quantile,
-    Query,
-    Std,
-    Sum,
-    Variance,
-)
-from prdp.plan.recipe import AnyMechanism, Recipe
+from prdp.mechanisms import Joint
+from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, Options, Terms
+from prdp.plan.plan import Plan
+from prdp.plan.queries import Asked, Part, Query
+from prdp.plan.reads import Read, UnitReading
+from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
-from prdp.release.derived import PARTS
+from prdp.release.label import Label
 
-METHODS: Mapping[type, tuple[str, ...]] = {
-    Count: ("clip", "partition", "framework", "naive"),
-    Sum: ("clip", "partition", "framework", "naive"),
-    Mean: ("clip", "framework", "naive"),
-    Variance: ("clip", "naive"),
-    Std: ("clip", "naive"),
-    Max: ("choice", "framework"),
-    Min: ("choice", "framework"),
-    Quantile: ("rank", "framework"),
-    Distinct: ("distinct", "framework"),
-}
-"""Which mechanisms answer which query; the first is the default."""
-
-_LEAST_RATE = Fraction(1, 10**12)
-_MOST_QUANTILES = 1_000
 _MOST_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
 
+_MOST_SHARED_OUT = 1 << 63
+"""What an owner adds to several groups is below this: the product of two such numbers is a HUGEINT."""
+
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is public about a table."""
+class Planner:
+    """What is public about a table, and the plans of the questions that it allows.
+
+    Attributes:
+        schema: The table's columns.
+        policy: The policy, checked against them.
+        levels: The grid of budgets.
+        bounds: The public bounds of columns.
+        units: The public grain of columns.
+        protect: The column that says which owner a row belongs to; None where a row is a record.
+        where: Which records take part; None for all.
+        source: What was made of the table before prdp sees it, as a ledger keeps it.
+    """
 
     schema: Schema
     policy: Policy
@@ -73,93 +53,263 @@ class Facts:
     bounds: Bounds
     units: Units
     protect: str | None = None
+    where: Node | None = None
+    source: str = ""
 
-    def recipe(self, query: Query, share: Fraction, options: Options = DEFAULT) -> Recipe:
-        """Return how a query is answered, or refuse it."""
-        query = self._known(query)
-        method = _known_method(query, options)
+    def plan(
+        self,
+        queries: Sequence[Query],
+        share: Exact,
+        groups: Grouping | None = None,
+        *,
+        options: Options = DEFAULT,
+        split: Sequence[Exact] | None = None,
+        single: bool = False,
+    ) -> Plan:
+        """Return what will be done to answer queries, or refuse them.
+
+        Args:
+            queries: What is asked.
+            share: The part of every record's budget for all of it.
+            groups: The public groups; None for one group of all records.
+            options: How the caller wants them answered.
+            split: What part of the share each query gets; by default, equal parts.
+            single: Whether the answer is one release instead of a table of them.
+        """
+        if not queries or not all(isinstance(query, Query) for query in queries):
+            raise InvalidRequest(
+                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10')."
+            )
+        spent = exact_share(share)
+        parts = _parts(split, len(queries))
+        plans = [
+            self.query_plan(query, spent * part, options, groups)
+            for query, part in zip(queries, parts, strict=True)
+        ]
+        plan = Plan(tuple(plans), spent, self.where, groups, self.source, single=single)
+        if groups is not None:
+            for query, planned in zip(queries, plans, strict=True):
+                self._refuse_unless_groups_are_proved(query, planned)
+        return plan
+
+    def query_plan(
+        self, query: Query, share: Fraction, options: Options = DEFAULT, groups: Grouping | None = None
+    ) -> QueryPlan:
+        """Return how one query is answered, or refuse it; whether the share can be spent is not looked at."""
+        query = query.known(self.schema)
+        method = known_method(query, options)
         if self.protect is not None:
             refuse_unless_proved(query, method, self.protect)
+            method = OWNERS if query.counts_owners(self.protect) else method
         measure = self._measure(query)
-        rule = type(query).__name__.lower() if isinstance(query, Mean | Variance | Std) else ""
-        if rule:
-            parts = {
-                name: self._mechanism(
-                    Count() if name == "count" else Sum(""), measure, share * part, method, options
-                )
-                for name, part in PARTS[rule]
-            }
-            mechanism = parts["sum"]
-        else:
-            parts, mechanism = {}, self._mechanism(query, measure, share, method, options)
-        asked = Asked(query, measure, share, method, _options(mechanism))
-        return Recipe(asked, mechanism, rule, parts, self.protect, frozenset(self.policy.columns))
+        terms = Terms(
+            self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
+        )
+        steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
+        together = self._together(steps[0].mechanism, groups)
+        if together == "joint":
+            steps = tuple(_jointly(step) for step in steps)
+        return QueryPlan(
+            query=query,
+            method=method.name,
+            share=share,
+            read=self._read(terms, method),
+            steps=steps,
+            measure=measure,
+            derived=Derived(query.rule, measure, _derived_label(steps[0], query, share))
+            if measure is not None and query.rule
+            else None,
+            together=together,
+            options={name: _told(getattr(steps[0].mechanism, name)) for name in method.options},
+        )
 
-    def _known(self, query: Query) -> Query:
-        """Return the query with its column as the table spells it and its numbers exact."""
-        if isinstance(query, Count):
-            return query
-        column = known_column(query.column, self.schema, type(query).__name__.lower())
-        kind = self.schema[column]
-        if isinstance(query, Distinct) and kind.kind is Kind.OTHER:
-            raise InvalidRequest(f"distinct({column!r}) cannot tell values of {kind.native} apart.")
-        if isinstance(query, Quantile):
-            return Quantile(column, _parts(query.at))
-        return replace(query, column=column)
+    def _step(self, terms: Terms, method: Method) -> Step:
+        """Return the one step of a query that a mechanism answers."""
+        mechanism, measure = method.build(terms), terms.measure
+        signed = measure is not None and measure.signed
+        label = _label("", terms.share, mechanism, measure, signed=signed)
+        labels = tuple(replace(label, words=name) for name in terms.query.names)
+        sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
+        return Step("", terms.share, mechanism, labels, sees)
 
-    def _mechanism(
-        self, query: Query, measure: Measure | None, share: Fraction, method: str, options: Options
-    ) -> AnyMechanism:
-        if method == "framework":
-            return Framework(_base(query, measure), read_split(options.split), failure_rate(options.beta))
-        if method == "partition":
-            return self._partition(measure, options)
-        if method == "choice" and measure is not None:
-            return Choice(measure.low, measure.high, lowest=isinstance(query, Min))
-        if isinstance(query, Quantile) and measure is not None:
-            return Rank.tuned(share, _parts(query.at), measure.low, measure.high, measure.per_octave)
-        if method == "distinct" and not counts_units(query, self.protect):
-            return DistinctKeys.tuned(share)
-        return Naive() if method == "naive" else Clip.tuned(share)
+    def _parted(self, terms: Terms, method: Method) -> tuple[Step, ...]:
+        """Return the steps of a derived answer, whose parts share the query's method."""
+        steps: list[Step] = []
+        for part in terms.query.parts:
+            row = next(row for row in part.methods if row.name == method.name)
+            own = replace(terms, share=terms.share * part.of_share)
+            mechanism = row.build(own)
+            said = steps[0].mechanism if steps else mechanism
+            label = _part_label(part, own, said)
+            sees = part.sees if self.protect is None else _owner_part(part)
+            steps.append(Step(part.name, own.share, mechanism, (label,), sees))
+        return tuple(steps)
 
-    def _partition(self, measure: Measure | None, options: Options) -> Partition:
-        if measure is None:
-            influences = count_influences(self.levels)
-        else:
-            influences = sum_influences(self.policy, self.levels, self.bounds, measure)
-        signed = measure is not None and measure.low < 0
-        return Partition(influences, failure_rate(options.beta), bool(options.graded), signed)
+    def _read(self, terms: Terms, method: Method) -> Read:
+        if self.protect is None:
+            return method.reads(terms)
+        return UnitReading(
+            self.policy,
+            self.levels,
+            self.protect,
+            terms.measure,
+            terms.query.fold,
+            terms.where,
+            terms.groups,
+        )
+
+    def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:
+        """Return how groups are drawn.
+
+        Groups may choose a clipping point together, unless they are told apart by a column that the policy
+        reads: their budgets then differ by design, and what suits one does not suit another.
+        """
+        if groups is None:
+            return ""
+        if self.protect is not None:
+            return "joint"
+        apart = len(groups.keys) < 2 or any(key.column in self.policy.columns for key in groups.by)
+        return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
+
+    def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan) -> None:
+        if self.protect is None:
+            return
+        method = next(row for row in query.methods if row.name == plan.method)
+        refuse_unless_proved(query.known(self.schema), method, self.protect, grouped=True)
+        measure = plan.measure
+        if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
+            raise InvalidRequest(
+                f"the bounds of {measure.column!r} hold 2^43 units of {measure.unit} or more: too many to "
+                "share out a unit's contributions among groups. Take a larger unit or narrower bounds."
+            )
 
     def _measure(self, query: Query) -> Measure | None:
         """Return what a query measures, or refuse by public facts."""
-        if isinstance(query, Count | Distinct):
+        column = query.measured
+        if column is None:
             return None
-        asked, column = type(query).__name__.lower(), query.column
-        if isinstance(query, Quantile) and query.at == (Fraction(1, 2),):
-            asked = "median"
         kind = self.schema[column]
         if kind.kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"{asked}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} ({kind.native})."
+                f"{query.word}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} "
+                f"({kind.native})."
             )
         if column not in self.bounds:
             raise InvalidRequest(
-                f"{asked}({column!r}) needs the column's public bounds. Write "
+                f"{query.word}({column!r}) needs the column's public bounds. Write "
                 f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
             )
         if column not in self.units and not kind.integer:
             raise InvalidRequest(
-                f"{asked}({column!r}) needs the grain of the column's values, which are {kind.native}. Write "
-                f"units={{{column!r}: '0.01'}} in prdp.open for two decimals."
+                f"{query.word}({column!r}) needs the grain of the column's values, which are {kind.native}. "
+                f"Write units={{{column!r}: '0.01'}} in prdp.open for two decimals."
             )
         unit = self.units.get(column, Fraction(1))
         low, high = self.bounds[column]
         measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
-        squares = isinstance(query, Variance | Std)
         most = 2**63 if kind.integer and unit == 1 else 2**53
-        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
-        fineness = FINE_PER_OCTAVE if isinstance(query, Quantile) else PER_OCTAVE
-        return replace(measure, squares=squares, per_octave=fineness)
+        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if query.squares else most)
+        return replace(measure, squares=query.squares, per_octave=query.fineness)
+
+
+def plan_of_one(terms: Terms, method: Method) -> QueryPlan:
+    """Return how one query is answered by one mechanism, about whatever its entry point reads."""
+    mechanism, query = method.build(terms), terms.query
+    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False))
+    step = Step("", terms.share, mechanism, (label,), method.sees)
+    return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
+
+
+def known_method(query: Asked, options: Options) -> Method:
+    """Return the row of the method that a caller asks for, if it takes the other options."""
+    names = [row.name for row in query.methods]
+    name = names[0] if options.method is None else options.method
+    if name not in names:
+        raise InvalidRequest(f"method={name!r} does not answer this. What does: {', '.join(names)}.")
+    method = query.methods[names.index(name)]
+    if options.graded is not None and not isinstance(options.graded, bool):
+        raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
+    if options.graded is not None and "graded" not in method.options:
+        raise InvalidRequest(f"graded belongs to method='partition', not to method={name!r}.")
+    if options.beta is not None and "beta" not in method.options:
+        raise InvalidRequest(
+            f"beta belongs to method='partition' and method='framework', not to method={name!r}."
+        )
+    if options.split is not None and "split" not in method.options:
+        raise InvalidRequest(f"split belongs to method='framework', not to method={name!r}.")
+    return method
+
+
+def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped: bool = False) -> None:
+    """Refuse, by public facts, a question for which there is no proof for owners yet."""
+    if query.counts_owners(protect) and method.name == OWNERS.name and not grouped:
+        return
+    if method.owners and (method.owner_groups or not grouped) and not query.unproved:
+        return
+    by_group = " by group" if grouped else ""
+    why = (
+        query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
+    )
+    raise InvalidRequest(
+        f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
+        "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
+        f"distinct({protect!r}) without groups."
+    )
+
+
+def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
+    low, high = (measure.low, measure.high) if measure else (0, 1)
+    unit = measure.unit if measure else Fraction(1)
+    return Label(words, share, said.name, said.caveat(signed=signed), unit, below=low < 0, above=high > 0)
+
+
+def _part_label(part: Part, terms: Terms, said: Answering) -> Label:
+    measure = terms.measure if part.name == "sum" else None
+    label = _label(
+        part.words.format(terms.query.measured),
+        terms.share,
+        said,
+        measure,
+        signed=measure is not None and measure.signed,
+    )
+    unit = terms.measure.unit if terms.measure else Fraction(1)
+    return replace(label, unit=unit**part.power)
+
+
+def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
+    return Label(str(query), share, step.mechanism.name, step.mechanism.caveat(signed=True))
+
+
+def _jointly(step: Step) -> Step:
+    """Return a step that draws all groups of owners at once."""
+    labels = tuple(replace(label, method=Joint.name) for label in step.labels)
+    return replace(step, mechanism=Joint.tuned(step.share), labels=labels)
+
+
+def _owners_seen(query: Query, protect: str) -> Any:
+    """Return what a mechanism is shown of owners: each counts 1 where they themselves are counted."""
+    return _counted_owners if query.counts_owners(protect) else _owner_totals
+
+
+def _owner_part(part: Part) -> Any:
+    return _owner_rows if part.name == "count" else _owner_totals
+
+
+def _owner_totals(cells: UnitCells) -> Any:
+    return cells.totals
+
+
+def _owner_rows(cells: UnitCells) -> Any:
+    return cells.rows
+
+
+def _counted_owners(cells: UnitCells) -> Any:
+    rows: Any = cells.rows
+    return rows.counted()
+
+
+def _told(option: object) -> Any:
+    return option if isinstance(option, bool) else str(option)
 
 
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
@@ -171,77 +321,13 @@ def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, mos
         raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
 
 
-def _known_method(query: Query, options: Options) -> str:
-    """Return the method, if it answers the query and takes the other options."""
-    methods = METHODS[type(query)]
-    method = methods[0] if options.method is None else options.method
-    if method not in methods:
-        raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(methods)}.")
-    if options.graded is not None and not isinstance(options.graded, bool):
-        raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
-    if options.graded is not None and method != "partition":
-        raise InvalidRequest(f"graded belongs to method='partition', not to method={method!r}.")
-    if options.beta is not None and method not in {"partition", "framework"}:
+def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
+    if split is None:
+        return [Fraction(1, count)] * count
+    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
+    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
         raise InvalidRequest(
-            f"beta belongs to method='partition' and method='framework', not to method={method!r}."
+            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
+            "such as ['1/4', '3/4'], adding up to 1."
         )
-    if options.split is not None and method != "framework":
-        raise InvalidRequest(f"split belongs to method='framework', not to method={method!r}.")
-    return method
-
-
-def failure_rate(beta: Exact | None) -> Fraction:
-    """Return the rate at which a mechanism may fail."""
-    failure = exact(beta if beta is not None else "1/10", "beta")
-    if not _LEAST_RATE <= failure < 1:
-        raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12).")
-    return failure
-
-
-def read_split(split: Exact | None) -> Fraction:
-    """Return the part of the share that the framework's first stage uses."""
-    part = SPLIT if split is None else exact(split, "split")
-    if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
-        raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")
-    return part
-
-
-def _base(query: Query, measure: Measure | None) -> Base:
-    """Return the mechanism that the framework runs on the records that it keeps."""
-    if measure is None or isinstance(query, Count):
-        return LaplaceCount()
-    if isinstance(query, Max | Min):
-        return InverseSensitivityMax(measure.low, measure.high, lowest=isinstance(query, Min))
-    if isinstance(query, Quantile):
-        parts = _parts(query.at)
-        if len(parts) > 1:
-            raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
-        return InverseSensitivityQuantile(parts[0], measure.low, measure.high, measure.per_octave)
-    return UniversalSum()
-
-
-def _parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
-    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
-    given = at if isinstance(at, tuple) else (at,)
-    plain = [part.item() if hasattr(part, "item") else part for part in given]
-    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
-    for part, asked in zip(parts, plain, strict=True):
-        if not 0 < part < 1:
-            raise InvalidRequest(
-                f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
-                "max and min are questions of their own."
-            )
-    twice = next((part for part in parts if parts.count(part) > 1), None)
-    if twice is not None:
-        raise InvalidRequest(f"q={float(twice):g} is listed twice.")
-    if not 0 < len(parts) <= _MOST_QUANTILES:
-        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
     return parts
-
-
-def _options(mechanism: AnyMechanism) -> tuple[tuple[str, str], ...]:
-    if isinstance(mechanism, Partition):
-        return (("beta", str(mechanism.beta)), ("graded", str(mechanism.graded).lower()))
-    if isinstance(mechanism, Framework):
-        return (("beta", str(mechanism.beta)), ("split", str(mechanism.split)))
-    return ()

@@ -1,72 +1,246 @@
-"""What is asked of a table, and what must be read of it to answer; knows no engine."""
+"""What is asked of a table: one class a query, each with its rows of the table of methods."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from prdp.cells.grids import PER_OCTAVE
-from prdp.declare.exact import Exact
-from prdp.declare.groups import Grouping
-from prdp.declare.schema import Bounds
-from prdp.expressions.nodes import Node, canonical
-from prdp.levels import Levels
-from prdp.policy import Policy
+from prdp.cells.grids import FINE_PER_OCTAVE, PER_OCTAVE
+from prdp.cells.owners import Fold
+from prdp.cells.summary import Summary
+from prdp.declare.columns import known_column
+from prdp.declare.exact import Exact, exact, told
+from prdp.declare.schema import Kind, Schema
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Column, canonical
+from prdp.plan.methods import (
+    COUNT,
+    DISTINCT,
+    MAX,
+    MEAN,
+    MIN,
+    QUANTILE,
+    SUM,
+    VARIANCE,
+    Method,
+)
+from prdp.release.derived import PARTS
+
+_MOST_QUANTILES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """How many records there are."""
+class Part:
+    """What a derived answer is computed from.
+
+    Attributes:
+        name: Which part it is.
+        of_share: The part of the share that goes there.
+        methods: What answers it: the row of the query's own method.
+        words: What is asked, with the column's name for ``{}``.
+        power: The power of the column's unit that it is counted in.
+        sees: What the mechanism is shown; None where that depends on the parts before it.
+    """
+
+    name: str
+    of_share: Fraction
+    methods: tuple[Method, ...]
+    words: str
+    power: int
+    sees: Callable[[Summary], Summary] | None
+
+
+def _parts(rule: str) -> tuple[Part, ...]:
+    known = {
+        "sum": (SUM, "sum of {}", 1, Summary.valued),
+        "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
+        "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
+    }
+    return tuple(Part(name, part, *known[name]) for name, part in PARTS[rule])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of any entry point; subclasses say what it is called and what answers it.
+
+    Class attributes:
+        methods: The rows of the table of methods that answer it, the default first.
+    """
+
+    methods: ClassVar[tuple[Method, ...]] = ()
+
+    @property
+    def word(self) -> str:
+        """The name of the query, as in its method on tables."""
+        return type(self).__name__.lower()
 
     def __str__(self) -> str:
-        return "count"
+        return self.word
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its answers are called in words."""
+        return (str(self),)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its answers are called as columns of a table."""
+        return (self.word,)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a ledger keeps of it."""
+        return {"query": self.word}
 
 
 @dataclass(frozen=True, slots=True)
-class _OfColumn:
+class Query(Asked):
+    """What is asked of a table; one from outside the package brings rows of methods of its own.
+
+    Class attributes:
+        rule: How the answer follows from its parts; empty where a mechanism gives it.
+        fold: What is made of the values of one owner's rows.
+        fineness: How many cells there are in a doubling of the measured column.
+        squares: Whether squares of the measured column are needed.
+        unproved: Why it is not answered where a record is an owner of several rows.
+    """
+
+    rule: ClassVar[str] = ""
+    fold: ClassVar[Fold] = "sum"
+    fineness: ClassVar[int] = PER_OCTAVE
+    squares: ClassVar[bool] = False
+    unproved: ClassVar[str] = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What a derived answer is computed from, in order."""
+        return _parts(self.rule) if self.rule else ()
+
+    @property
+    def measured(self) -> str | None:
+        """The column whose values are measured; None where none are."""
+        return None
+
+    def known(self, schema: Schema) -> Self:  # noqa: ARG002  (most queries name a column)
+        """Return the query as the table spells it, with exact numbers; or refuse it."""
+        return self
+
+    def counts_owners(self, protect: str | None) -> bool:  # noqa: ARG002
+        """Say whether it asks how many owners there are."""
+        return False
+
+
+class Count(Query):
+    """How many records there are."""
+
+    methods = COUNT
+
+
+@dataclass(frozen=True, slots=True)
+class OfColumn(Query):
     """A question about one column."""
 
     column: str
 
     def __str__(self) -> str:
-        return f"{type(self).__name__.lower()} of {self.column}"
+        return f"{self.word} of {self.column}"
+
+    @property
+    def measured(self) -> str | None:
+        """The column itself."""
+        return self.column
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The query's name and its column's."""
+        return (f"{self.word}_{self.column}",)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The query's name and its column, as SQL."""
+        return {"query": self.word, "of": canonical(Column(self.column))}
+
+    def known(self, schema: Schema) -> Self:
+        """Return the query with its column as the table spells it."""
+        return replace(self, column=known_column(self.column, schema, self.word))
 
 
-class Sum(_OfColumn):
+class Sum(OfColumn):
     """What a column's values add up to; records without a value add nothing."""
 
+    methods = SUM
 
-class Max(_OfColumn):
+
+class Max(OfColumn):
     """The largest value of a column."""
 
+    methods = MAX
+    fold = "max"
 
-class Min(_OfColumn):
+
+class Min(OfColumn):
     """The smallest value of a column."""
 
+    methods = MIN
+    fold = "min"
 
-class Mean(_OfColumn):
+
+class Mean(OfColumn):
     """The mean of a column's values; records without one take no part."""
 
+    methods = MEAN
+    rule = "mean"
 
-class Variance(_OfColumn):
+
+class Variance(OfColumn):
     """The mean squared distance of a column's values from their mean."""
 
+    methods = VARIANCE
+    rule = "variance"
+    squares = True
+    unproved = "squared distances from the mean need a second pass, and that it stays within one budget"
 
-class Std(_OfColumn):
+
+class Std(OfColumn):
     """The standard deviation of a column's values: the root of their variance."""
 
+    methods = VARIANCE
+    rule = "std"
+    squares = True
+    unproved = Variance.unproved
 
-class Distinct(_OfColumn):
+
+class Distinct(OfColumn):
     """How many different values a column has; NULL is none of them."""
+
+    methods = DISTINCT
+    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
 
     def __str__(self) -> str:
         return f"distinct {self.column}"
 
+    @property
+    def measured(self) -> str | None:
+        """No column: values are told apart, not measured."""
+        return None
+
+    def known(self, schema: Schema) -> Self:
+        """Return the query with its column as the table spells it, if its values can be told apart."""
+        known = replace(self, column=known_column(self.column, schema, self.word))
+        kind = schema[known.column]
+        if kind.kind is Kind.OTHER:
+            raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
+        return known
+
+    def counts_owners(self, protect: str | None) -> bool:
+        """Say whether it asks for the values of the column that names owners."""
+        return protect is not None and self.column == protect
+
 
 @dataclass(frozen=True, slots=True)
-class Quantile(_OfColumn):
+class Quantile(OfColumn):
     """The values below which given parts of a column's values lie: ``Quantile("balance", "1/2")``.
 
     Attributes:
@@ -75,11 +249,47 @@ class Quantile(_OfColumn):
 
     at: float | Exact | tuple[float | Exact, ...] = "1/2"
 
+    methods: ClassVar[tuple[Method, ...]] = QUANTILE
+    fineness: ClassVar[int] = FINE_PER_OCTAVE
+    unproved: ClassVar[str] = (
+        "a unit's rows stand at several ranks, and that they stay within one budget together"
+    )
+
     def __str__(self) -> str:
-        parts = self.at if isinstance(self.at, tuple) else (self.at,)
+        parts = self._listed
         if parts == (Fraction(1, 2),):
             return f"median of {self.column}"
         return f"{', '.join(map(shown_part, parts))} quantile{'s' * (len(parts) > 1)} of {self.column}"
+
+    @property
+    def word(self) -> str:
+        """The name of the query; a lone half is the median's."""
+        return "median" if self.at == (Fraction(1, 2),) else "quantile"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each part."""
+        return tuple(str(replace(self, at=(part,))) for part in self._listed)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A column for each part."""
+        names = ("median" if part == Fraction(1, 2) else f"q{shown_part(part)}" for part in self._listed)
+        return tuple(f"{name}_{self.column}" for name in names)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The column, as SQL, and the parts."""
+        column = canonical(Column(self.column))
+        return {"query": "quantile", "of": column, "at": [str(part) for part in self._listed]}
+
+    def known(self, schema: Schema) -> Self:
+        """Return the query with its column as the table spells it and its parts exact."""
+        return replace(self, column=known_column(self.column, schema, "quantile"), at=_exact_parts(self.at))
+
+    @property
+    def _listed(self) -> tuple[float | Exact, ...]:
+        return self.at if isinstance(self.at, tuple) else (self.at,)
 
 
 def shown_part(part: object) -> str:
@@ -89,176 +299,20 @@ def shown_part(part: object) -> str:
     return str(part)
 
 
-Query = Count | Sum | Max | Min | Mean | Variance | Std | Quantile | Distinct
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A column to add up, in whole units between public bounds.
-
-    Attributes:
-        column: Its name.
-        unit: What one step of the lattice is worth.
-        low: The least value, in units; smaller ones are moved to it.
-        high: The greatest value, in units; larger ones are moved to it.
-        per_octave: How many magnitude cells there are in a doubling.
-        squares: Whether squares are added up too.
-    """
-
-    column: str
-    unit: Fraction
-    low: int
-    high: int
-    per_octave: int = PER_OCTAVE
-    squares: bool = False
-
-    @property
-    def smallest(self) -> int:
-        """The least absolute value above zero that the bounds allow, in units."""
-        if self.low > 0:
-            return self.low
-        return max(1, -self.high)
-
-    @property
-    def largest(self) -> int:
-        """The greatest absolute value that the bounds allow, in units, and at least 1."""
-        return max(1, abs(self.low), abs(self.high))
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a caller wants a query answered; None where the query's own way will do.
-
-    Attributes:
-        method: Which mechanism answers.
-        beta: For ``partition`` and ``framework``: the failure rate.
-        graded: For ``partition``: thresholds that make bad failures rarer.
-        split: For ``framework``: the part of the share that finds out where budgets become numerous.
-    """
-
-    method: str | None = None
-    beta: Exact | None = None
-    graded: bool | None = None
-    split: Exact | None = None
-
-
-DEFAULT = Options()
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query with what decides its answer's distribution, but for the records and the filter."""
-
-    query: Query
-    measure: Measure | None
-    share: Fraction
-    method: str
-    options: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def what(self) -> dict[str, str]:
-        """What is asked, for a ledger."""
-        facts = {"ask": str(self.query)}
-        if self.measure is not None:
-            measure = self.measure
-            facts["units"] = f"{measure.low} to {measure.high} of {measure.unit}"
-        return facts
-
-    @property
-    def how(self) -> dict[str, str]:
-        """How it is answered, for a ledger."""
-        return {"method": self.method, "share": str(self.share), **dict(self.options)}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Everything that decides how an answer is distributed: what a ledger keeps."""
-
-    asked: tuple[Asked, ...]
-    where: Node | None
-    share: Fraction
-    groups: Grouping | None = None
-    source: str = ""
-
-    def __str__(self) -> str:
-        """Return the question as one line of JSON: equal for equal questions, readable by people."""
-        where = {"source": self.source} if self.source else {}
-        where |= {} if self.where is None else {"where": canonical(self.where)}
-        groups = {} if self.groups is None else self.groups.facts
-        if len(self.asked) == 1:
-            facts: dict[str, Any] = self.asked[0].what | where | groups | self.asked[0].how
-        else:
-            several = [asked.what | asked.how for asked in self.asked]
-            facts = {"ask": several} | where | groups | {"share": str(self.share)}
-        return json.dumps(facts, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyReading:
-    """What an engine must find out to count distinct values: how much budget stands behind each.
-
-    Attributes:
-        policy: The policy, as in ``Reading``.
-        levels: The grid of budgets.
-        column: The column whose values are told apart; records without one take no part.
-        where: Which records take part; None for all.
-        groups: The public groups to tell apart; None for one group of all records.
-    """
-
-    policy: Policy
-    levels: Levels
-    column: str
-    where: Node | None
-    groups: Grouping | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowReading:
-    """Which rows a caller's own mechanism is given, by the framework alone.
-
-    Attributes:
-        policy: The policy, as in ``Reading``.
-        levels: The grid of budgets.
-        columns: The columns that the mechanism sees.
-        least: The lowest level of the rows that it sees.
-        where: Which records take part; None for all.
-    """
-
-    policy: Policy
-    levels: Levels
-    columns: tuple[str, ...]
-    least: int
-    where: Node | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What an engine must find out: how many records, and what total, in every cell.
-
-    Attributes:
-        policy: The policy, checked against the table, with both ends of its range.
-        levels: The grid of budgets.
-        bounds: The public bounds of the table's columns.
-        measure: What to add up; None to count only.
-        where: Which records take part; None for all.
-        groups: The public groups to tell apart; None for one group of all records.
-        by_level: Whether each record's budget must be that of its level, with no shortcut.
-    """
-
-    policy: Policy
-    levels: Levels
-    bounds: Bounds = field(hash=False)
-    measure: Measure | None
-    where: Node | None
-    groups: Grouping | None = None
-    by_level: bool = False
-
-    @property
-    def smallest(self) -> int:
-        """The least absolute value above zero of what is added up, in steps."""
-        return self.measure.smallest if self.measure else 1
-
-    @property
-    def largest(self) -> int:
-        """The greatest absolute value of what is added up, in steps."""
-        return self.measure.largest if self.measure else 1
+def _exact_parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
+    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
+    given = at if isinstance(at, tuple) else (at,)
+    plain = [part.item() if hasattr(part, "item") else part for part in given]
+    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
+    for part, asked in zip(parts, plain, strict=True):
+        if not 0 < part < 1:
+            raise InvalidRequest(
+                f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
+                "max and min are questions of their own."
+            )
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None:
+        raise InvalidRequest(f"q={float(twice):g} is listed twice.")
+    if not 0 < len(parts) <= _MOST_QUANTILES:
+        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
+    return parts

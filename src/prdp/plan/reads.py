@@ -1,68 +1,254 @@
-"""What must be read of the records to answer a query, and what one reading can serve."""
+"""What must be read of the records to answer a question, and what each read asks of an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, partial
+from typing import Any, Protocol
 
-from prdp.cells.owners import PerUnit, UnitCells
-from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.plan.queries import Measure
+from prdp.cells.owners import MOST_ROWS, Fold, UnitCells, UnitGroups
+from prdp.cells.ratios import possible_ratios
+from prdp.cells.summary import TopSummary
+from prdp.declare.groups import Grouping
+from prdp.declare.measure import Measure
+from prdp.declare.schema import Bounds
+from prdp.expressions.nodes import Node
+from prdp.levels import Levels
+from prdp.policy import Policy
+
+
+class Reader(Protocol):
+    """Whoever reads, and keeps what was read."""
+
+    @property
+    def source(self) -> Any:
+        """Who reads the records: an engine, or what an entry point has in its place."""
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether the records are public or made up."""
+
+    def read(self, read: Read) -> Any:
+        """Return what a read finds; nothing is read twice."""
+
+    def read_anew(self, read: Read) -> Any:
+        """Return what a read finds, and keep nothing of it."""
+
+
+class Read(Protocol):
+    """What must be read: equal reads find the same, and so do those that one of them serves."""
+
+    def serves(self, other: Read) -> bool:
+        """Say whether what this read finds answers another one too."""
+
+    def find(self, reader: Reader) -> Any:
+        """Read the records, perhaps by way of other reads."""
+
+    def shown(self, source: Any) -> str:
+        """Return what is read in an engine's own language, for people."""
+
+
+class Whole:
+    """A read that serves its equals alone, and that is shown by its engine."""
+
+    def serves(self, other: Read) -> bool:
+        """Say whether another read is the same."""
+        return bool(self == other)  # type: ignore[comparison-overlap]
+
+    def shown(self, source: Any) -> str:
+        """Return the engine's statement."""
+        return str(source.shown(self))
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """A column whose different values are to be told apart."""
+class Reading(Whole):
+    """How many records, and what total, there are in every cell.
 
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tops:
-    """A column whose different values are to be found at the highest levels of their records."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class ByLevel:
-    """Cells of a measured column, or counts, whose budgets must be told by level.
-
-    A shortcut may take a budget for somewhat smaller than its level, which costs little where budgets are
-    added up, but moves records across the edges of the paper's domains.
+    Attributes:
+        policy: The policy, checked against the table, with both ends of its range.
+        levels: The grid of budgets.
+        bounds: The public bounds of the table's columns.
+        measure: What to add up; None to count only.
+        where: Which records take part; None for all.
+        groups: The public groups to tell apart; None for one group of all records.
+        by_level: Whether each record's budget must be that of its level, with no shortcut. A shortcut may
+            take a budget for somewhat smaller than its level, which costs little where budgets are added up,
+            but moves records across the edges of the paper's domains.
     """
 
+    policy: Policy
+    levels: Levels
+    bounds: Bounds = field(hash=False)
     measure: Measure | None
+    where: Node | None
+    groups: Grouping | None = None
+    by_level: bool = False
+
+    @property
+    def smallest(self) -> int:
+        """The least absolute value above zero of what is added up, in steps."""
+        return self.measure.smallest if self.measure else 1
+
+    @property
+    def largest(self) -> int:
+        """The greatest absolute value of what is added up, in steps."""
+        return self.measure.largest if self.measure else 1
+
+    def serves(self, other: Read) -> bool:
+        """Say whether these cells answer another read: any can be counted, and squares be ignored."""
+        if not isinstance(other, Reading) or (self.where, self.groups) != (other.where, other.groups):
+            return False
+        return self.by_level >= other.by_level and _covers(self.measure, other.measure)
+
+    def find(self, reader: Reader) -> Any:
+        """Return each group's cells, with the public ratios that they can have."""
+        ratios = possible_ratios(self)
+        return tuple(replace(cells, ratios=ratios) for cells in reader.source.summarise(self))
 
 
-Need = Measure | ByLevel | Keys | Tops | PerUnit | None
-"""What must be read: cells of a measured column, what stands behind each value, units, or counts."""
-
-Cells = Summary | KeySummary | TopSummary | UnitCells
-"""What an engine finds for a need, in one group."""
-
-
-def serves(read: Need, need: Need) -> bool:
-    """Say whether what was read answers a need too: any cells can be counted, and squares be ignored."""
-    if isinstance(read, ByLevel):
-        return serves(read.measure, need.measure if isinstance(need, ByLevel) else need)
-    if isinstance(read, Measure) and isinstance(need, Measure):
-        return replace(read, squares=need.squares) == need and read.squares >= need.squares
-    return read == need or (need is None and isinstance(read, Measure))
+def _covers(read: Measure | None, wanted: Measure | None) -> bool:
+    if wanted is None or read is None:
+        return wanted is None
+    return replace(read, squares=wanted.squares) == wanted and read.squares >= wanted.squares
 
 
-def shared_needs(needs: Sequence[Need]) -> dict[Need, Need]:
-    """Return, for each thing that must be read, one reading for all that can share it.
+@dataclass(frozen=True, slots=True)
+class KeyReading(Whole):
+    """How much budget stands behind each of a column's values.
 
-    A count can be taken from any reading of cells, and squares come along where somebody needs them.
+    Attributes:
+        policy: The policy, as in ``Reading``.
+        levels: The grid of budgets.
+        column: The column whose values are told apart; records without one take no part.
+        where: Which records take part; None for all.
+        groups: The public groups to tell apart; None for one group of all records.
     """
-    columns: dict[tuple[str, int], Measure] = {}
-    for need in needs:
-        if isinstance(need, Measure):
-            known = columns.get((need.column, need.per_octave), need)
-            columns[need.column, need.per_octave] = replace(need, squares=need.squares or known.squares)
-    first = next(iter(columns.values()), None)
-    return {
-        need: columns[need.column, need.per_octave] if isinstance(need, Measure) else (need or first)
-        for need in needs
-    }
+
+    policy: Policy
+    levels: Levels
+    column: str
+    where: Node | None
+    groups: Grouping | None = None
+
+    def find(self, reader: Reader) -> Any:
+        """Return each group's values by the budgets behind them."""
+        return reader.source.key_totals(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TopReading(Whole):
+    """How many of a column's values have their highest record at which level, and all records by level."""
+
+    keys: KeyReading
+    records: Reading
+
+    def find(self, reader: Reader) -> Any:
+        """Return each group's records by level and its values by theirs."""
+        counted = (cells.counted() for cells in reader.read(self.records))
+        return tuple(map(TopSummary, counted, reader.source.top_levels(self.keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowReading(Whole):
+    """Which rows a caller's own mechanism is given; they are not kept.
+
+    Attributes:
+        policy: The policy, as in ``Reading``.
+        levels: The grid of budgets.
+        columns: The columns that the mechanism sees.
+        least: The lowest level of the rows that it sees.
+        where: Which records take part; None for all.
+    """
+
+    policy: Policy
+    levels: Levels
+    columns: tuple[str, ...]
+    least: int
+    where: Node | None
+
+    def find(self, reader: Reader) -> Any:
+        """Return the rows as an Arrow table, and their levels."""
+        return reader.source.rows(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReading(Whole):
+    """How many owners there are, and what they add with all of their rows, in every cell.
+
+    Attributes:
+        policy: The policy of a row, as in ``Reading``.
+        levels: The grid of budgets.
+        protect: The column whose value says which owner a row belongs to; rows without one are left out.
+        measure: What to fold of a row; None to count rows.
+        fold: What is made of an owner's values.
+        where: Which rows contribute; None for all. The budget is over all rows whatever stands here.
+        groups: The public groups to tell apart; None for one group of all rows.
+    """
+
+    policy: Policy
+    levels: Levels
+    protect: str
+    measure: Measure | None
+    fold: Fold
+    where: Node | None
+    groups: Grouping | None = None
+
+    @property
+    def counted(self) -> Measure:
+        """How many rows an owner can contribute: from 1 on, since one with none is not there at all."""
+        return Measure("", Fraction(1), 1, MOST_ROWS)
+
+    @property
+    def folded(self) -> Measure:
+        """What an owner can contribute; to several groups, its absolute contributions added up."""
+        measure = self.measure
+        if measure is None:
+            return self.counted
+        if self.groups is not None:
+            return replace(measure, low=_least_size(measure), high=measure.largest * MOST_ROWS)
+        if self.fold != "sum":
+            return measure
+        low, high = (end * MOST_ROWS for end in (measure.low, measure.high))
+        return replace(measure, low=min(low, measure.low), high=max(high, measure.high))
+
+    def find(self, reader: Reader) -> Any:
+        """Return the owners' cells; of several groups, with the second look that follows once b is drawn."""
+        engine: Any = reader.source
+        totals, rows = engine.fold_units(self)
+        if self.groups is None:
+            return (UnitCells(totals, rows),)
+        look = partial(engine.scale_units, self)
+        counted = cache(partial(look, count_rows=self.measure is None))
+        return (
+            UnitCells(UnitGroups(totals, counted), UnitGroups(rows, cache(partial(look, count_rows=True)))),
+        )
+
+
+def _least_size(measure: Measure) -> int:
+    """Return the least absolute value within the bounds."""
+    return 0 if measure.low <= 0 <= measure.high else measure.smallest
+
+
+def widened(reads: Sequence[Read]) -> dict[Read, Read]:
+    """Map each read to the wider read that serves it.
+
+    A count can be taken from any cells of the same records, and squares come along where somebody needs them.
+    """
+    wide: dict[tuple[str, int], Reading] = {}
+    for read in reads:
+        if isinstance(read, Reading) and read.measure is not None and not read.by_level:
+            place = (read.measure.column, read.measure.per_octave)
+            known = wide.get(place, read).measure
+            squares = read.measure.squares or (known is not None and known.squares)
+            wide[place] = replace(read, measure=replace(read.measure, squares=squares))
+    return {read: _widest(read, wide) for read in reads}
+
+
+def _widest(read: Read, wide: dict[tuple[str, int], Reading]) -> Read:
+    if not isinstance(read, Reading) or read.by_level:
+        return read
+    if read.measure is None:
+        return next(iter(wide.values()), read)
+    return wide[read.measure.column, read.measure.per_octave]

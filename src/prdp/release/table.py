@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
-from prdp.tables.custom import ForeignRelease
 
 if TYPE_CHECKING:
     import pandas

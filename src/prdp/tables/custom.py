@@ -1,145 +1,205 @@
-"""Releases of a caller's own mechanism: what it returned, and whose promise its privacy is."""
+"""A caller's own mechanism inside the framework: stage one, the rows that are kept, and what it returns."""
 
 from __future__ import annotations
 
-import inspect
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import threading
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TypeGuard
 
-from prdp.declare.schema import Schema
-from prdp.errors import InvalidRequest
+import numpy as np
+from numpy.typing import NDArray
 
-Mechanism = Callable[[Any, Fraction, Fraction], object]
-"""From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
-
-_LONGEST = 10_000_000
-_DEEPEST = 100
-_MOST_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
-PROMISE = "that the mechanism is differentially private is its caller's promise"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ForeignRelease:
-    """What a caller's mechanism returned on the rows that the framework kept.
-
-    Attributes:
-        question: What was asked, in words.
-        value: What it returned: numbers, texts, truth values, None, lists and dicts of them.
-        share: The part of every record's budget that was used.
-        epsilon: What the mechanism was given to spend.
-        choices: What was chosen on the way, in words.
-        failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
-        simulated: Whether the records were a stand-in's: such an answer protects nobody.
-    """
-
-    question: str
-    value: Any
-    share: Fraction
-    epsilon: Fraction
-    choices: tuple[tuple[str, str], ...] = ()
-    failed: bool = False
-    simulated: bool = False
-
-    method = "framework"
-    caveat = PROMISE
-
-    def __str__(self) -> str:
-        """Return the answer on one line."""
-        value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
-        mark = " [simulated: not private]" if self.simulated else ""
-        return f"{self.question}: {value} (share {self.share}, framework); {self.caveat}{mark}"
-
-    def __repr__(self) -> str:
-        return f"ForeignRelease({self})"
+from prdp.cells.grids import PER_OCTAVE
+from prdp.declare.columns import known_column
+from prdp.declare.exact import Exact
+from prdp.declare.schema import Kind
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.expressions.nodes import canonical
+from prdp.expressions.spelling import is_writable
+from prdp.ledger import Ledger
+from prdp.mechanisms._domain import DomainFinder
+from prdp.noise.entropy import Entropy
+from prdp.noise.sampling import flips, keep_bounds
+from prdp.plan.methods import failure_rate, read_split
+from prdp.plan.planner import Planner
+from prdp.plan.reads import Reader, Reading, RowReading
+from prdp.plan.text import question_text, without_token
+from prdp.release.custom import ForeignRelease
+from prdp.release.table import Released
+from prdp.tables.outcomes import Mechanism, outcome, refuse_unless_mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of running a mechanism: plain values, or that it failed, or that somebody interrupted it."""
+class CustomPlan:
+    """What will be done to run a mechanism on the rows that the framework keeps.
 
-    value: Any
-    failed: bool = False
-    interrupted: bool = False
-
-
-def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> Outcome:
-    """Run a mechanism; whatever it raises is an output, of which nothing but that it failed is passed on.
-
-    ``SystemExit`` and ``KeyboardInterrupt`` are no exception: with the charge unanswered their words could be
-    read, and the mechanism be run again for nothing.
+    Attributes:
+        planner: What is public about the table.
+        mechanism: The caller's own.
+        columns: The columns that it sees.
+        share: The part of every record's budget for all of it.
+        split: The part of the share that finds the rows to keep.
+        beta: The failure rate, which is passed on.
+        sample: Whether rows with smaller budgets take part now and then.
+        name: What the mechanism is called in the ledger.
+        named: Whether the caller gave the name, so that an answer can be asked for by it.
+        token: A random word: a charge without an answer may be one whose mechanism ran and showed something
+            on the way, so no other run takes it up.
     """
-    try:
-        return Outcome(plain(mechanism(rows, epsilon, beta)))
-    except KeyboardInterrupt:
-        return Outcome(None, failed=True, interrupted=True)
-    except BaseException:
-        return Outcome(None, failed=True)
 
+    planner: Planner
+    mechanism: Mechanism
+    columns: tuple[str, ...]
+    share: Fraction
+    split: Fraction
+    beta: Fraction
+    sample: bool
+    name: str
+    named: bool
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _interrupted: threading.Event = field(default_factory=threading.Event)
 
-def plain(value: object) -> Any:
-    """Return a value as every ledger keeps it: what comes back from JSON, and nothing else.
+    on_interrupt = "What was charged stands; the mechanism may have run, so a new call is charged anew."
+    """What whoever interrupts the answer is told."""
 
-    Raises:
-        Exception: The value cannot be kept so.
-    """
-    text = json.dumps(_plain(value), allow_nan=False)
-    if len(text) > _LONGEST:
-        raise ValueError("the value is too long to be kept")
-    return json.loads(text)
+    @property
+    def text(self) -> str:
+        """The question with all that is known of its answer's distribution, and the token."""
+        return question_text(self._facts | {"once": self.token})
 
+    @property
+    def _facts(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"query": "custom", "name": self.name, "columns": list(self.columns)}
+        asked |= {"named": self.named, "sample": self.sample, "method": "framework", "share": str(self.share)}
+        facts: dict[str, Any] = {"ask": [asked | {"beta": str(self.beta), "split": str(self.split)}]}
+        if self.planner.source:
+            facts["source"] = self.planner.source
+        if self.planner.where is not None:
+            facts["where"] = canonical(self.planner.where)
+        return facts | {"share": str(self.share)}
 
-def _plain(value: object, depth: int = 0) -> object:  # noqa: PLR0911  (one return a kind)
-    if depth > _DEEPEST:
-        raise ValueError("the value is too deep to be kept")
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    match value:
-        case None | bool():
-            return value
-        case int() if value.bit_length() <= _MOST_BITS:
-            return int(value)
-        case float():
-            return float(value)
-        case str():
-            return _text(value)
-        case Fraction():
-            return _plain(int(value)) if value.denominator == 1 else float(value)
-        case list() | tuple():
-            return [_plain(item, depth + 1) for item in value]
-        case Mapping():
-            return {_text(str(key)): _plain(item, depth + 1) for key, item in value.items()}
-        case _:
-            raise TypeError("no plain value")
+    def standing(self, ledger: Ledger) -> Released | None:
+        """Return the newest answer to a question of the same name, if the caller gave one."""
+        if not self.named:
+            return None
+        wanted = question_text(self._facts)
+        for entry in reversed(ledger.entries):
+            if isinstance(entry.release, ForeignRelease) and without_token(entry.purpose) == wanted:
+                return entry.release
+        return None
 
+    def own(self, released: Released) -> ForeignRelease:
+        """Return what was answered, which is a mechanism's own value."""
+        if not isinstance(released, ForeignRelease):
+            raise LedgerError("the ledger holds an answer of another kind under this question.")
+        return released
 
-def _text(value: str) -> str:
-    """Return a text without the ways of a subclass; fails where it cannot be written."""
-    return str.encode(value).decode()
+    def raise_what_was_held_back(self) -> None:
+        """Raise the interrupt that stopped the mechanism, now that its failure is recorded."""
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
 
+    def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
+        """Find the domain, read its rows and run the mechanism on them, once a run."""
+        return [self._drawn(reader, entropy) for _ in range(runs)]
 
-def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
-    """Refuse what cannot be called with rows, epsilon and beta, or by its own account not with such columns.
-
-    A mechanism that has an attribute ``ready`` is asked: it raises for columns that it cannot read.
-    """
-    if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
-        raise InvalidRequest(
-            f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
-            "prdp.adapters.opendp(make) turns an OpenDP measurement into one."
+    def _drawn(self, reader: Reader, entropy: Entropy) -> ForeignRelease:
+        facts = self.planner
+        (cells,) = reader.read(
+            Reading(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
         )
-    ready = getattr(mechanism, "ready", None)
-    if callable(ready):
-        ready(columns)
+        finder = DomainFinder.over(facts.levels, self.beta)
+        (domain,) = finder.draw(cells.counted(), self.split * self.share, entropy, 1)
+        least = facts.levels.domain_quanta(domain) * facts.levels.quantum
+        epsilon = (1 - self.split) * self.share * least
+        came = outcome(self.mechanism, self._rows(reader, domain, epsilon, entropy), epsilon, self.beta)
+        if came.interrupted:
+            self._interrupted.set()
+        words = f"{self.name} of {', '.join(self.columns)}"
+        return ForeignRelease(
+            question=words if facts.where is None else f"{words} where {canonical(facts.where)}",
+            value=came.value,
+            share=self.share,
+            epsilon=epsilon,
+            choices=(("kept budgets from", f"{float(least):.6g} on"),),
+            failed=came.failed,
+            simulated=reader.stand_in,
+        )
+
+    def _rows(self, reader: Reader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
+        """Return the rows from a drawn domain on, in random order, and a sample of the others if wanted."""
+        facts, first = self.planner, PER_OCTAVE * (domain - 1)
+        least = 0 if self.sample else first
+        read = RowReading(facts.policy, facts.levels, self.columns, least, facts.where)
+        rows, found = reader.read_anew(read)
+        kept = np.arange(rows.num_rows)
+        if self.sample:
+            kept = np.flatnonzero(self._sampled(np.asarray(found), first, epsilon, entropy))
+        return rows.take(_shuffled(kept, entropy)).combine_chunks()
+
+    def _sampled(self, found: Any, first: int, epsilon: Fraction, entropy: Entropy) -> Any:
+        """Return which rows take part: all from the first level on, of the others some by exact coins."""
+        levels = self.planner.levels
+        kept = found >= first
+        for level in range(first):  # every level flips, whether or not it has rows
+            at = np.flatnonzero(found == level)
+            budget = (1 - self.split) * self.share * levels.quanta(level) * levels.quantum
+            kept[at] = flips(keep_bounds(budget, epsilon), len(at), entropy)
+        return kept
 
 
-def _takes_three(mechanism: Callable[..., object]) -> bool:
-    try:
-        inspect.signature(mechanism).bind(None, None, None)
-    except TypeError:
-        return False
-    except ValueError:  # some built-in functions do not say what they take
-        return True
-    return True
+def _shuffled(places: NDArray[np.intp], entropy: Entropy) -> NDArray[np.intp]:
+    """Return rows in random order: where a row lay, and in which chunk, depends on rows that were dropped."""
+    keys = np.frombuffer(entropy.bytes(16 * len(places)), np.uint64).reshape(-1, 2)
+    return places[np.lexsort((keys[:, 1], keys[:, 0]))]
+
+
+def custom_plan(
+    planner: Planner,
+    mechanism: Mechanism,
+    columns: Sequence[str],
+    share: Fraction,
+    *,
+    split: Exact | None,
+    beta: Exact | None,
+    sample: bool,
+    name: str | None,
+) -> CustomPlan:
+    """Return what will be done to run a mechanism, or refuse it by public facts."""
+    if isinstance(columns, str | bytes) or not isinstance(columns, Sequence) or not columns:
+        raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
+    known = tuple(known_column(column, planner.schema, "release") for column in columns)
+    for column in known:
+        if planner.schema[column].kind is Kind.OTHER:
+            raise InvalidRequest(
+                f"release cannot hand out {column!r}, which holds {planner.schema[column].native}."
+            )
+    if len(set(known)) < len(known):
+        raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
+    if not isinstance(sample, bool):
+        raise InvalidRequest(f"sample={sample!r} is neither True nor False.")
+    if name is not None and not _is_name(name):
+        raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
+    if find_spec("pyarrow") is None:
+        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+    refuse_unless_mechanism(mechanism, {column: planner.schema[column] for column in known})
+    own = getattr(mechanism, "__name__", None)
+    return CustomPlan(
+        planner=planner,
+        mechanism=mechanism,
+        columns=known,
+        share=share,
+        split=read_split(split),
+        beta=failure_rate(beta),
+        sample=sample,
+        name=name or (own if _is_name(own) else "mechanism"),
+        named=name is not None,
+    )
+
+
+def _is_name(name: object) -> TypeGuard[str]:
+    return isinstance(name, str) and bool(name) and is_writable(name)

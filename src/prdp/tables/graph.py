@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 from prdp.cells.edges import Nodes, Pairs
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.opening import Opened, account_of, fitted_policy, name_of, narrowed
+from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed
 from prdp.declare.schema import Kind
 from prdp.engines._graphs import GraphReading, TriangleEngine, read_pairs
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Node, canonical
+from prdp.expressions.nodes import canonical
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms import Clip, Smooth, Truncate
-from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
 from prdp.mechanisms.truncate import Truncation
-from prdp.noise.entropy import Entropy
+from prdp.plan.methods import Method, Options, Terms
+from prdp.plan.plan import Plan
+from prdp.plan.planner import known_method, plan_of_one
+from prdp.plan.queries import Asked
+from prdp.plan.reads import Reader as PlanReader
+from prdp.plan.reads import Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
-from prdp.run.answer import ask, released
+from prdp.run.answer import answer
+from prdp.run.reader import Reader
 from prdp.tables.nodes import described, read_nodes
+from prdp.tables.opened import Opened
 from prdp.tables.roles import refuse_private_nodes
 
 MOST_NODES = 1_000_000
@@ -39,50 +44,111 @@ MOST_STAR = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
-    """How many edges there are."""
+class EdgeSource:
+    """A table of edges between public nodes, as a reader reads it."""
 
-    methods = ("clip",)
+    engine: DuckDBEngine
+    nodes: Nodes
 
-    def __str__(self) -> str:
-        return "edges"
+    def ensure_there(self) -> None:
+        """Refuse a source that has changed."""
+        self.engine.ensure_there()
 
 
 @dataclass(frozen=True, slots=True)
-class Stars:
+class PairRead(Whole):
+    """The edges, each with its budget."""
+
+    reading: GraphReading
+
+    def find(self, reader: PlanReader) -> tuple[Pairs]:
+        """Return the edges."""
+        return (read_pairs(reader.source.engine, self.reading, reader.source.nodes),)
+
+
+@dataclass(frozen=True, slots=True)
+class CutRead(Whole):
+    """A count of what edges make together, with what cuts it."""
+
+    query: Asked
+    edges: PairRead
+
+    def find(self, reader: PlanReader) -> tuple[Truncation]:
+        """Return the count that is to be cut."""
+        (pairs,), nodes = reader.read(self.edges), len(reader.source.nodes)
+        if isinstance(self.query, Triangles):
+            form = Packed if nodes <= MOST_NODES else FixedWeights
+            return (form(pairs.levels, pairs.level, TriangleEngine(pairs), max(1, nodes - 2)),)
+        return (CutStars.of(pairs, self.query.size if isinstance(self.query, Stars) else 2),)
+
+
+def _pairs(terms: Terms) -> PairRead:
+    return PairRead(terms.entry)
+
+
+def _cut(terms: Terms) -> CutRead:
+    return CutRead(terms.query, PairRead(terms.entry))
+
+
+def _clip(terms: Terms) -> Clip:
+    return Clip.tuned(terms.share)
+
+
+def _truncate(terms: Terms) -> Truncate:
+    return Truncate.tuned(terms.share)
+
+
+class GraphQuery(Asked):
+    """What is asked of a graph."""
+
+
+class Edges(GraphQuery):
+    """How many edges there are."""
+
+    methods = (Method("clip", _clip, reads=_pairs, sees=Pairs.summary),)
+
+
+@dataclass(frozen=True, slots=True)
+class Stars(GraphQuery):
     """How many sets of ``size`` edges meet in a node."""
 
     size: int
 
-    methods = ("truncate",)
+    methods: ClassVar[tuple[Method, ...]] = (Method("truncate", _truncate, reads=_cut),)
 
     def __str__(self) -> str:
         return f"stars of {self.size} edges"
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The stars and their size."""
+        return {"query": "stars", "size": self.size}
+
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(GraphQuery):
     """How many pairs of edges meet in a node."""
 
     length: int = 2
 
-    methods = ("truncate", "framework")
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method("truncate", _truncate, reads=_cut),
+        Method("framework", lambda terms: Smooth.over(terms.levels), reads=_pairs),
+    )
 
     def __str__(self) -> str:
         return f"paths of {self.length} edges"
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The paths and their length."""
+        return {"query": "paths", "size": self.length}
 
-@dataclass(frozen=True, slots=True)
-class Triangles:
+
+class Triangles(GraphQuery):
     """How many triples of edges close a triangle."""
 
-    methods = ("truncate",)
-
-    def __str__(self) -> str:
-        return "triangles"
-
-
-GraphQuery = Edges | Paths | Stars | Triangles
+    methods = (Method("truncate", _truncate, reads=_cut),)
 
 
 def open_graph(
@@ -144,34 +210,32 @@ def open_graph(
         "nodes": described(known),
     }
     reading = GraphReading(*ends, checked, checked.levels, None)
-    return Graph(engine, reading, known, called, account_of(ledger, Binding(facts), who, stand_in=stand_in))
+    account = account_of(ledger, Binding(facts), who, stand_in=stand_in)
+    return Graph(reading, called, account, Reader(EdgeSource(engine, known), stand_in))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(Opened):
     """A graph that answers with releases; what ``prdp.open_graph`` returns."""
 
-    engine: DuckDBEngine
     reading: GraphReading
-    nodes: Nodes
     name: str
     ledger: Ledger
-    _kept: dict[Node | None, Pairs] = field(default_factory=dict)
-    _cut: dict[tuple[Node | None, str], Truncation] = field(default_factory=dict)
+    _reader: Reader
 
     def __repr__(self) -> str:
         where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        nodes = f"{len(self.nodes):,} nodes"
+        nodes = f"{len(self._reader.source.nodes):,} nodes"
         return f"<{self._called} graph {self.name!r} on {nodes}{where}: {self.reading.policy!r}>"
 
     def where(self, condition: str) -> Graph:
         """Return the graph of those pairs alone that have a row for which a condition holds."""
-        where = narrowed(self.reading.where, condition, self.engine.schema)
+        where = narrowed(self.reading.where, condition, self._reader.source.engine.schema)
         return replace(self, reading=replace(self.reading, where=where))
 
     def edges(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the edges; arguments as in ``Table.count``."""
-        return ask(self.ledger, self.plan(Edges(), share), fresh=fresh)
+        return self._answered(Edges(), share, fresh=fresh)
 
     def paths(
         self, length: int = 2, *, share: Exact, method: str = "truncate", fresh: bool = False
@@ -184,27 +248,24 @@ class Graph(Opened):
             method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2 with a smooth bound.
             fresh: Pay for a new answer although this question has been answered before.
         """
-        return ask(self.ledger, self.plan(Paths(length), share, method), fresh=fresh)
+        return self._answered(Paths(length), share, method, fresh=fresh)
 
     def stars(self, size: int, *, share: Exact, fresh: bool = False) -> Release:
         """Count the sets of ``size`` edges that meet in a node; arguments as in ``paths``."""
-        return ask(self.ledger, self.plan(Stars(size), share), fresh=fresh)
+        return self._answered(Stars(size), share, fresh=fresh)
 
     def triangles(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the triangles; arguments as in ``paths``. Needs SciPy: ``pip install 'prdp[joins]'``."""
-        return ask(self.ledger, self.plan(Triangles(), share), fresh=fresh)
+        return self._answered(Triangles(), share, fresh=fresh)
 
-    def plan(self, query: GraphQuery, share: Exact, method: str | None = None) -> GraphPlan:
+    def plan(self, query: GraphQuery, share: Exact, method: str | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
         part = exact_share(share)
         if not isinstance(query, GraphQuery):
             raise InvalidRequest(
                 "a graph answers prdp.Edges(), prdp.Paths(2), prdp.Stars(3), prdp.Triangles()."
             )
-        chosen = query.methods[0] if method is None else method
-        if chosen not in query.methods:
-            known = ", ".join(query.methods)
-            raise InvalidRequest(f"method={method!r} does not answer this. What does: {known}.")
+        row = known_method(query, Options(method))
         if isinstance(query, Paths) and query.length != 2:
             raise InvalidRequest(
                 f"paths({query.length!r}): paths of 2 edges can be counted, others cannot yet."
@@ -215,91 +276,12 @@ class Graph(Opened):
                 raise InvalidRequest(f"stars({size!r}): a star has 2 to {MOST_STAR} edges here.")
         if isinstance(query, Triangles):
             solver()
-        return GraphPlan(self, query, chosen, part)
+        reading = self.reading
+        terms = Terms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
+        return Plan((plan_of_one(terms, row),), part, reading.where)
 
-    def raw_pairs(self) -> Pairs:
-        """Return the edges as they are, for experiments on public data; read once. They protect nobody."""
-        where = self.reading.where
-        if where not in self._kept:
-            self._kept[where] = read_pairs(self.engine, self.reading, self.nodes)
-        return self._kept[where]
-
-    def raw_cut(self, query: GraphQuery) -> Truncation:
-        """Return the count that is to be cut, as it is; kept for the next question. It protects nobody."""
-        key = (self.reading.where, str(query))
-        if key not in self._cut:
-            pairs = self.raw_pairs()
-            if isinstance(query, Triangles):
-                form = Packed if len(self.nodes) <= MOST_NODES else FixedWeights
-                most = max(1, len(self.nodes) - 2)
-                self._cut[key] = form(pairs.levels, pairs.level, TriangleEngine(pairs), most)
-            else:
-                self._cut[key] = CutStars.of(pairs, query.size if isinstance(query, Stars) else 2)
-        return self._cut[key]
-
-
-@dataclass(frozen=True, slots=True)
-class GraphPlan:
-    """A question about a graph, ready to be answered."""
-
-    graph: Graph
-    query: GraphQuery
-    method: str
-    share: Fraction
-
-    @property
-    def question(self) -> str:
-        """The question as the ledger keeps it."""
-        asked = {"ask": str(self.query)}
-        if self.graph.reading.where is not None:
-            asked["where"] = canonical(self.graph.reading.where)
-        return json.dumps(asked | {"method": self.method, "share": str(self.share)}, ensure_ascii=False)
-
-    def ensure_there(self) -> None:
-        """Refuse a source that has changed."""
-        self.graph.engine.ensure_there()
-
-    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
-        """Read the edges and draw independent answers."""
-        where = self.graph.reading.where
-        words = str(self.query) + ("" if where is None else f" where {canonical(where)}")
-        if self.method == "framework":
-            return self._smooth(words, entropy, runs)
-        if isinstance(self.query, Edges):
-            clip = Clip.tuned(self.share)
-            answers = clip.answers(self.graph.raw_pairs().summary(), self.share, entropy, runs)
-            caveat = clip.caveat(signed=False)
-        else:
-            cut = self.graph.raw_cut(self.query)
-            answers = Truncate.tuned(self.share).answers(cut, self.share, entropy, runs)
-            caveat = Truncate.caveat
-        return released(
-            answers,
-            question=words,
-            share=self.share,
-            method=self.method,
-            caveat=caveat,
-            simulated=self.graph.stand_in,
-        )
-
-    def _smooth(self, words: str, entropy: Entropy, runs: int) -> list[Release]:
-        pairs = self.graph.raw_pairs()
-        levels = pairs.levels
-        mechanism = Smooth(DomainFinder.over(levels))
-        return [
-            Release(
-                question=words,
-                steps=count,
-                step=Fraction(1),
-                noise_scales=(scale,),
-                share=self.share,
-                method=self.method,
-                caveat="dropped edges can only pull it toward zero",
-                choices=(
-                    ("kept budgets from", f"{float(levels.domain_quanta(domain) * levels.quantum):.6g} on"),
-                ),
-                simulated=self.graph.stand_in,
-                noise="quartic",
-            )
-            for count, domain, scale in mechanism.answers(pairs, self.share, entropy, runs)
-        ]
+    def _answered(
+        self, query: GraphQuery, share: Exact, method: str | None = None, *, fresh: bool
+    ) -> Release:
+        plan = self.plan(query, share, method)
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact, exact_share
-from prdp.declare.opening import Opened, account_of, both, fitted_policy, name_of, refuse_unless_rows
+from prdp.declare.measure import Measure
+from prdp.declare.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
 from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
 from prdp.engines._tables import DuckDBTables, open_tables
@@ -21,19 +22,21 @@ from prdp.expressions.check import check
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import listed
 from prdp.ledger import Binding, Ledger
-from prdp.mechanisms import Clip, Mechanism, Naive
-from prdp.noise.entropy import Entropy
-from prdp.plan.queries import Count, Measure, Sum
+from prdp.plan.methods import COUNT, Terms, whole
+from prdp.plan.plan import Plan
+from prdp.plan.queries import Asked, Count, Sum
+from prdp.plan.reads import Reader as PlanReader
+from prdp.plan.reads import Whole
+from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
+from prdp.release.label import Label
 from prdp.release.release import Release
-from prdp.run.answer import ask, released
+from prdp.run.answer import answer
+from prdp.run.reader import Reader
+from prdp.tables.opened import Opened
 from prdp.tables.references import Tree
 from prdp.tables.roles import refuse_two_names
-
-METHODS = ("clip", "naive")
-"""The mechanisms that answer questions about joins; the first is the default."""
 
 _MOST_TOTAL = 2**62
 
@@ -110,7 +113,38 @@ def open_join(
         name=called,
         ledger=account_of(ledger, binding, who, stand_in=stand_in),
         tables=(private,),
+        _reader=Reader(JoinSource(engine, tree), stand_in),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSource:
+    """The joined tables, as a reader reads them."""
+
+    engine: DuckDBTables
+    tree: Tree
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed; reads no record, only the keys of public tables."""
+        self.engine.ensure_there()
+        _refuse_duplicates(self.engine, self.tree)
+
+    def statement(self, reading: JoinReading) -> str:
+        """Return the statement of a read."""
+        views = {table: self.engine.view(table) for table in self.engine.schemas}
+        return join_statement(reading, views, self.engine.schemas[self.tree.private])
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRead(Whole):
+    """The cells of the private records, by what their results add up to."""
+
+    reading: JoinReading
+
+    def find(self, reader: PlanReader) -> tuple[Summary]:
+        """Return the cells."""
+        sql = reader.source.statement(self.reading)
+        return (self.reading.summary(reader.source.engine.rows(sql)),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,8 +162,8 @@ class Join(Opened):
     name: str
     ledger: Ledger
     tables: tuple[str, ...]
+    _reader: Reader
     condition: Node | None = None
-    _kept: dict[str, Summary] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
@@ -151,7 +185,7 @@ class Join(Opened):
 
     def count(self, *, share: Exact, method: str = "clip", fresh: bool = False) -> Release:
         """Count the results of the join; arguments as in ``Table.count``."""
-        return ask(self.ledger, self.plan(Count(), share, method), fresh=fresh)
+        return self._answered(self.plan(Count(), share, method), fresh=fresh)
 
     def sum(
         self, what: str, *, share: Exact, unit: Exact | None = None, method: str = "clip", fresh: bool = False
@@ -165,27 +199,51 @@ class Join(Opened):
             method: ``"clip"`` or ``"naive"``.
             fresh: Pay for a new answer although this question has been answered before.
         """
-        return ask(self.ledger, self.plan(Sum(what), share, method, unit), fresh=fresh)
+        return self._answered(self.plan(Sum(what), share, method, unit), fresh=fresh)
 
     def plan(
         self, query: Count | Sum, share: Exact, method: str | None = None, unit: Exact | None = None
-    ) -> JoinPlan:
+    ) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
         part = exact_share(share)
-        method = METHODS[0] if method is None else method
-        if method not in METHODS:
-            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(METHODS)}.")
+        rows = [row for row in getattr(query, "methods", ()) if row.joins]
+        names = [row.name for row in rows or COUNT if row.joins]
+        if method is not None and method not in names:
+            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(names)}.")
         if not isinstance(query, Count | Sum):
             raise InvalidRequest("a join answers counts and sums: prdp.Count() or prdp.Sum('column').")
         added = self._added(query.column) if isinstance(query, Sum) else None
         measure = self._measure(added, unit) if added is not None else None
+        reading = self._reading(added, measure)
+        row = rows[names.index(method) if method else 0]
+        mechanism = row.build(Terms(self.policy, self.policy.levels, self.bounds, query, measure, part))
+        total = reading.total
+        asked = Count() if added is None else SumOf(added)
+        label = Label(
+            str(asked),
+            part,
+            mechanism.name,
+            mechanism.caveat(signed=total.low < 0),
+            total.unit,
+            below=total.low < 0,
+            above=measure is None or measure.high > 0,
+        )
+        step = Step("", part, mechanism, (label,), whole)
+        query_plan = QueryPlan(asked, row.name, part, JoinRead(reading), (step,), measure)
+        return Plan((query_plan,), part, self.condition, over=self.tables)
+
+    def _answered(self, plan: Plan, *, fresh: bool) -> Release:
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+
+    def _reading(self, added: Node | None, measure: Measure | None) -> JoinReading:
+        """Return what must be read, if a record's total has a place in the engine's numbers."""
         largest = self.most_rows * (measure.largest if measure else 1)
         if largest > _MOST_TOTAL:
             raise InvalidRequest(
                 f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are too "
                 "many (2^62). Lower most_rows, narrow the bounds or take a larger unit."
             )
-        reading = JoinReading(
+        return JoinReading(
             policy=self.policy,
             levels=self.policy.levels,
             private=self.tree.private,
@@ -199,21 +257,6 @@ class Join(Opened):
             where=self.condition,
             largest=largest,
         )
-        mechanism: Mechanism = Clip.tuned(part) if method == "clip" else Naive()
-        return JoinPlan(self, reading, mechanism, part)
-
-    def summary(self, reading: JoinReading) -> Summary:
-        """Return the cells, reading the records only if they were not read for this before."""
-        views = {table: self.engine.view(table) for table in self.engine.schemas}
-        sql = join_statement(reading, views, self.engine.schemas[self.tree.private])
-        if sql not in self._kept:
-            self._kept[sql] = reading.summary(self.engine.rows(sql))
-        return self._kept[sql]
-
-    def ensure_there(self) -> None:
-        """Refuse sources that have changed; reads no record, only the keys of public tables."""
-        self.engine.ensure_there()
-        _refuse_duplicates(self.engine, self.tree)
 
     @property
     def _schema_here(self) -> Schema:
@@ -270,52 +313,18 @@ class Join(Opened):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPlan:
-    """A question about a join, ready to be answered."""
+class SumOf(Asked):
+    """What an expression over the columns of a join adds up to."""
 
-    join: Join
-    reading: JoinReading
-    mechanism: Mechanism
-    share: Fraction
+    added: Node
 
-    @property
-    def words(self) -> str:
-        """The question, for people."""
-        asked = "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"
-        where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        return f"{asked} over {', '.join(self.reading.tables)}{where}"
+    def __str__(self) -> str:
+        return f"sum of {canonical(self.added)}"
 
     @property
-    def question(self) -> str:
-        """The question as the ledger keeps it."""
-        asked = {"ask": "count" if self.reading.added is None else f"sum of {canonical(self.reading.added)}"}
-        asked["over"] = listed(sorted(self.reading.tables))
-        if self.reading.measure is not None:
-            measure = self.reading.measure
-            asked["units"] = f"{measure.low} to {measure.high} of {measure.unit}"
-        if self.reading.where is not None:
-            asked["where"] = canonical(self.reading.where)
-        asked |= {"method": self.mechanism.name, "share": str(self.share)}
-        return json.dumps(asked, ensure_ascii=False)
-
-    def ensure_there(self) -> None:
-        """Refuse sources that have changed."""
-        self.join.ensure_there()
-
-    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
-        """Read the records and draw independent answers."""
-        summary = self.join.summary(self.reading)
-        return released(
-            self.mechanism.answers(summary, self.share, entropy, runs),
-            question=self.words,
-            share=self.share,
-            method=self.mechanism.name,
-            caveat=self.mechanism.caveat(signed=self.reading.total.low < 0),
-            simulated=self.join.stand_in,
-            unit=self.reading.total.unit,
-            below=self.reading.total.low < 0,
-            above=self.reading.measure is None or self.reading.measure.high > 0,
-        )
+    def facts(self) -> dict[str, Any]:
+        """The expression, as SQL."""
+        return {"query": "sum", "of": canonical(self.added)}
 
 
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:

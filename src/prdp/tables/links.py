@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
+from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
+from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
 from prdp.declare.schema import Kind, Schema
 from prdp.engines._links import LinkReading, RecordReading, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
@@ -21,11 +21,17 @@ from prdp.levels import Levels
 from prdp.mechanisms import Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
-from prdp.noise.entropy import Entropy
-from prdp.plan.queries import Count
+from prdp.plan.methods import Method, Terms
+from prdp.plan.plan import Plan
+from prdp.plan.planner import plan_of_one
+from prdp.plan.queries import Asked, Count
+from prdp.plan.reads import Reader as PlanReader
+from prdp.plan.reads import Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
-from prdp.run.answer import ask, released
+from prdp.run.answer import answer
+from prdp.run.reader import Reader
+from prdp.tables.opened import Opened
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 
 MOST_COLUMNS = 64
@@ -111,15 +117,14 @@ def open_links(
         },
         "most_rows": str(most_rows),
     }
+    source = LinkSource(
+        engine, tuple((table, reading) for table, reading, _ in tables), table_of, levels, most_rows
+    )
     return Links(
-        engine=engine,
-        tables=tuple((table, reading) for table, reading, _ in tables),
-        table_of=table_of,
-        reading=LinkReading(tuple(table_of), None),
-        levels=levels,
-        most_rows=most_rows,
+        source=source,
         name=called,
         ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
+        _reader=Reader(source, stand_in),
     )
 
 
@@ -152,82 +157,93 @@ def _refuse_unless_joinable(
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Links(Opened):
-    """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
+@dataclass(frozen=True, slots=True)
+class LinkSource:
+    """The rows and the private tables that they name, as a reader reads them.
+
+    Attributes:
+        engine: Who reads the rows.
+        tables: Who reads each private table, and what of it.
+        table_of: For each column that names records, the place of their table.
+        levels: The grid of budgets.
+        most_rows: The most rows that can name a record.
+    """
 
     engine: DuckDBEngine
     tables: tuple[tuple[DuckDBEngine, RecordReading], ...]
     table_of: Mapping[str, int]
-    reading: LinkReading
     levels: Levels
     most_rows: int
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed."""
+        for engine in (self.engine, *(engine for engine, _ in self.tables)):
+            engine.ensure_there()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRead(Whole):
+    """The rows that name a record in every column, with the program that cuts their count."""
+
+    reading: LinkReading
+
+    def find(self, reader: PlanReader) -> tuple[Packed]:
+        """Return the count that is to be cut."""
+        source: LinkSource = reader.source
+        rows, level = read_links(source.engine, self.reading, source.tables, source.table_of, source.levels)
+        return (Packed(source.levels, level, Listed(rows, level), source.most_rows),)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows(Asked):
+    """How many rows name a record in every column."""
+
+    columns: tuple[str, ...]
+
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method(
+            "truncate", lambda terms: Truncate.tuned(terms.share), reads=lambda terms: LinkRead(terms.entry)
+        ),
+    )
+
+    def __str__(self) -> str:
+        return f"rows by {' and '.join(self.columns)}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The columns that name records."""
+        return {"query": "rows", "columns": list(self.columns)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links(Opened):
+    """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
+
+    source: LinkSource
     name: str
     ledger: Ledger
-    _cut: dict[Node | None, Packed] = field(default_factory=dict)
+    _reader: Reader
+    condition: Node | None = None
 
     def __repr__(self) -> str:
-        where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        return f"<{self._called} links {self.name!r} by {', '.join(self.table_of)}{where}>"
+        where = "" if self.condition is None else f" where {canonical(self.condition)}"
+        return f"<{self._called} links {self.name!r} by {', '.join(self.source.table_of)}{where}>"
 
     def where(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
-        where = narrowed(self.reading.where, condition, self.engine.schema)
-        return replace(self, reading=replace(self.reading, where=where))
+        return replace(self, condition=narrowed(self.condition, condition, self.source.engine.schema))
 
     def count(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the rows that name a record in every column; arguments as in ``Table.count``."""
-        return ask(self.ledger, self.plan(Count(), share), fresh=fresh)
+        plan = self.plan(Count(), share)
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
-    def plan(self, query: Count, share: Exact, method: str | None = None) -> LinksPlan:
+    def plan(self, query: Count, share: Exact, method: str | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
         if not isinstance(query, Count) or method not in (None, "truncate"):
             raise InvalidRequest("rows that name private records are counted, by method='truncate'.")
         solver()
-        return LinksPlan(self, exact_share(share))
-
-    def raw_cut(self) -> Packed:
-        """Return the count that is to be cut, as it is; kept for the next question. It protects nobody."""
-        where = self.reading.where
-        if where not in self._cut:
-            rows, level = read_links(self.engine, self.reading, self.tables, self.table_of, self.levels)
-            self._cut[where] = Packed(self.levels, level, Listed(rows, level), self.most_rows)
-        return self._cut[where]
-
-
-@dataclass(frozen=True, slots=True)
-class LinksPlan:
-    """A count of rows that name private records, ready to be answered."""
-
-    links: Links
-    share: Fraction
-
-    @property
-    def words(self) -> str:
-        """The question, for people."""
-        where = self.links.reading.where
-        named = " and ".join(self.links.table_of)
-        return f"rows by {named}" + ("" if where is None else f" where {canonical(where)}")
-
-    @property
-    def question(self) -> str:
-        """The question as the ledger keeps it."""
-        return json.dumps(
-            {"ask": self.words, "method": "truncate", "share": str(self.share)}, ensure_ascii=False
-        )
-
-    def ensure_there(self) -> None:
-        """Refuse sources that have changed."""
-        for engine in (self.links.engine, *(engine for engine, _ in self.links.tables)):
-            engine.ensure_there()
-
-    def releases(self, entropy: Entropy, *, runs: int) -> list[Release]:
-        """Read the rows and draw independent answers."""
-        return released(
-            Truncate.tuned(self.share).answers(self.links.raw_cut(), self.share, entropy, runs),
-            question=self.words,
-            share=self.share,
-            method=Truncate.name,
-            caveat=Truncate.caveat,
-            simulated=self.links.stand_in,
-        )
+        columns, policy = tuple(self.source.table_of), self.source.tables[0][1].policy
+        asked, read = NamedRows(columns), LinkReading(columns, self.condition)
+        terms = Terms(policy, self.source.levels, {}, asked, None, exact_share(share), entry=read)
+        return Plan((plan_of_one(terms, *asked.methods),), terms.share, self.condition)

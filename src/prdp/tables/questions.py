@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from prdp.declare.exact import Exact
-from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Options, Quantile, Query, Std, Sum, Variance
+from prdp.plan.methods import Options
+from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 
 Answered = TypeVar("Answered")
 

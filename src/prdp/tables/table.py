@@ -1,8 +1,7 @@
-"""A private table: where policy, engine, mechanism and ledger meet, and the only place they do."""
+"""A private table: what prdp.open returns, and the questions that it answers."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,28 +15,30 @@ from prdp.declare.columns import (
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.groups import Grouping, GroupKey, bins, read_grouping
-from prdp.declare.opening import Opened, account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
+from prdp.declare.groups import GroupKey, bins, read_grouping
+from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.declare.schema import Bounds, Units
 from prdp.engines._origins import Origin, origin_of
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
-from prdp.ledger import Binding, Charge, Ledger
+from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
-from prdp.noise.entropy import Entropy, SystemEntropy
-from prdp.plan.plan import Order, order_of
-from prdp.plan.planner import Facts
-from prdp.plan.queries import DEFAULT, Options, Quantile, Query
-from prdp.plan.reads import Cells, Need
+from prdp.plan.methods import DEFAULT, Options
+from prdp.plan.plan import Plan
+from prdp.plan.planner import Planner
+from prdp.plan.queries import Quantile, Query
 from prdp.policy import Policy
+from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
-from prdp.release.table import Released, ReleaseTable
-from prdp.run.answer import answered_once, recorded
-from prdp.run.reader import Readings
-from prdp.tables.custom import ForeignRelease, Mechanism
-from prdp.tables.custom_question import ForeignQuestion, foreign_question
+from prdp.release.table import ReleaseTable
+from prdp.run.answer import answer
+from prdp.run.reader import Reader
+from prdp.tables.custom import custom_plan
+from prdp.tables.groups import Groups
+from prdp.tables.opened import Opened
+from prdp.tables.outcomes import Mechanism
 from prdp.tables.questions import Questions, listed_quantiles
 
 
@@ -101,7 +102,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         units=grains,
         name=called,
         ledger=account,
-        _readings=Readings(engine, checked, levels, ends, protected),
+        _reader=Reader(engine, stand_in),
         protect=protected,
         _origin=origin_of(source),
     )
@@ -118,14 +119,15 @@ class Table(Opened, Questions[Release]):
     units: Units
     name: str
     ledger: Ledger
-    _readings: Readings
+    _reader: Reader
     condition: Node | None = None
     protect: str | None = None
     _origin: Origin | None = None
 
     def __repr__(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
-        return f"<{self._called} table {self.name!r}{whose}{self._about}: {self.policy!r}>"
+        about = "" if self.condition is None else f" where {canonical(self.condition)}"
+        return f"<{self._called} table {self.name!r}{whose}{about}: {self.policy!r}>"
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -154,7 +156,7 @@ class Table(Opened, Questions[Release]):
                 f"keys= and the table have one source ({shared}), but which values occur may give a record "
                 "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
             )
-        return Groups(self, read_grouping(columns, keys, self.engine.schema))
+        return Groups(self, read_grouping(columns, keys, self.engine.schema), self._reader)
 
     def histogram(
         self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
@@ -173,7 +175,8 @@ class Table(Opened, Questions[Release]):
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``."""
         query = Quantile(column, listed_quantiles(q))
-        return self._table([query], share, None, options=Options(method), fresh=fresh).releases[0]
+        plan = self.plan(query, share=share, options=Options(method))
+        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh)).releases[0]
 
     def ask(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
@@ -186,7 +189,8 @@ class Table(Opened, Questions[Release]):
             split: What part of the share each query gets; by default, equal parts.
             fresh: Pay for new answers although these questions have been answered before.
         """
-        return self._table(queries, share, None, split=split, fresh=fresh)
+        plan = self.plan(*queries, share=share, split=split)
+        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def release(
         self,
@@ -221,8 +225,8 @@ class Table(Opened, Questions[Release]):
                 "release runs a mechanism on rows, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
-        door = foreign_question(
-            self.facts,
+        plan = custom_plan(
+            self.planner,
             mechanism,
             columns,
             exact_share(share),
@@ -231,134 +235,34 @@ class Table(Opened, Questions[Release]):
             sample=sample,
             name=name,
         )
-        standing = None if fresh else door.standing(self.ledger.entries, self.condition, self.engine.source)
-        if standing is not None:
-            return standing
-        self.engine.ensure_there()
-        charge = self.ledger.charge(door.question(self.condition, self.engine.source), door.share)
-        assert isinstance(charge, Charge)  # noqa: S101  (no other question has its word)
-        interrupted = threading.Event()
-        answer = recorded(self.ledger, charge, lambda: self._run_mechanism(door, interrupted))
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-        assert isinstance(answer, ForeignRelease)  # noqa: S101
-        return answer
-
-    def _run_mechanism(self, door: ForeignQuestion, interrupted: threading.Event) -> ForeignRelease:
-        (counted,) = self._readings.counts(self.condition, None)
-        answer, stopped = door.answered(self.engine, counted, self.condition, SystemEntropy())
-        if stopped:
-            interrupted.set()
-        return replace(answer, simulated=self.stand_in)
+        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     @property
-    def facts(self) -> Facts:
-        """What is public about the table."""
-        return Facts(self.engine.schema, self.policy, self.levels, self.bounds, self.units, self.protect)
+    def planner(self) -> Planner:
+        """What is public about the table, and the plans that it allows."""
+        return Planner(
+            self.engine.schema,
+            self.policy,
+            self.levels,
+            self.bounds,
+            self.units,
+            self.protect,
+            self.condition,
+            self.engine.source,
+        )
 
-    @property
-    def _about(self) -> str:
-        return "" if self.condition is None else f" where {canonical(self.condition)}"
-
-    def _one(
+    def plan(
         self,
-        query: Query,
+        *queries: Query,
         share: Exact,
-        options: Options,
-        *,
-        fresh: bool,
-    ) -> Release:
-        recipe = self.facts.recipe(query, exact_share(share), options)
-        if len(recipe.labels) > 1:
-            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        released = self._ask(Order((recipe,), recipe.asked.share, None, single=True), fresh=fresh)
-        assert isinstance(released, Release)  # noqa: S101  (one query about one group)
-        return released
-
-    def _table(
-        self,
-        queries: Sequence[Query],
-        share: Exact,
-        groups: Grouping | None,
-        *,
-        options: Options = DEFAULT,
         split: Sequence[Exact] | None = None,
-        fresh: bool,
-    ) -> ReleaseTable:
-        order = order_of(self.facts, queries, share, groups, options=options, split=split)
-        released = self._ask(order, fresh=fresh)
-        assert isinstance(released, ReleaseTable)  # noqa: S101
-        return released
+        options: Options = DEFAULT,
+    ) -> Plan:
+        """Return what would be done to answer queries, or refuse; reads and charges nothing."""
+        return self.planner.plan(queries, share, options=options, split=split)
 
-    def _ask(self, order: Order, *, fresh: bool) -> Released:
-        question = order.question(self.condition, self.engine.source)
-        self.engine.ensure_there()
-
-        def draw() -> Released:
-            (released,) = self._released(order, SystemEntropy(), runs=1)
-            return released
-
-        return order.shaped(answered_once(self.ledger, question, order.share, draw, fresh=fresh))
-
-    def _released(self, order: Order, entropy: Entropy, *, runs: int) -> list[Released]:
-        """Draw answers to all that was ordered, reading the records only as far as they were not before."""
-        read = {need: self._cells(shared, order.groups) for need, shared in order.needs.items()}
-        return order.released(read, entropy, self._about, runs=runs, simulated=self.stand_in)
-
-    def _cells(self, need: Need, groups: Grouping | None) -> tuple[Cells, ...]:
-        return self._readings.cells(need, self.condition, groups)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Groups(Questions[ReleaseTable]):
-    """A table's groups by public keys; what ``group_by`` returns. Each question gives one answer a group."""
-
-    table: Table
-    grouping: Grouping
-
-    def __repr__(self) -> str:
-        by = ", ".join(map(str, self.grouping.by))
-        return f"<{len(self.grouping.keys)} groups by {by} of {self.table!r}>"
-
-    def where(self, condition: str) -> Groups:
-        """Return the groups of those records alone for which a condition holds."""
-        return Groups(self.table.where(condition), self.grouping)
-
-    def quantiles(
-        self,
-        column: str,
-        q: Iterable[float | Exact],
-        *,
-        share: Exact,
-        method: str = "rank",
-        fresh: bool = False,
-    ) -> ReleaseTable:
-        """Find several quantiles of each group at once; as ``quantile``."""
-        query = Quantile(column, listed_quantiles(q))
-        return self.table._table([query], share, self.grouping, options=Options(method), fresh=fresh)  # noqa: SLF001
-
-    def histogram(
-        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
-    ) -> ReleaseTable:
-        """Count the records of each group whose value lies in each of some public bins."""
-        binned = Groups(self.table, self.grouping.crossed(bins(column, edges), self.table.engine.schema))
-        return binned.count(share=share, method=method, fresh=fresh)
-
-    def ask(
-        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
-    ) -> ReleaseTable:
-        """Answer several queries for each group from one charge; arguments as in ``Table.ask``."""
-        return self.table._table(queries, share, self.grouping, split=split, fresh=fresh)  # noqa: SLF001
-
-    def _one(
-        self,
-        query: Query,
-        share: Exact,
-        options: Options,
-        *,
-        fresh: bool,
-    ) -> ReleaseTable:
-        recipe = self.table.facts.recipe(query, exact_share(share), options)
-        released = self.table._ask(Order((recipe,), recipe.asked.share, self.grouping), fresh=fresh)  # noqa: SLF001
-        assert isinstance(released, ReleaseTable)  # noqa: S101  (groups were asked for)
-        return released
+    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
+        plan = self.planner.plan([query], share, options=options, single=True)
+        if len(plan.labels) > 1:
+            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))

@@ -8,14 +8,15 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from prdp.cells.owners import Caps, Fold, UnitReading
+from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary, magnitude_key
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Kind
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.queries import KeyReading, Measure, Reading
+from prdp.plan.reads import KeyReading, Reading, UnitReading
 from prdp.policy import Policy
 from prdp.testing.owner_reference import reference_scaled, reference_units
 from prdp.testing.reference import in_groups, magnitude_code, reference_keys, reference_summary

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.cells.owners import Caps, Fold, UnitReading
+from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate
-from prdp.plan.queries import Measure
+from prdp.plan.reads import UnitReading
 from prdp.testing.reference import Record, in_groups, magnitude_code, whole_value
 
 

@@ -12,8 +12,9 @@ from typing import Any
 from prdp.cells.grids import PER_OCTAVE, SLACK
 from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
+from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate
-from prdp.plan.queries import Measure, Reading
+from prdp.plan.reads import Reading
 
 Record = Mapping[str, Any]
 

@@ -8,11 +8,13 @@ from fractions import Fraction
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
-from prdp.plan.plan import Order
-from prdp.plan.queries import Options, Query
+from prdp.plan.methods import Options
+from prdp.plan.queries import Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
-from prdp.tables.table import Groups, Table
+from prdp.tables.groups import Groups
+from prdp.tables.opened import reader_of
+from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
 from prdp.testing.truth import truths
 
@@ -116,10 +118,8 @@ def share_for(
 def _truths(like: Table | Groups, query: Query, method: str | None) -> list[Fraction]:
     """Return what is true of the stand-in, group by group; real records were refused before."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    recipe = table.facts.recipe(query, Fraction(1), Options(method))
-    order = Order((recipe,), Fraction(1), groups)
-    cells = table._cells(order.needs[recipe.need], groups)  # noqa: SLF001  (its back door)
-    return [value for group in cells for value in truths(recipe, group)]
+    (plan,) = table.planner.plan([query], 1, groups, options=Options(method)).queries
+    return [value for group in reader_of(table).read(plan.read) for value in truths(plan, group)]
 
 
 def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fraction) -> float:

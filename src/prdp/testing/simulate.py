@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeGuard, overload
 
-from prdp.declare.exact import Exact, exact_share
+from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
-from prdp.plan.plan import Order, order_of
-from prdp.plan.queries import Count, Options, Query, Sum
+from prdp.plan.methods import Options
+from prdp.plan.plan import Plan
+from prdp.plan.queries import Count, Query, Sum
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
-from prdp.run.answer import Plan
 from prdp.tables.graph import Graph, GraphQuery
+from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.links import Links
-from prdp.tables.table import Groups, Table
+from prdp.tables.opened import reader_of
+from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 
 MOST_RUNS = 10**9
@@ -93,19 +96,18 @@ def simulate(
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Join | Links | Graph):
         _refuse_given("is for tables", beta=beta, graded=graded, split=split)
-        return _plan(source, query, share, method, unit).releases(Seeded(seed), runs=runs)
+        plan = _plan(source, query, share, method, unit)
+        return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
     _refuse_given("is for sums over a join; a column's is given in prdp.open(..., units=...)", unit=unit)
     options = Options(method, beta, graded, split)
     groups = table.grouping if isinstance(table, Groups) else None
-    if isinstance(query, Query):
-        recipe = source.facts.recipe(query, exact_share(share), options)
-        single = groups is None and len(recipe.labels) == 1
-        order = Order((recipe,), recipe.asked.share, groups, single=single)
-    else:
-        order = order_of(source.facts, query, share, groups, options=options)
-    return source._released(order, Seeded(seed), runs=runs)  # noqa: SLF001  (its back door)
+    queries = (query,) if isinstance(query, Query) else query
+    plan = source.planner.plan(queries, share, groups, options=options)
+    if isinstance(query, Query) and groups is None and len(plan.labels) == 1:
+        plan = replace(plan, single=True)
+    return plan.draw(reader_of(source), Seeded(seed), runs)
 
 
 def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> None:

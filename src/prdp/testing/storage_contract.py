@@ -25,11 +25,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.declare.groups import bins, read_grouping
+from prdp.declare.measure import Measure
 from prdp.declare.schema import Kind
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.queries import KeyReading, Measure, Reading
+from prdp.plan.reads import KeyReading, Reading
 from prdp.policy import Policy
 from prdp.testing.reference import in_groups, reference_keys, reference_summary
 

@@ -7,24 +7,23 @@ from fractions import Fraction
 from prdp.cells.owners import UnitCells, UnitGroups
 from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
 from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
-from prdp.plan.reads import Cells
-from prdp.plan.recipe import Recipe
+from prdp.plan.steps import QueryPlan
 from prdp.release.derived import root
 
 
-def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
-    """Return the true answers to a recipe's query, over the records that have a valid budget.
+def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
+    """Return the true answers to a planned query, over the records that have a valid budget.
 
     Counts, sums, means and variances are exact. A maximum is the upper end of its range and
     a quantile the middle of its own, as their mechanisms would answer without noise.
     """
-    query = recipe.query
+    query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
         values = cells.values if isinstance(cells, TopSummary) else cells
         return [Fraction(sum(cell.count for cell in values.cells))]
     if isinstance(cells, UnitCells):
-        return _unit_truths(recipe, cells)
-    unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
+        return _unit_truths(plan, cells)
+    unit = plan.measure.unit if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
     total = sum(cell.total for cell in valued) * unit
@@ -50,15 +49,15 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
             raise TypeError(query)
 
 
-def _unit_truths(recipe: Recipe, cells: UnitCells) -> list[Fraction]:
+def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
     """Return the true answers over the rows of privacy units: one, or one a group."""
-    unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
-    if isinstance(recipe.query, Max | Min) and isinstance(cells.totals, Summary):
+    unit = plan.measure.unit if plan.measure else Fraction(1)
+    if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
-        return [(highest if isinstance(recipe.query, Max) else lowest) * unit]
+        return [(highest if isinstance(plan.query, Max) else lowest) * unit]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
-    if isinstance(recipe.query, Mean):
+    if isinstance(plan.query, Mean):
         return [total * unit / max(count, 1) for total, count in zip(totals, rows, strict=True)]
     return [total * unit for total in totals]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from prdp.declare.measure import Measure
 from prdp.local.protocols.counting import DomainCounts
 from prdp.local.protocols.protocol import Terms
 from prdp.local.protocols.summing import Ratios
-from prdp.plan.queries import Measure
 
 _MEAN_ERROR = math.sqrt(2 / math.pi)
 """The expected size of a normal variable of deviation 1."""

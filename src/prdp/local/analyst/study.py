@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from prdp.declare.exact import Exact, exact, exact_share
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.collector import Collector
 from prdp.local.analyst.cutting import clipping_slope, full_count_budget
@@ -25,7 +26,6 @@ from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, Prop
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import Framework, Protocol, Tally
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
-from prdp.plan.queries import Measure
 from prdp.policy import Policy
 
 Rounds = Generator[Campaign, Tally, Estimate]

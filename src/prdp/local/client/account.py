@@ -12,12 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from uuid import uuid4
 
-from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError, PrdpError
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
 from prdp.local.client.facts import read_object, shown
 from prdp.local.client.report import Report
 from prdp.safety.forks import OPERATIONS, this_process
+from prdp.safety.guard import guarded
 
 _SCHEMA = """
 CREATE TABLE terms (policy TEXT NOT NULL);
@@ -91,23 +92,7 @@ class ClientAccount:
             BudgetExhausted: Less than ``share`` is left.
             LedgerError: The account cannot be used, or was changed by something else.
         """
-        stop: BaseException | None = None
-        try:
-            return self._told(campaign, name, policy, share, draw)
-        except PrdpError as error:  # nothing is called in a handler: Ctrl-C would come with what is handled
-            stop = error
-            stop.__traceback__ = stop.__context__ = stop.__cause__ = None  # their frames hold the report
-        except Exception:  # noqa: S110  (what it says instead is made when it is gone)
-            pass
-        except BaseException as error:  # Ctrl-C, or whatever else a signal's handler raises
-            stop = error
-            stop.__traceback__ = stop.__context__ = stop.__cause__ = None
-        if stop is None:
-            stop = LedgerError("no report could be drawn and stored. Nothing was told; ask again.")
-        try:
-            raise stop
-        finally:
-            del stop  # this frame and the exception would keep each other alive
+        return guarded(lambda: self._told(campaign, name, policy, share, draw), _not_told)
 
     def _told(
         self, campaign: bytes, name: str, policy: str, share: Fraction, draw: Callable[[], bytes]
@@ -344,3 +329,7 @@ def _is_file_name(text: str) -> bool:
         return bool(text) and b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
+
+
+def _not_told() -> LedgerError:
+    return LedgerError("no report could be drawn and stored. Nothing was told; ask again.")

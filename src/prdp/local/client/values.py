@@ -11,8 +11,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prdp.declare.measure import Measure
     from prdp.local.protocols.protocol import Record
-    from prdp.plan.queries import Measure
 
 Category = str | int
 _MOST_DIGITS = 400

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import Reader
 from prdp.local.client.values import steps_of
@@ -15,7 +16,6 @@ from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.protocols.randomisers import Bit, Law, Noisy
 from prdp.local.protocols.summing import Octaves, OfOneColumn, measure_facts, octave_of, read_measure
-from prdp.plan.queries import Measure
 
 Form = Literal["bit", "laplace"]
 

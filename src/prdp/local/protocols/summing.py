@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from prdp.declare.exact import Exact, exact
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import Reader, column_name, sayable
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.protocols.randomisers import Bit, Law, Noisy
-from prdp.plan.queries import Measure
 
 _LARGEST = 10**40
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.local.client.client import own_of
 from prdp.local.client.values import number_of, steps_of
 from prdp.local.protocols.categories import Bins, Categories
 from prdp.local.protocols.summing import Ratios
-from prdp.plan.queries import Measure
 from prdp.policy import Policy
 
 Integers = NDArray[np.int64]

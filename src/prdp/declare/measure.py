@@ -1,0 +1,46 @@
+"""A measured column: whole steps of a grain between public bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.cells.grids import PER_OCTAVE
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column to add up, in whole units between public bounds.
+
+    Attributes:
+        column: Its name.
+        unit: What one step of the lattice is worth.
+        low: The least value, in units; smaller ones are moved to it.
+        high: The greatest value, in units; larger ones are moved to it.
+        per_octave: How many magnitude cells there are in a doubling.
+        squares: Whether squares are added up too.
+    """
+
+    column: str
+    unit: Fraction
+    low: int
+    high: int
+    per_octave: int = PER_OCTAVE
+    squares: bool = False
+
+    @property
+    def smallest(self) -> int:
+        """The least absolute value above zero that the bounds allow, in units."""
+        if self.low > 0:
+            return self.low
+        return max(1, -self.high)
+
+    @property
+    def largest(self) -> int:
+        """The greatest absolute value that the bounds allow, in units, and at least 1."""
+        return max(1, abs(self.low), abs(self.high))
+
+    @property
+    def signed(self) -> bool:
+        """Whether the bounds allow values of both signs."""
+        return self.low < 0 < self.high

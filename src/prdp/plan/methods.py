@@ -1,0 +1,267 @@
+"""The table of methods: which mechanism answers which query, what it reads, and where that is proved.
+
+A query class carries its rows (``Sum.methods = SUM``), the default first. A mechanism enters here and nowhere
+else; a query from outside the package brings rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+from prdp.cells.summary import Summary
+from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
+from prdp.declare.groups import Grouping
+from prdp.declare.measure import Measure
+from prdp.declare.schema import Bounds
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node
+from prdp.levels import Levels
+from prdp.mechanisms import (
+    Answer,
+    Choice,
+    Clip,
+    Distinct,
+    Framework,
+    Naive,
+    Partition,
+    Rank,
+    count_influences,
+    sum_influences,
+)
+from prdp.mechanisms._base import (
+    Base,
+    InverseSensitivityMax,
+    InverseSensitivityQuantile,
+    LaplaceCount,
+    UniversalSum,
+)
+from prdp.mechanisms.framework import SPLIT
+from prdp.noise.entropy import Entropy
+from prdp.plan.reads import KeyReading, Read, Reading, TopReading
+from prdp.policy import Policy
+
+_LEAST_RATE = Fraction(1, 10**12)
+
+
+class Answering(Protocol):
+    """A mechanism as a plan uses it: from what its method reads to answers."""
+
+    @property
+    def name(self) -> str:
+        """The name that its releases say."""
+
+    def caveat(self, *, signed: bool) -> str:
+        """Return what the interval of its answers does not cover."""
+
+    def answers(
+        self, cells: Any, share: Fraction, entropy: Entropy, runs: int, /
+    ) -> Sequence[Answer] | Sequence[tuple[Answer, ...]]:
+        """Draw independent answers: one a run, or one for each thing that was asked for together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a caller wants a query answered; None where the query's own way will do.
+
+    Attributes:
+        method: Which mechanism answers.
+        beta: For ``partition`` and ``framework``: the failure rate.
+        graded: For ``partition``: thresholds that make bad failures rarer.
+        split: For ``framework``: the part of the share that finds out where budgets become numerous.
+    """
+
+    method: str | None = None
+    beta: Exact | None = None
+    graded: bool | None = None
+    split: Exact | None = None
+
+
+DEFAULT = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything public that a mechanism is built from, and its read.
+
+    Attributes:
+        policy: The policy, checked against the table.
+        levels: The grid of budgets.
+        bounds: The public bounds of the table's columns.
+        query: What is asked.
+        measure: The column that is measured; None where nothing is.
+        share: The part of every record's budget for it.
+        options: What the caller wants.
+        where: Which records take part; None for all.
+        groups: The public groups; None for one group of all records.
+        entry: What is read in place of a table's columns: a graph's edges, rows that name records.
+    """
+
+    policy: Policy
+    levels: Levels
+    bounds: Bounds = field(hash=False)
+    query: Any
+    measure: Measure | None
+    share: Fraction
+    options: Options = DEFAULT
+    where: Node | None = None
+    groups: Grouping | None = None
+    entry: Any = None
+
+
+def cells(terms: Terms) -> Read:
+    """Read the cells of the measured column, or counts."""
+    return Reading(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups)
+
+
+def cells_by_level(terms: Terms) -> Read:
+    """Read the same with every record at its own level, as the paper's domains need."""
+    return Reading(
+        terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups, by_level=True
+    )
+
+
+def keys(terms: Terms) -> Read:
+    """Read the budgets behind each of a column's values."""
+    return KeyReading(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
+
+
+def key_tops(terms: Terms) -> Read:
+    """Read each of a column's values at the highest level of its records, and all records by level."""
+    records = Reading(
+        terms.policy, terms.levels, terms.bounds, None, terms.where, terms.groups, by_level=True
+    )
+    values = KeyReading(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
+    return TopReading(values, records)
+
+
+def whole(found: Any) -> Any:
+    """Show a mechanism what was read as it is."""
+    return found
+
+
+def counted(found: Summary) -> Summary:
+    """Show a mechanism records that count 1 each."""
+    return found.counted()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row of the table: a query answered by a mechanism.
+
+    Attributes:
+        name: What callers ask for it by.
+        build: Makes the mechanism from public terms.
+        reads: What must be read.
+        sees: What the mechanism is shown of it.
+        options: The other options that it takes; each is an attribute of the mechanism as well.
+        owners: Whether it is proved where a record is an owner of several rows.
+        owner_groups: Whether it is proved for groups in which an owner may have rows in several.
+        joins: Whether it answers about the results of a join.
+    """
+
+    name: str
+    build: Callable[[Terms], Answering]
+    reads: Callable[[Terms], Read] = cells
+    sees: Callable[[Any], Any] = whole
+    options: tuple[str, ...] = ()
+    owners: bool = False
+    owner_groups: bool = False
+    joins: bool = False
+
+
+def failure_rate(beta: Exact | None) -> Fraction:
+    """Return the rate at which a mechanism may fail."""
+    failure = exact(beta if beta is not None else "1/10", "beta")
+    if not _LEAST_RATE <= failure < 1:
+        raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12).")
+    return failure
+
+
+def read_split(split: Exact | None) -> Fraction:
+    """Return the part of the share that the framework's first stage uses."""
+    part = SPLIT if split is None else exact(split, "split")
+    if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
+        raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")
+    return part
+
+
+def _framework(base: Callable[[Terms], Base]) -> Callable[[Terms], Framework]:
+    def build(terms: Terms) -> Framework:
+        return Framework(base(terms), read_split(terms.options.split), failure_rate(terms.options.beta))
+
+    return build
+
+
+def _partition(terms: Terms) -> Partition:
+    measure = terms.measure
+    if measure is None:
+        influences = count_influences(terms.levels)
+    else:
+        influences = sum_influences(terms.policy, terms.levels, terms.bounds, measure)
+    signed = measure is not None and measure.low < 0
+    return Partition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
+
+
+def _ends(terms: Terms) -> tuple[int, int]:
+    """Return the ends of the measured column; only measured queries have rows that ask."""
+    return (terms.measure.low, terms.measure.high) if terms.measure else (0, 0)
+
+
+def _one_quantile(terms: Terms) -> Base:
+    if len(terms.query.at) > 1:
+        raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
+    return InverseSensitivityQuantile(terms.query.at[0], *_ends(terms), _fineness(terms))
+
+
+def _fineness(terms: Terms) -> int:
+    return terms.measure.per_octave if terms.measure else 1
+
+
+_FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
+_PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
+_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "joins": True}
+_NAIVE: dict[str, Any] = {"owners": True, "joins": True}
+
+
+def _clip(terms: Terms) -> Clip:
+    return Clip.tuned(terms.share)
+
+
+def _farthest(*, lowest: bool) -> tuple[Method, ...]:
+    """Return the rows of a maximum, or of a minimum."""
+    base = _framework(lambda terms: InverseSensitivityMax(*_ends(terms), lowest=lowest))
+    return (
+        Method("choice", lambda terms: Choice(*_ends(terms), lowest=lowest), owners=True),
+        Method("framework", base, **_FRAMEWORK),
+    )
+
+
+COUNT = (
+    Method("clip", _clip, sees=counted, **_CLIP),
+    Method("partition", _partition, sees=counted, **_PARTITION),
+    Method("framework", _framework(lambda _: LaplaceCount()), sees=counted, **_FRAMEWORK),
+    Method("naive", lambda _: Naive(), sees=counted, **_NAIVE),
+)
+SUM = (
+    Method("clip", _clip, **_CLIP),
+    Method("partition", _partition, **_PARTITION),
+    Method("framework", _framework(lambda _: UniversalSum()), **_FRAMEWORK),
+    Method("naive", lambda _: Naive(), **_NAIVE),
+)
+MEAN = tuple(row for row in SUM if row.name != "partition")
+VARIANCE = tuple(row for row in MEAN if row.name != "framework")
+MAX = _farthest(lowest=False)
+MIN = _farthest(lowest=True)
+QUANTILE = (
+    Method("rank", lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), _fineness(terms))),
+    Method("framework", _framework(_one_quantile), **_FRAMEWORK),
+)
+DISTINCT = (
+    Method("distinct", lambda terms: Distinct.tuned(terms.share), reads=keys),
+    Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
+)
+OWNERS = Method("distinct", _clip, sees=counted, owners=True)
+"""How many owners there are: each counts 1, whatever its rows."""

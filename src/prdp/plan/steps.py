@@ -1,0 +1,200 @@
+"""How one query of a plan is answered: its steps, and how its answer follows from what they draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain
+from typing import Any, Literal
+
+from prdp.declare.measure import Measure
+from prdp.mechanisms import Answer
+from prdp.noise.entropy import Entropy
+from prdp.plan.methods import Answering
+from prdp.plan.queries import Asked
+from prdp.plan.reads import Read
+from prdp.release.derived import combined
+from prdp.release.label import Label
+from prdp.release.release import Release
+
+_FINER_BITS = 20
+"""A derived answer is given on a lattice this many bits finer than its column's unit."""
+
+Row = tuple[Release, ...]
+"""One run's answers to one query about one group."""
+
+Together = Literal["", "pooled", "joint"]
+"""How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One draw of a mechanism.
+
+    Attributes:
+        name: Which part of a derived answer it is; empty for an answer of its own.
+        share: The part of every record's budget that it uses.
+        mechanism: What draws.
+        labels: What is said of each of its answers.
+        sees: What the mechanism is shown of what was read; None where that follows from earlier draws.
+    """
+
+    name: str
+    share: Fraction
+    mechanism: Answering
+    labels: tuple[Label, ...]
+    sees: Callable[[Any], Any] | None
+
+    def draw(
+        self, shown: Sequence[Any], together: Together, entropy: Entropy, runs: int
+    ) -> list[list[tuple[Answer, ...]]]:
+        """Draw independent answers for each group, from what the mechanism is shown of each."""
+        mechanism: Any = self.mechanism
+        if together == "joint":
+            drawn = mechanism.answers(shown[0], self.share, entropy, runs)
+            return [[(answer,) for answer in group] for group in zip(*drawn, strict=True)]
+        if together == "pooled":
+            drawn = mechanism.grouped(shown, self.share, entropy, runs)
+            return [[(answer,) for answer in group] for group in drawn]
+        return [
+            [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
+            for cells in shown
+            for answers in [mechanism.answers(cells, self.share, entropy, runs)]
+        ]
+
+    def labelled(
+        self, drawn: Sequence[Sequence[tuple[Answer, ...]]], abouts: Sequence[str], *, simulated: bool
+    ) -> list[list[Row]]:
+        """Return the releases of drawn answers, group by group and run by run."""
+        return [
+            [
+                tuple(
+                    label.on(answer, about, simulated=simulated)
+                    for label, answer in zip(self.labels, answers, strict=True)
+                )
+                for answers in group
+            ]
+            for group, about in zip(drawn, abouts, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """How an answer follows from its parts: pure post-processing.
+
+    Attributes:
+        rule: ``"mean"``, ``"variance"`` or ``"std"``.
+        measure: The column.
+        label: What is said of the answer.
+    """
+
+    rule: str
+    measure: Measure
+    label: Label
+
+    def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
+        """Return the answer that follows from its parts."""
+        limits = _limits(self.rule, self.measure)
+        finest = self.measure.unit / (1 << _FINER_BITS)
+        value = combined(self.rule, [part.exact for part in parts], limits)
+        return Release(
+            question=f"{self.label.words}{about}",
+            steps=round(value / finest),
+            step=finest,
+            noise_scales=(),
+            share=self.label.share,
+            method=self.label.method,
+            caveat=self.label.caveat,
+            simulated=simulated,
+            ends=limits,
+            parts=parts,
+            rule=self.rule,
+        )
+
+    def squares(self, cells: Any, parts: Row) -> Any:
+        """Return the records' squared distances from the mean that a drawn sum and count give."""
+        mean = combined("mean", [part.exact for part in parts], _limits("mean", self.measure))
+        return cells.valued().squared_around(round(mean / self.measure.unit))
+
+
+def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
+    """Return the public ends of a derived answer."""
+    low, high = measure.low * measure.unit, measure.high * measure.unit
+    if rule == "mean":
+        return low, high
+    half = (high - low) / 2  # no values spread wider than half of them at either end
+    return Fraction(0), half if rule == "std" else half**2
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """One query, ready to be answered.
+
+    Attributes:
+        query: What is asked, as the table spells it.
+        method: What the caller asked for.
+        share: The part of every record's budget for it.
+        read: What must be read.
+        steps: What is drawn, in order: one step, or the parts of a derived answer.
+        measure: The column that is measured; None where nothing is.
+        derived: How the answer follows from the steps; None where a step gives it.
+        together: How groups are drawn.
+        options: The mechanism's other options, for the ledger.
+    """
+
+    query: Asked
+    method: str
+    share: Fraction
+    read: Read
+    steps: tuple[Step, ...]
+    measure: Measure | None = None
+    derived: Derived | None = None
+    together: Together = ""
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What decides the answer's distribution, but for the records and the filter: for the ledger."""
+        facts = dict(self.query.facts)
+        if self.measure is not None:
+            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.unit)]
+        return facts | {"method": self.method, "share": str(self.share)} | self.options
+
+    def draw(
+        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+    ) -> list[list[Row]]:
+        """Draw independent answers, group by group and run by run, from what was read of each group."""
+        if self.together:
+            return self._drawn(found, entropy, runs, abouts, simulated=simulated)
+        each = zip(found, abouts, strict=True)
+        alone = (self._drawn([cells], entropy, runs, [about], simulated=simulated) for cells, about in each)
+        return list(chain.from_iterable(alone))
+
+    def _drawn(
+        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+    ) -> list[list[Row]]:
+        first = [
+            step.labelled(
+                step.draw([step.sees(cells) for cells in found], self.together, entropy, runs),
+                abouts,
+                simulated=simulated,
+            )
+            for step in self.steps
+            if step.sees is not None
+        ]
+        if self.derived is None:
+            return first[0]
+        releases: list[list[Row]] = []
+        for place, about in enumerate(abouts):
+            rows: list[Row] = []
+            for parts in zip(*(drawn[place] for drawn in first), strict=True):
+                row = tuple(chain.from_iterable(parts))
+                for step in self.steps:
+                    if step.sees is None:  # what it sees follows from what was drawn
+                        shown = self.derived.squares(found[place], row)
+                        drawn = step.draw([shown], "", entropy, 1)
+                        row += step.labelled(drawn, [about], simulated=simulated)[0][0]
+                rows.append((self.derived.release(row, about, simulated=simulated),))
+            releases.append(rows)
+        return releases

@@ -1,0 +1,49 @@
+"""From a drawn answer to a release: what is said beside the number, in one place for all entry points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from prdp.mechanisms import Answer
+from prdp.release.release import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What is said of an answer beside its number; all of it public.
+
+    Attributes:
+        words: What was asked, without the filter and the group.
+        share: The part of every record's budget that is used.
+        method: Which mechanism answers.
+        caveat: What the noise is not all of.
+        unit: What the values of the cells are counted in.
+        below: Whether there may be values below zero.
+        above: Whether there may be values above zero.
+    """
+
+    words: str
+    share: Fraction
+    method: str
+    caveat: str
+    unit: Fraction = Fraction(1)
+    below: bool = False
+    above: bool = True
+
+    def on(self, answer: Answer, about: str, *, simulated: bool) -> Release:
+        """Return the release of an answer; ``about`` says of which records."""
+        return Release(
+            question=f"{self.words}{about}",
+            steps=answer.steps,
+            step=answer.step * self.unit,
+            noise_scales=tuple(noise.scale for noise in answer.noises),
+            share=self.share,
+            method=self.method,
+            caveat=self.caveat,
+            choices=answer.choices,
+            simulated=simulated,
+            ends=answer.ends and (answer.ends[0] * self.unit, answer.ends[1] * self.unit),
+            clipping=answer.clipping and replace(answer.clipping, below=self.below, above=self.above),
+            noise=answer.noise,
+        )
