@@ -296,7 +296,8 @@ FORKS_WHILE_IT_WRITES = """
 import os, sys
 import prdp
 from prdp.errors import LedgerError
-from prdp.local import Campaign, Client, account
+from prdp.local import Campaign, Client
+from prdp.local.client import account
 from prdp.local.protocols.counting import DomainCount
 
 campaign = Campaign("visits", prdp.Policy("1 / visits", at_least="1/100", at_most=1), "1/4", DomainCount(), 2)
