@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import prdp
-from prdp.cli.ledger import in_words
 from tests.cli.running import PROGRAM, piped, quickly, widest
 
 
@@ -92,20 +91,3 @@ def test_an_output_that_knows_ascii_only_is_no_error() -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.isascii()
-
-
-@pytest.mark.parametrize(
-    ("purpose", "words"),
-    [
-        ('{"ask": "count", "method": "naive", "share": "1"}', "count, by naive"),
-        (
-            '{"ask": "count", "where": "a > 1", "method": "x", "beta": "1/2"}',
-            "count where a > 1, by x, beta 1/2",
-        ),
-        ("free text", "free text"),
-        ("[1, 2]", "[1, 2]"),
-        ("{}", "{}"),
-    ],
-)
-def test_a_question_is_said_in_words(purpose: str, words: str) -> None:
-    assert in_words(purpose) == words

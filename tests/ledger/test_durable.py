@@ -93,12 +93,16 @@ def test_an_unanswered_charge_is_taken_up_and_the_first_release_stands(ledger: D
 def test_nothing_in_the_file_can_be_changed_or_removed(ledger: DurableLedger, path: Path) -> None:
     ledger.charge("a", Fraction(1, 4))
     with sqlite3.connect(path) as database:
+        database.execute("INSERT INTO quotas VALUES (0, 'ana', '1/2', 'ana', '2026')")
         for act in (
             "UPDATE charges SET share = '0'",
             "DELETE FROM charges",
             "DELETE FROM facts",
-            "INSERT OR REPLACE INTO charges SELECT number, purpose, '0', '0', who, at, token FROM charges",
+            "INSERT OR REPLACE INTO charges SELECT 0, '', '0', '0', '', '', '', '', '', '', '' FROM charges",
             "INSERT OR REPLACE INTO facts VALUES ('binding', '{}')",
+            "UPDATE quotas SET share = '1'",
+            "DELETE FROM quotas",
+            "INSERT OR REPLACE INTO quotas VALUES (0, 'ana', '1', 'ana', '2026')",
         ):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(act)

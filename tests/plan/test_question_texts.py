@@ -57,7 +57,7 @@ def test_different_lists_of_names_are_different_texts(one: list[str], other: lis
 
 
 def test_ordinary_names_are_listed_as_they_are() -> None:
-    """So that a ledger that was written before knows its questions."""
+    """So that the questions of a ledger of format 1 can be read."""
     assert listed(["orders", "line items", "größe", "o'neil"]) == "orders, line items, größe, o'neil"
 
 
@@ -182,6 +182,24 @@ def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp
     join.over("a", "b").count(share="1/4")
     join.over("a, b").count(share="1/4")
     assert len(join.ledger.entries) == 2
+
+
+def test_texts_of_ordinary_questions_are_what_ledgers_hold() -> None:
+    """Written out by hand: another text would be another question, charged again."""
+    join = joined(["orders", "items"])
+    assert join.over("orders", "items").plan(prdp.Count(), "1/4").text == (
+        '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], '
+        '"over": ["items", "orders", "p"], "share": "1/4"}'
+    )
+    assert asked(["age", "größe"])[prdp.Sum, "größe"] == (
+        '{"format": 2, "ask": [{"query": "sum", "of": "\\"größe\\"", "range": ["0", "10", "1"], '
+        '"method": "clip", "share": "1/4"}], "share": "1/4"}'
+    )
+    assert released(["age", "balance"], [["age", "balance"]], ["mine"])[("age", "balance"), "mine"] == (
+        '{"format": 2, "ask": [{"query": "custom", "name": "mine", "columns": ["age", "balance"], '
+        '"named": true, "sample": false, "method": "framework", "share": "1", "beta": "1/10", '
+        '"split": "1/4"}], "share": "1"}'
+    )
 
 
 @example(("a", "b -> a.c", "a", "c"), ("a", "b", "a", "c -> a.c"))

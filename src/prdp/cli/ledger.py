@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.export import clock_went_back
+from prdp.plan.text import in_words
 from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import Released
@@ -128,28 +128,6 @@ def _answer(release: Released | None) -> list[str]:
     if len(release) > _MOST_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
     return release.lines
-
-
-def in_words(purpose: str) -> str:
-    """Return a question in words.
-
-    >>> in_words('{"ask": "count", "where": "age >= 40", "method": "clip", "share": "1/10"}')
-    'count where age >= 40, by clip'
-    """
-    try:
-        asked = json.loads(purpose)
-    except ValueError:
-        return purpose
-    if not isinstance(asked, dict) or "ask" not in asked:
-        return purpose
-    several = asked["ask"] if isinstance(asked["ask"], list) else [asked]
-    words = ", ".join(str(one.get("ask")) for one in several if isinstance(one, dict))
-    words += f" where {asked['where']}" if "where" in asked else ""
-    words += f" by {', '.join(map(str, asked['by']))}" if isinstance(asked.get("by"), list) else ""
-    method = f", by {asked['method']}" if "method" in asked else ""
-    known = {"ask", "where", "method", "share", "by", "keys"}
-    others = "".join(f", {name} {value}" for name, value in asked.items() if name not in known)
-    return words + method + others
 
 
 def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

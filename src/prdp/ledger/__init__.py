@@ -4,10 +4,10 @@ Losses add up record by record, and each question uses the same fraction of ever
 one sum of fractions that must not pass 1 is the whole account. It says nothing about any record.
 """
 
-from prdp.ledger.account import Charge, Entry, Ledger
+from prdp.ledger.account import Charge, Entry, Ledger, Notes
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger
 from prdp.ledger.no_account import NoAccount
 
-__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger", "NoAccount"]
+__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger", "NoAccount", "Notes"]

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
-from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR
+from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
 from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
+from prdp.ledger.strict_json import strict_json
 from prdp.release.table import Released
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What stands beside a charge's question: kept with the charge, and never what a question is found by.
+
+    Attributes:
+        region: Whom it is charged to, as JSON; None for everybody. All ledgers of this version count it as
+            charged to everybody, which is never too little.
+        edition: Which edition of the data was asked; the question's own text says so as well.
+        hint: Where an earlier release's exact place is used, that place and where it is from.
+        quota: Out of whose quota it is paid, by name; None for nobody's.
+    """
+
+    region: str | None = None
+    edition: str | None = None
+    hint: str | None = None
+    quota: str | None = None
+
+
+NO_NOTES = Notes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +44,13 @@ class Charge:
         number: Its place in the ledger, from 0.
         purpose: What it is for.
         token: A random word of its own: a ledger that was replaced meanwhile does not know it.
+        notes: What stands beside it since it was made, so that whoever takes it up draws from the same law.
     """
 
     number: int
     purpose: str
     token: str = ""
+    notes: Notes = field(default=NO_NOTES, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +59,12 @@ class Entry:
 
     Attributes:
         number: Its place in the ledger, from 0.
-        purpose: The question, as ``Question`` writes it.
+        purpose: The question, as ``question_text`` writes it, or free words.
         share: The part of every record's budget that was charged.
         who: Who asked.
         at: When, in UTC, as the clock of the asking machine had it; ISO 8601.
         release: What was answered; None while the charge is unanswered.
+        notes: What stands beside the question.
     """
 
     number: int
@@ -48,6 +73,7 @@ class Entry:
     who: str = ""
     at: str = ""
     release: Released | None = None
+    notes: Notes = NO_NOTES
 
 
 class Ledger(Protocol):
@@ -77,7 +103,9 @@ class Ledger(Protocol):
     def standing(self, purpose: str, share: Fraction) -> Released | None:
         """Return the release that a purpose has had for a share; None if it has none. Charges nothing."""
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
+    def charge(
+        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+    ) -> Charge | Released:
         """Return the standing release for a purpose, or else a charge that awaits one; in one step.
 
         The charge is an unanswered one that is taken up, or else a new one.
@@ -86,6 +114,7 @@ class Ledger(Protocol):
             purpose: The question.
             share: What it costs.
             fresh: Whether to pass over a standing release and pay again.
+            notes: What is kept beside a new charge; nothing is found by it.
 
         Raises:
             BudgetExhausted: Less than ``share`` is left; nothing was written.
@@ -95,7 +124,7 @@ class Ledger(Protocol):
         """Attach a release to a charge; return the release that stands."""
 
 
-def refuse_unless_a_charge(purpose: str, share: Fraction) -> None:
+def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTES) -> None:
     """Refuse what no ledger can keep, before anything is charged."""
     refuse_unless_a_share(share)
     if not isinstance(purpose, str) or not is_writable(purpose):
@@ -103,13 +132,26 @@ def refuse_unless_a_charge(purpose: str, share: Fraction) -> None:
             f"the question {purpose!r} cannot be written: it is no text, or holds NUL or half of a "
             "character, perhaps in a name. Nothing was charged."
         )
+    for text in (notes.region, notes.edition, notes.hint, notes.quota):
+        if text is not None and not (isinstance(text, str) and is_writable(text)):
+            raise InvalidRequest(f"{text!r} cannot be written beside a charge. Nothing was charged.")
+    try:
+        strict_json("{}" if notes.region is None else notes.region)
+    except (ValueError, RecursionError):
+        shown = told(notes.region)
+        raise InvalidRequest(f"{shown} is no region: it is not JSON. Nothing was charged.") from None
+
+
+def left_after(spent: Fraction) -> Fraction:
+    """Return what is left of everybody's budget; charges by region may add up to more than the whole."""
+    return max(Fraction(0), 1 - spent)
 
 
 def sum_with(spent: Fraction, share: Fraction) -> Fraction:
     """Return what is spent with one more share, if that is no more than the whole and can be kept."""
     total = spent + share
     if total > 1:
-        raise BudgetExhausted(asked=share, left=1 - spent)
+        raise BudgetExhausted(asked=share, left=left_after(spent))
     odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
     if odd.bit_length() > MOST_BITS:
         raise InvalidRequest(

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import getpass
-import os
 import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import astuple
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.spelling import is_writable
-from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
+from prdp.ledger.account import (
+    NO_NOTES,
+    Charge,
+    Entry,
+    Notes,
+    left_after,
+    refuse_unless_a_charge,
+    sum_with,
+)
 from prdp.ledger.binding import Binding
+from prdp.ledger.drafts import draft, without_drafts
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release.table import Released
 from prdp.safety.transaction import writing
 
+_NOTES = "region, edition, hint, quota"
 _SELECT = (
-    "SELECT charges.number, purpose, share, who, at, release FROM charges "
+    f"SELECT charges.number, purpose, share, who, at, release, {_NOTES} FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
 )
 
@@ -89,7 +99,7 @@ class DurableLedger:
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
         with self._operating("nothing was read") as database:
-            return 1 - self._spent(database)
+            return left_after(self._spent(database))
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -110,32 +120,47 @@ class DurableLedger:
         ).fetchone()
         return self._read(row[0]) if row else None
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
+    @property
+    def quotas(self) -> dict[str, Fraction]:
+        """What each name may spend by the newest word on it. Kept and shown; nothing is refused by it yet."""
+        with self._operating("nothing was read") as database, decoded(self.path):
+            rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
+            return {name: fraction_of(share) for name, share in rows}
+
+    def charge(
+        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+    ) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
-        refuse_unless_a_charge(purpose, share)
+        refuse_unless_a_charge(purpose, share, notes)
         asked = (purpose, str(share))
         with self._writing("nothing was charged") as database:
             standing = None if fresh else self._standing(database, purpose, share)
             if standing is not None:
                 return standing
             unanswered = database.execute(
-                "SELECT number, token FROM charges WHERE purpose = ? AND share = ? "
+                f"SELECT number, token, {_NOTES} FROM charges WHERE purpose = ? AND share = ? "
                 "AND number NOT IN (SELECT number FROM releases) ORDER BY number LIMIT 1",
                 asked,
             ).fetchone()
             if unanswered:
-                return Charge(unanswered[0], purpose, unanswered[1])
-            return self._new_charge(database, purpose, share)
+                number, token, *kept = unanswered
+                return Charge(number, purpose, token, Notes(*kept))
+            return self._new_charge(database, purpose, share, notes)
 
-    def _new_charge(self, database: sqlite3.Connection, purpose: str, share: Fraction) -> Charge:
+    def _new_charge(
+        self, database: sqlite3.Connection, purpose: str, share: Fraction, notes: Notes
+    ) -> Charge:
+        known = database.execute("SELECT 1 FROM quotas WHERE name = ?", (notes.quota,)).fetchone()
+        if notes.quota is not None and not known:
+            raise InvalidRequest(f"{self.path} has no quota {notes.quota!r}. Nothing was charged.")
         spent = sum_with(self._spent(database), share)
         token = uuid.uuid4().hex
         ((number,),) = database.execute(
-            "INSERT INTO charges (number, purpose, share, spent, who, at, token) "
-            "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ? FROM charges RETURNING number",
-            (purpose, str(share), spelled(spent), self.who, _now(), token),
+            f"INSERT INTO charges (number, purpose, share, spent, who, at, token, {_NOTES}) "
+            "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM charges RETURNING number",
+            (purpose, str(share), spelled(spent), self.who, _now(), token, *astuple(notes)),
         ).fetchall()
-        return Charge(number, purpose, token)
+        return Charge(number, purpose, token, notes)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
@@ -167,8 +192,8 @@ class DurableLedger:
             raise LedgerError(f"there is no folder {target.parent} for a backup.")
         with (
             self._operating("nothing was copied") as database,
-            _draft(target) as draft,
-            connected(draft) as copy,
+            draft(target) as drafted,
+            connected(drafted) as copy,
         ):
             database.backup(copy)
 
@@ -191,7 +216,7 @@ class DurableLedger:
                 f"{self.path} is empty, and a ledger never is. If it never was one, give a name that is not "
                 f"taken; if it was, what was spent is lost. {BACKUPS}"
             )
-        if facts.st_nlink > 1 and not _without_drafts(self.path):
+        if facts.st_nlink > 1 and not without_drafts(self.path):
             raise LedgerError(
                 f"{self.path} has a second name (a hard link). After a crash the file could be rolled back "
                 "under one name and not under the other. Keep one name and remove the others."
@@ -232,31 +257,10 @@ def _begin(path: Path, binding: Binding) -> None:
             )
     with (
         suppress(FileExistsError),  # somebody else may begin it meanwhile
-        _draft(path) as draft,
-        connected(draft) as database,
+        draft(path) as drafted,
+        connected(drafted) as database,
     ):
         create(database, binding, _now(), uuid.uuid4().hex)
-
-
-@contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """Yield a file beside a place; then put it there: whole or not at all, and never over another."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    try:
-        yield draft
-        os.link(draft, path)
-    finally:
-        draft.unlink()
-
-
-def _without_drafts(path: Path) -> bool:
-    """Remove names that a crash while beginning left to the file; say whether one name is left."""
-    for other in path.parent.glob(f".{path.name}.*"):
-        with suppress(OSError):
-            if other.samefile(path):
-                other.unlink()
-    return path.stat().st_nlink == 1
 
 
 def _placed(path: Path | str) -> Path:
@@ -283,10 +287,10 @@ def _fact(database: sqlite3.Connection, name: str) -> str:
     return str(row[0]) if row else ""
 
 
-def _entry(row: tuple[int, str, str, str, str, str | None]) -> Entry:
-    number, purpose, share, who, at, text = row
+def _entry(row: tuple[Any, ...]) -> Entry:
+    number, purpose, share, who, at, text, *notes = row
     release = release_from_json(text) if text else None
-    return Entry(number, purpose, fraction_of(share), who, at, release)
+    return Entry(number, purpose, fraction_of(share), who, at, release, Notes(*notes))
 
 
 def _now() -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from prdp.declare.exact import spelled
-from prdp.ledger.account import Entry
+from prdp.ledger.account import Entry, left_after
+from prdp.plan.text import in_words
 from prdp.release.custom import ForeignRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
@@ -30,14 +31,16 @@ _NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNO
 class Line:
     """One answer as it is exported, or a charge without one; its fields are then empty.
 
-    A charge that was answered by a table has a line for each group and question. ``low`` and ``high`` are the
-    ends of the 95 % interval, or of the range that was chosen, empty where there is none on that side;
-    ``noise`` is half the width of the noise's own.
+    ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
+    a table has a line for each group and question. ``low`` and ``high`` are the ends of the 95 % interval, or
+    of the range that was chosen, empty where there is none on that side; ``noise`` is half the width of the
+    noise's own.
     """
 
     number: int
     at: str
     who: str
+    question: str
     purpose: str
     share: str
     answered: bool
@@ -62,6 +65,7 @@ def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
             number=entry.number,
             at=entry.at,
             who=entry.who,
+            question=in_words(entry.purpose),
             purpose=entry.purpose,
             share=str(entry.share),
             answered=release is not None,
@@ -133,7 +137,7 @@ def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) ->
         "ledger": str(path),
         "facts": facts,
         "spent": spelled(spent),
-        "left": spelled(1 - spent),
+        "left": spelled(left_after(spent)),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],
@@ -145,6 +149,7 @@ def _charge(entry: Entry, back: bool) -> dict[str, Any]:
     """Return a charge with its answer, which for several groups or questions is a table of columns."""
     form = asdict(_lines(entry, back)[0])
     del form["group"], form["asked"]
+    form |= {name: note for name, note in asdict(entry.notes).items() if note is not None}
     if isinstance(entry.release, ForeignRelease):
         return form | {"result": entry.release.value, "failed": entry.release.failed}
     if not isinstance(entry.release, ReleaseTable):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
@@ -12,30 +12,19 @@ from urllib.parse import quote
 from prdp.declare.exact import fraction_of
 from prdp.errors import LedgerError
 from prdp.ledger.binding import Binding
+from prdp.ledger.drafts import draft
+from prdp.ledger.layout import are_guarded, lay_out
+from prdp.ledger.migration import MIGRATIONS
 from prdp.ledger.release_form import release_from_json
+from prdp.ledger.strict_json import strict_json
 from prdp.safety.forks import OPERATIONS
+from prdp.safety.transaction import writing
 
-VERSION = 1
+VERSION = 2
 """What this release writes; kept in the file as SQLite's ``user_version``."""
 
 _APPLICATION = 0x70726470  # "prdp"
 _PATIENCE_SECONDS = 120
-
-_TABLES = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE charges (
-    number INTEGER PRIMARY KEY,
-    purpose TEXT NOT NULL,
-    share TEXT NOT NULL,
-    spent TEXT NOT NULL,
-    who TEXT NOT NULL,
-    at TEXT NOT NULL,
-    token TEXT NOT NULL
-);
-CREATE INDEX charges_by_purpose ON charges (purpose);
-CREATE TABLE releases (number INTEGER PRIMARY KEY REFERENCES charges, release TEXT NOT NULL);
-"""
-_KEYS = {"facts": "name", "charges": "number", "releases": "number"}
 
 _REFUSALS = (
     sqlite3.IntegrityError,
@@ -45,10 +34,6 @@ _REFUSALS = (
     UnicodeEncodeError,
     OverflowError,
 )
-
-Migration = Callable[[sqlite3.Connection], None]
-MIGRATIONS: Mapping[int, Migration] = {}
-"""For each older version, the step that turns its file into the next version's."""
 
 
 @contextmanager
@@ -67,17 +52,12 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 def create(database: sqlite3.Connection, binding: Binding, begun: str, identity: str) -> None:
     """Lay out an empty ledger, whose rows can be added but neither changed nor removed."""
-    database.executescript(_TABLES)
-    for table, key in _KEYS.items():
-        refuse = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
-        for act in ("UPDATE", "DELETE"):
-            database.execute(f"CREATE TRIGGER {table}_no_{act.lower()} BEFORE {act} ON {table} {refuse}")
-        again = f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {key} = NEW.{key})"
-        database.execute(f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} {again} {refuse}")
     facts = [("binding", binding.to_json()), ("begun", begun), ("identity", identity)]
-    database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
-    database.execute(f"PRAGMA application_id = {_APPLICATION}")
-    database.execute(f"PRAGMA user_version = {VERSION}")
+    with writing(database):  # one sync instead of one a statement
+        lay_out(database)
+        database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
+        database.execute(f"PRAGMA application_id = {_APPLICATION}")
+        database.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def verify(database: sqlite3.Connection, path: Path) -> None:
@@ -85,30 +65,57 @@ def verify(database: sqlite3.Connection, path: Path) -> None:
     _refuse_unless_ours(database, path)
     if _version(database) != VERSION:
         raise damaged(path, f"its format is {_version(database)}, which no prdp writes")
+    _refuse_unless_sound(database, path, VERSION)
+    with decoded(path):
+        said = _notes_are_sound(database)
+    if not said:
+        raise damaged(path, "what it says of regions or quotas is not as it was")
+
+
+def _refuse_unless_sound(database: sqlite3.Connection, path: Path, version: int) -> None:
+    """Refuse a file of any format in which rows are lost, unguarded, unreadable or do not add up."""
     if database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise damaged(path, "parts of the file are lost")
-    guards = database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
-    if guards != 3 * len(_KEYS):
+    if not are_guarded(database, version):
         raise damaged(path, "what keeps its rows from being changed is not as it was")
     if database.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise damaged(path, "an answer has no charge")
     with decoded(path):
         Binding.from_json(database.execute("SELECT value FROM facts WHERE name = 'binding'").fetchone()[0])
-        adds_up = _adds_up(database)
+        adds_up = _adds_up(database, "NULL" if version == 1 else "region")
         for (release,) in database.execute("SELECT release FROM releases"):
             release_from_json(release)
     if not adds_up:
         raise damaged(path, "its sums do not add up")
 
 
-def _adds_up(database: sqlite3.Connection) -> bool:
-    spent, adds_up = Fraction(0), True
-    rows = database.execute("SELECT number, share, spent FROM charges ORDER BY number")
-    for expected, (number, text, total) in enumerate(rows):
+def _adds_up(database: sqlite3.Connection, region: str) -> bool:
+    """Say whether each charge has the sum of all shares before it and its own.
+
+    What everybody is charged never passes 1. All shares together may, once some are charged to regions: then
+    nothing is left to spend here, since all of them are counted as everybody's.
+    """
+    spent, of_everybody, adds_up = Fraction(0), Fraction(0), True
+    rows = database.execute(f"SELECT number, share, spent, {region} FROM charges ORDER BY number")
+    for expected, (number, text, total, charged_to) in enumerate(rows):
         share = fraction_of(text)
         spent += share
-        adds_up &= number == expected and fraction_of(total) == spent <= 1 and share > 0
+        of_everybody += share if charged_to is None else 0
+        by_region = spent > of_everybody
+        adds_up &= number == expected and fraction_of(total) == spent and share > 0
+        adds_up &= of_everybody <= 1 and (spent <= 1 or by_region)
     return adds_up
+
+
+def _notes_are_sound(database: sqlite3.Connection) -> bool:
+    """Say whether regions are JSON, quotas are shares, and charges name quotas that are there."""
+    for (region,) in database.execute("SELECT region FROM charges WHERE region IS NOT NULL"):
+        strict_json(region)
+    quotas = database.execute("SELECT number, share FROM quotas ORDER BY number").fetchall()
+    unknown = "SELECT 1 FROM charges WHERE quota IS NOT NULL AND quota NOT IN (SELECT name FROM quotas)"
+    return database.execute(unknown).fetchone() is None and all(
+        number == expected and 0 <= fraction_of(share) <= 1 for expected, (number, share) in enumerate(quotas)
+    )
 
 
 def upgrade(path: Path) -> None:
@@ -117,19 +124,19 @@ def upgrade(path: Path) -> None:
         _refuse_unless_ours(database, path)
         if _version(database) not in MIGRATIONS and _version(database) <= VERSION:
             return  # up to date, or damaged, which verify refuses
-        database.execute("BEGIN IMMEDIATE")  # only one of several processes finds it old after this
-        version = _version(database)
-        if version > VERSION:
-            raise LedgerError(
-                f"{path} was written by a newer prdp (format {version}; this one knows {VERSION}). "
-                "Upgrade prdp."
-            )
-        if version < VERSION:
-            _keep_a_copy(path, version)
-        for step in range(version, VERSION):
-            MIGRATIONS[step](database)
-            database.execute(f"PRAGMA user_version = {step + 1}")
-        database.execute("COMMIT")
+        with writing(database):  # only one of several processes finds it old in here
+            version = _version(database)
+            if version > VERSION:
+                raise LedgerError(
+                    f"{path} was written by a newer prdp (format {version}; this one knows {VERSION}). "
+                    "Upgrade prdp."
+                )
+            if version < VERSION:
+                _refuse_unless_sound(database, path, version)
+                _keep_a_copy(path, version)
+            for step in range(version, VERSION):
+                MIGRATIONS[step](database)
+                database.execute(f"PRAGMA user_version = {step + 1}")
 
 
 def _refuse_unless_ours(database: sqlite3.Connection, path: Path) -> None:
@@ -142,9 +149,15 @@ def _version(database: sqlite3.Connection) -> int:
 
 
 def _keep_a_copy(path: Path, version: int) -> None:
+    """Keep a file as it is, whole or not at all: whoever is killed meanwhile leaves no half of a copy."""
     copy = path.with_name(f"{path.name}.format{version}")
     if not copy.exists():
-        with connected(path) as old, closing(sqlite3.connect(copy)) as kept:
+        with (
+            suppress(FileExistsError),
+            draft(copy) as drafted,
+            connected(path) as old,
+            connected(drafted) as kept,
+        ):
             old.backup(kept)
 
 
@@ -153,7 +166,7 @@ def decoded(path: Path) -> Iterator[None]:
     """Say that a text in the file cannot be read; nothing is written in here, whose errors are others."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, OverflowError):
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
         raise damaged(path, "a text in it cannot be read, or a newer prdp wrote it") from None
 
 

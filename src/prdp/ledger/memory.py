@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from prdp.errors import LedgerError, shown_part
-from prdp.ledger.account import Charge, Entry, refuse_unless_a_charge, sum_with
+from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes, refuse_unless_a_charge, sum_with
 from prdp.ledger.binding import Binding
 from prdp.release.table import Released
 from prdp.safety.forks import this_process
@@ -69,24 +69,26 @@ class MemoryLedger:
         same = [entry for entry in self.entries if (entry.purpose, entry.share) == (purpose, share)]
         return next((entry.release for entry in reversed(same) if entry.release is not None), None)
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge | Released:
+    def charge(
+        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+    ) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one."""
         self._refuse_elsewhere()
-        refuse_unless_a_charge(purpose, share)
-        return self._alone(lambda: self._charge(purpose, share, fresh=fresh))
+        refuse_unless_a_charge(purpose, share, notes)
+        return self._alone(lambda: self._charge(purpose, share, notes, fresh=fresh))
 
-    def _charge(self, purpose: str, share: Fraction, *, fresh: bool) -> Charge | Released:
+    def _charge(self, purpose: str, share: Fraction, notes: Notes, *, fresh: bool) -> Charge | Released:
         same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
         standing = [entry.release for entry in same if entry.release is not None]
         if standing and not fresh:
             return standing[-1]
         for entry in same:
             if entry.release is None:
-                return Charge(entry.number, purpose)
+                return Charge(entry.number, purpose, notes=entry.notes)
         spent = sum_with(self._spent, share)
         self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
-        self._entries.append(Entry(len(self._entries), purpose, share))
-        return Charge(len(self._entries) - 1, purpose)
+        self._entries.append(Entry(len(self._entries), purpose, share, notes=notes))
+        return Charge(len(self._entries) - 1, purpose, notes=notes)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge, unless it has one; return the release that stands."""

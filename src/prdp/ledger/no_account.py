@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from prdp.errors import LedgerError
-from prdp.ledger.account import Charge, Entry
+from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes
 from prdp.ledger.binding import Binding
 from prdp.release.table import Released
 
@@ -26,9 +26,16 @@ class NoAccount:
     def standing(self, purpose: str, share: Fraction) -> None:
         """Return nothing: every question is answered anew."""
 
-    def charge(self, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:  # noqa: ARG002
+    def charge(
+        self,
+        purpose: str,
+        share: Fraction,  # noqa: ARG002
+        *,
+        fresh: bool = False,  # noqa: ARG002
+        notes: Notes = NO_NOTES,
+    ) -> Charge:
         """Return a charge that costs nothing."""
-        return Charge(0, purpose)
+        return Charge(0, purpose, notes=notes)
 
     def record(self, charge: Charge, release: Released) -> Released:  # noqa: ARG002
         """Return the release; nothing is kept."""

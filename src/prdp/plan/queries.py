@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -92,7 +92,16 @@ class Asked:
     @property
     def facts(self) -> dict[str, Any]:
         """What a ledger keeps of it."""
-        return {"query": self.word}
+        return _said(self)
+
+
+def _said(query: Asked) -> dict[str, Any]:
+    """Return a query's name; of one from outside the package, where it is from and all that it says."""
+    kind = type(query)
+    if kind.__module__.startswith("prdp."):
+        return {"query": query.word}
+    said = [f"{part.name}={getattr(query, part.name)!r}" for part in fields(query)]
+    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,7 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return {"query": self.word, "of": canonical(Column(self.column))}
+        return _said(self) | {"of": canonical(Column(self.column))}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it."""

@@ -1,0 +1,270 @@
+"""The questions whose answers the ledgers in this folder keep, asked through the public entry points.
+
+The files were written once, before format 2, by the code of commit 0799fd2 and this module::
+
+    PYTHONPATH=src:. python -m tests.ledger.format_1.questions tests/ledger/format_1
+
+Asked again, each question of ``ASKED`` has an answer that stands.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+import prdp
+from prdp.errors import EngineFailure
+
+ROWS = 60
+PLACES = np.arange(ROWS)
+BOUNDED = ["v", "a, b", 'say "hi"', "x of y", "v where w > 1", "Größe", "select"]
+SHARE = "1/100"
+
+
+def rows_of(names: list[str]) -> dict[str, Any]:
+    return {name: (PLACES * (place + 3)) % 41 for place, name in enumerate(names)}
+
+
+def accounts(path: Path) -> prdp.Table:
+    """A table with columns of every kind, some of which read like questions."""
+    source = rows_of(BOUNDED) | {
+        "price": PLACES / 4,
+        "job": np.array(["clerk", "chef", 'd\'or, "x"'] * 20),
+        "open": PLACES % 2 == 0,
+        "day": np.datetime64("2026-01-01T00:00:00", "us") + PLACES * np.timedelta64(24 * 3600 * 10**6, "us"),
+    }
+    bounds: dict[str, Any] = dict.fromkeys(BOUNDED, (0, 50)) | {"price": (-20, 20)}
+    return prdp.open(
+        source,
+        policy=prdp.Policy("100 / greatest(v, 1)", at_most=8),
+        bounds=bounds,
+        units={"price": "0.25"},
+        name="accounts",
+        ledger=path,
+        who="ana",
+    )
+
+
+def mechanism(rows: Any, epsilon: Fraction, beta: Fraction) -> list[float]:
+    return [rows.num_rows, float(epsilon)]
+
+
+def ask_accounts(path: Path) -> None:
+    table = accounts(path)
+    table.count(share=SHARE)
+    table.count(share="1/90", method="naive")
+    table.count(share=SHARE, method="partition", beta="1/20", graded=True)
+    for column in BOUNDED:
+        table.sum(column, share="1/300")
+        table.distinct(column, share="1/300")
+    table.sum("price", share=SHARE)
+    table.sum("v", share=SHARE, method="partition")
+    table.sum("v", share=SHARE, method="framework", split="1/3", beta="1/7")
+    table.mean("price", share=SHARE)
+    table.variance("v", share=SHARE)
+    table.std("v", share=SHARE)
+    table.max("a, b", share=SHARE)
+    table.min("price", share=SHARE)
+    table.median("x of y", share=SHARE)
+    table.quantile("v where w > 1", "1/3", share=SHARE)
+    table.quantiles("v", [0.00001, 0.25, "1/7", 0.5], share=SHARE)
+    narrow = table.where("v >= 3 and job <> 'd''or, \"x\"'").where('"a, b" between 2 and 30')
+    narrow.count(share=SHARE)
+    narrow.sum("v", share=SHARE)
+    table.group_by("job", keys=["clerk", 'd\'or, "x"', "none"]).count(share=SHARE)
+    table.group_by("v", keys=list(range(30))).count(share=SHARE)
+    table.group_by("open", prdp.date_trunc("month", "day"), keys=[(True, "2026-01-01")]).count(share=SHARE)
+    table.histogram("price", edges=[-10, 0, "7.5"], share=SHARE)
+    narrow.group_by("job", keys=["chef"]).histogram("v", edges=[0, 10, 20], share=SHARE)
+    table.ask(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
+    table.ask(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
+    narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.Distinct("v"), share=SHARE)
+    table.ask(prdp.Count(), share="1/110")
+    table.release(mechanism, columns=["v"], share=SHARE, name="mine")
+    narrow.release(
+        mechanism, columns=["a, b", "v"], share=SHARE, name="x of y", sample=True, split="1/2", beta="1/9"
+    )
+    table.ledger.charge("lost before 2026-11-16", Fraction(1, 100))
+
+
+def leave_open(path: Path) -> None:
+    """Leave a charge without an answer, as an engine that fails does."""
+    table = accounts(path)
+
+    def fails(reading: object) -> Any:
+        raise EngineFailure
+
+    table.engine.summarise = fails  # type: ignore[method-assign]
+    try:
+        ask_left_open(table)
+    except EngineFailure:
+        return
+    raise AssertionError("the question was answered")
+
+
+def ask_left_open(table: prdp.Table) -> None:
+    table.where("open").count(share="1/80")
+
+
+def spend_more(path: Path) -> None:
+    """Ask what is charged each time: afresh, and by a mechanism without a name."""
+    table = accounts(path)
+    table.count(share=SHARE, fresh=True)
+    table.release(mechanism, columns=["v"], share=SHARE)
+    table.release(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
+
+
+def ask_visits(path: Path) -> None:
+    """A table that protects persons with all their rows."""
+    table = prdp.open(
+        {"person": PLACES % 20, "v": PLACES % 7, "job": np.array(["clerk", "chef"] * 30)},
+        policy=prdp.Policy.constant(1),
+        bounds={"v": (0, 10)},
+        protect="person",
+        name="visits",
+        ledger=path,
+        who="ana",
+    )
+    table.count(share="1/10")
+    table.distinct("person", share="1/10")
+    table.where("v > 2").sum("v", share="1/10")
+    table.group_by("job", keys=["clerk", "chef"]).count(share="1/10")
+
+
+def ask_relation(path: Path) -> None:
+    """A relation of the caller's, whose own filter is a part of every question."""
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE t AS SELECT range AS v, range % 3 AS k FROM range(60)")
+        table = prdp.open(
+            database.sql("SELECT v, k FROM t WHERE v > 5"),
+            policy=prdp.Policy.constant(1),
+            bounds={"v": (0, 60)},
+            name="relation",
+            ledger=path,
+            who="ana",
+        )
+        table.count(share="1/10")
+        table.where("k = 1").group_by("k", keys=[0, 1]).sum("v", share="1/10")
+        table.release(mechanism, columns=["v", "k"], share="1/10", name="mine")
+
+
+def ask_join(path: Path) -> None:
+    """Tables whose names read like lists of tables."""
+    join = prdp.open_join(
+        {
+            "persons": {"id": np.arange(20), "age": np.arange(20) + 18},
+            "orders": {"person": PLACES % 20, "price": PLACES % 9, "two, words": PLACES % 5},
+            'items, "odd"': {"buyer": PLACES % 20, "size": PLACES % 4},
+        },
+        private="persons",
+        key="id",
+        references={"orders.person": "persons.id", 'items, "odd".buyer': "persons.id"},
+        policy=prdp.Policy.constant(1),
+        bounds={"price": (0, 9), "two, words": (0, 5)},
+        most_rows=100,
+        name="shop",
+        ledger=path,
+        who="ana",
+    )
+    orders = join.over("orders")
+    join.count(share="1/20")
+    orders.count(share="1/20", method="naive")
+    orders.sum("price", share="1/20")
+    orders.sum('"two, words"', share="1/20")
+    orders.sum('price * (1 - "two, words" / 10)', unit="0.1", share="1/20")
+    orders.where("price > 3 and age < 30").sum("price", share="1/20")
+    join.over('items, "odd"').count(share="1/20")
+    join.over('items, "odd"', "orders").where("size = 1").count(share="1/20")
+
+
+def ask_links(path: Path) -> None:
+    """Rows that name two persons, by columns of ordinary names."""
+    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
+    links = prdp.open_links(
+        {"sender": PLACES % 20, "receiver": (PLACES * 7 + 1) % 20, "v": PLACES},
+        records={"sender": persons, "receiver": persons},
+        most_rows=100,
+        name="messages",
+        ledger=path,
+        who="ana",
+    )
+    links.count(share="1/10")
+    links.where("v > 10 and v < 50").count(share="1/10")
+
+
+def ask_odd_links(path: Path) -> None:
+    """Rows that name persons by columns whose names read like a list, and like a filter."""
+    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
+    links = prdp.open_links(
+        {"b and a": PLACES % 20, "a where v > 1": (PLACES * 7 + 1) % 20, "a": PLACES % 20, "v": PLACES},
+        records={"b and a": persons, "a where v > 1": persons, "a": persons},
+        most_rows=100,
+        name="messages",
+        ledger=path,
+        who="ana",
+    )
+    links.count(share="1/10")
+    links.where("v > 1").count(share="1/10")
+
+
+def ask_ambiguous_links(path: Path) -> None:
+    """Rows that name persons by columns of which format 1 could not say which stands first."""
+    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
+    links = prdp.open_links(
+        {"a": PLACES % 20, "a and a": (PLACES * 7 + 1) % 20},
+        records={"a": persons, "a and a": persons},
+        most_rows=100,
+        name="messages",
+        ledger=path,
+        who="ana",
+    )
+    links.count(share="1/10")
+
+
+def ask_graph(path: Path) -> None:
+    graph = prdp.open_graph(
+        {"one": PLACES % 12, "other": (PLACES * 5 + 1) % 12, "v": PLACES},
+        source="one",
+        target="other",
+        nodes=range(12),
+        policy=prdp.Policy.constant(1),
+        name="friends",
+        ledger=path,
+        who="ana",
+    )
+    graph.edges(share="1/10")
+    graph.paths(share="1/10")
+    graph.paths(share="1/10", method="framework")
+    graph.stars(3, share="1/10")
+    graph.triangles(share="1/10")
+    graph.where("v > 10").edges(share="1/10")
+
+
+ASKED: dict[str, Callable[[Path], None]] = {
+    "accounts": ask_accounts,
+    "visits": ask_visits,
+    "relation": ask_relation,
+    "join": ask_join,
+    "links": ask_links,
+    "odd_links": ask_odd_links,
+    "graph": ask_graph,
+}
+"""For each file, what it was asked."""
+
+
+def main(folder: Path) -> None:
+    leave_open(folder / "accounts.ledger")
+    for name, ask in ASKED.items():
+        ask(folder / f"{name}.ledger")
+    spend_more(folder / "accounts.ledger")
+    ask_ambiguous_links(folder / "ambiguous_links.ledger")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
