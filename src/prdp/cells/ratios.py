@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
+from prdp.cells.cell import magnitudes
 from prdp.cells.grids import PER_OCTAVE
-from prdp.cells.summary import Ratios, Span, magnitudes
+from prdp.cells.summary import Ratios, Span
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import walk
 from prdp.levels import Levels

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from prdp.cells.cell import Cell
 from prdp.cells.owners import UnitCells, UnitGroups
-from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
+from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.plan.reads import Cells
 from prdp.plan.recipe import Recipe
@@ -20,8 +21,7 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
     """
     query = recipe.query
     if isinstance(cells, TopSummary | KeySummary):
-        values = cells.values if isinstance(cells, TopSummary) else cells
-        return [Fraction(sum(cell.count for cell in values.cells))]
+        return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
     if isinstance(cells, UnitCells):
         return _unit_truths(recipe, cells)
     unit = recipe.asked.measure.unit if recipe.asked.measure else Fraction(1)
@@ -30,7 +30,7 @@ def truths(recipe: Recipe, cells: Cells) -> list[Fraction]:  # noqa: PLR0911  (o
     total = sum(cell.total for cell in valued) * unit
     match query:
         case Count():
-            return [Fraction(sum(cell.count for cell in cells.cells))]
+            return [Fraction(cells.records)]
         case Sum():
             return [total]
         case Mean():
