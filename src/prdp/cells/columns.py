@@ -30,7 +30,7 @@ def exact_column(values: Iterable[int]) -> Column:
     ('int64', 'object')
     """
     listed = list(values)
-    fits = all(-_BEYOND <= value < _BEYOND for value in listed)
+    fits = not listed or (max(listed) < _BEYOND and min(listed) >= -_BEYOND)
     return kept(np.array(listed, dtype=np.int64 if fits else object))
 
 

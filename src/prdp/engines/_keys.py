@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import kept
 from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import (
@@ -41,7 +42,7 @@ class KeyStatement:
         edge, total = filled(found["edge"], -1), wide(found, "total")
         group = filled(found["grp"], -1) if groups else np.zeros(len(edge), dtype=np.int64)
         order = np.lexsort((edge, group))
-        columns = [column[order] for column in (edge, filled(found["n"], 0), total)]
+        columns = [kept(column[order]) for column in (edge, filled(found["n"], 0), total)]
         ends = np.searchsorted(group[order], np.arange(1 + (len(groups.keys) if groups else 1))).tolist()
         return tuple(
             KeySummary(self.reading.levels, *(column[first:last] for column in columns))

@@ -245,7 +245,7 @@ class Points:
     def first_reaching(self, values: Column, quanta: Column) -> Places:
         """Return the first point at which records with these budgets may count up to these values."""
         needed = -(-values.astype(object) * self.denominator // quanta)
-        return np.searchsorted(exact_column(self.numerators).astype(object), needed)
+        return np.searchsorted(np.array(self.numerators, dtype=object), needed)
 
 
 @lru_cache(maxsize=64)

@@ -84,6 +84,20 @@ class EngineContract:
             found, expected = self.summary(records, PERSONAL, Measure("v", Fraction(1), low, high))
             assert found.cells == expected.cells
 
+    def test_sums_beyond_64_bits_are_exact_in_either_direction(self) -> None:
+        """Add up the ends of 64 bits several times over, for all records and for groups."""
+        ends = [2**63 - 1] * 5 + [-(2**63) + 1] * 3 + [1]
+        records = [_record(eps=1.0, v=v, job=job) for v in ends for job in ("clerk", "nurse")]
+        engine = self.engine(records)
+        measure = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
+        for keys in (None, ["nurse", "nobody", "clerk"]):
+            grouping = read_grouping(["job"], keys, engine.schema) if keys else None
+            reading = _reading(engine, measure, grouping)
+            found = engine.summarise(reading)
+            expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
+            assert [summary.cells for summary in found] == [summary.cells for summary in expected]
+            assert sum(cell.total for summary in found for cell in summary.cells) == 2 * sum(ends)
+
     def test_fractions_are_rounded_to_their_unit_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
         records = [_record(eps=0.5, x=x) for x in FRACTIONS]
