@@ -57,7 +57,7 @@ class Statement:
             cells = CellColumns.coded(
                 quanta, code, sums, largest=reading.largest, per_octave=measure.per_octave
             )
-        groups = by_group(cells.where(valid), found, valid, reading.groups)
+        groups = by_group(cells, found, valid, reading.groups)
         return tuple(Summary(reading.levels, reading.smallest, reading.largest, group) for group in groups)
 
     def _budgets(self, found: Arrays) -> tuple[Column, NDArray[np.bool_]]:
@@ -77,7 +77,7 @@ def level_quanta(levels: Levels, level: NDArray[Any]) -> tuple[Column, NDArray[n
 
 
 def filled(column: NDArray[Any], instead: int) -> Column:
-    """Return a column of short whole numbers as 64 bits, with a number instead of NULL."""
+    """Return a column of at most 64 bits as a ``Column``, with a number instead of NULL."""
     return np.ma.filled(column.astype(np.int64), instead)
 
 
@@ -100,10 +100,10 @@ def halves(name: str) -> str:
 def by_group(
     cells: CellColumns, found: Arrays, valid: NDArray[np.bool_], groups: Grouping | None
 ) -> tuple[CellColumns, ...]:
-    """Return the cells of each group, side by side; all of them where there is one group."""
+    """Return each group's cells of the valid rows, side by side; all of them where there is one group."""
     if groups is None:
-        return (cells.added_up(),)
-    return cells.split(filled(found["grp"], -1)[valid], len(groups.keys))
+        return (cells.where(valid).added_up(),)
+    return cells.where(valid).split(filled(found["grp"], -1)[valid], len(groups.keys))
 
 
 def statement(reading: Reading, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
