@@ -145,12 +145,9 @@ def _case(name: tuple[str, str, str], summary: Summary, truth: float, oracles: t
     grain = 2.0**-20 if name[2] == "count" else 1.0
     points = Points.spanning(summary, 1)
     steps = np.array([float(points.per_quantum(j)) for j in range(len(points.numerators))])
-    quanta, low, high, count, total = (
-        np.array([float(get) for get in column])
-        for column in zip(
-            *((c.key.quanta, c.key.low, c.key.high, c.count, c.total) for c in summary.cells), strict=True
-        )
-    )
+    cells = summary.cells
+    columns = (cells.quanta, cells.low, cells.high, cells.count, cells.total)
+    quanta, low, high, count, total = (column.astype(float) for column in columns)
     pulls = np.empty(steps.size)
     for place, step in enumerate(steps):
         cap = np.floor(quanta * step * (1 + 1e-12))

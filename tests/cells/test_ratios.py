@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 
 import prdp
+from prdp.cells.cell_columns import CellColumns
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary
 from prdp.declare.measure import Measure
@@ -67,7 +68,7 @@ def test_a_count_has_a_span_for_each_step_of_the_policy(policy: str) -> None:
 def test_points_start_at_the_least_ratio_and_leave_gaps_away() -> None:
     spans = ((Fraction(1), Fraction(8)), (Fraction(100), Fraction(120)))
     summary = read("10000 / v", None, np.array([5]))[0]
-    points = Points.spanning(Summary(summary.levels, 1, 1, (), Ratios(spans, spans)), 2)
+    points = Points.spanning(Summary(summary.levels, 1, 1, CellColumns.of(()), Ratios(spans, spans)), 2)
     found = [float(points.per_quantum(place)) for place in range(len(points.numerators))]
     assert found == pytest.approx([1, 2**0.5, 2, 2**1.5, 4, 2**2.5, 8, 120], rel=1e-5)
     assert points.heights == (0, 2, 4, 6, 8, 10, 12, 27)

@@ -332,7 +332,7 @@ def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
     found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
     assert [sum(cell.count for cell in summary.cells) for summary in found] == counts
     totals = engine.key_totals(KeyReading(policy, policy.levels, "c", None))
-    assert sum(cell.count for cell in totals[0].cells) >= 1
+    assert totals[0].keys >= 1
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_no_collation_puts_a_record_into_two_groups_or_two_values_into_one(setti
     assert [sum(cell.count for cell in summary.cells) for summary in found] == [1, 0, 1, 0]
     connection.execute("INSERT INTO t VALUES ('A'), ('e')")
     totals = engine.key_totals(KeyReading(policy, policy.levels, "k", None))
-    assert sum(cell.count for cell in totals[0].cells) == 4
+    assert totals[0].keys == 4
     for text in ("k = 'A'", "'A' = k", "k IN ('A')"):
         condition = check(parse(text), engine.schema, Kind.BOOLEAN, text)
         (one,) = engine.summarise(Reading(policy, policy.levels, {}, None, condition))

@@ -254,4 +254,4 @@ def test_an_odd_value_in_the_statistics_of_a_column_that_nobody_reads_is_nothing
     keys = read_grouping(["k"], [1, 2], engine.schema)
     policy = Policy.constant(1).within(engine.schema, {})
     found = engine.summarise(Reading(policy, policy.levels, {}, None, None, keys))
-    assert [summary.cells[0].count for summary in found] == [1, 1]
+    assert [summary.records for summary in found] == [1, 1]

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from prdp.cells.summary import CellKey, Summary
+from prdp.cells.cell import CellKey
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
@@ -60,7 +61,8 @@ class TestMin(TestMax):
 
 def test_records_without_a_value_have_no_say() -> None:
     nobody = OnThisUniverse().summarise([{"v": None, "eps": 1.0}])
-    assert nobody.cells[0].key == CellKey(nobody.cells[0].key.quanta, 0, 0, 0, missing=True)
+    (cell,) = nobody.cells
+    assert cell.key == CellKey(cell.key.quanta, 0, 0, 0, missing=True)
     empty = OnThisUniverse().summarise([])
     assert LARGEST.law(nobody, Fraction(1)) == LARGEST.law(empty, Fraction(1))
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.columns import exact_column, product, total
 from prdp.cells.grids import power_below
-from prdp.cells.summary import KeyCell, KeySummary, key_edges
+from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
 from prdp.mechanisms import Distinct
 from prdp.mechanisms._point import Ladder, PointFinder, Tuning
@@ -90,8 +91,8 @@ def _quiet(law: Law) -> Any:
 def rounded_to_edges(summary: KeySummary, share: Fraction) -> Gated:
     """Round each key's sum down to an edge: a small record that carries it over lifts it by a whole step."""
     edges = key_edges(summary.levels)
-    cells = (KeyCell(cell.edge, cell.count, cell.count * edges[cell.edge]) for cell in summary.cells)
-    return RIGHT.law(KeySummary(summary.levels, tuple(cells)), share)
+    rounded = product(summary.count, exact_column(edges)[summary.edge])
+    return RIGHT.law(replace(summary, total=rounded), share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,8 @@ class ClippedMass(KeyLadder):
     """Weighs the mass of the keys below each edge, of which one record may take away a whole key's."""
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:  # noqa: ARG002
-        cells = self.summary.cells
-        return tuple(sum(cell.total for cell in cells if cell.edge < edge) for edge in self.edges(stride))
+        keys = self.summary
+        return tuple(total(keys.total[keys.edge < edge]) for edge in self.edges(stride))
 
 
 def on(ladder: Callable[[KeySummary], Ladder]) -> Callable[[KeySummary, Fraction], Gated]:
@@ -114,7 +115,7 @@ class CountsKeys(Distinct):
 
     def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         right = super(CountsKeys, self).total(summary, share, tuning, place)
-        keys = sum(cell.count for cell in summary.cells)
+        keys = summary.keys
         edge = KeyLadder(summary).edges(tuning.stride)[place]
         return Noisy((keys * key_edges(summary.levels)[edge],), right.noises)
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Rank
 from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.choice import ExponentialChoice

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
+from prdp.cells.columns import totals_at
 from prdp.cells.summary import Ratios, Span, Summary
 from prdp.mechanisms import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -54,11 +57,9 @@ def with_noise(factor: Fraction) -> MechanismLaw:
 def unclipped(summary: Summary, share: Fraction) -> Noisy:
     """Trust that no record is outside of what was thought possible."""
     points, right = tiers_of(summary).points, law(summary, share)
-    totals = [0] * len(right.values)
-    for cell in summary.cells:
-        tier = min(points.first_reaching(cell.key.high, cell.key.quanta), len(totals) - 1)
-        totals[tier] += cell.total
-    return Noisy(tuple(totals), right.noises)
+    cells, tiers = summary.cells, len(right.values)
+    tier = np.minimum(points.first_reaching(cells.high, cells.quanta), tiers - 1)
+    return Noisy(tuple(totals_at(tier, cells.total, tiers)), right.noises)
 
 
 def noise_of_the_tier_below(summary: Summary, share: Fraction) -> Noisy:

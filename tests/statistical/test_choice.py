@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from prdp.cells.cell import magnitude_key
 from prdp.cells.grids import PER_OCTAVE
-from prdp.cells.summary import magnitude_key
 from prdp.mechanisms import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.testing import Seeded

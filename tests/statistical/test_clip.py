@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp
 
 import prdp
-from prdp.cells.summary import Cell, CellKey, Summary
+from prdp.cells.cell import Cell, CellKey
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Clip
 from prdp.mechanisms._point import LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning

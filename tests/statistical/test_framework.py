@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import kstest
 
-from prdp.cells.summary import Cell, CellKey, Summary
+from prdp.cells.cell import Cell, CellKey
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Framework
 from prdp.mechanisms._base import LaplaceCount

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import chisquare
 
+from prdp.cells.cell import Cell, CellKey
 from prdp.cells.owners import Caps, UnitGroups
-from prdp.cells.summary import Cell, CellKey, Summary
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Joint
 from prdp.mechanisms._point import POOR, PointFinder

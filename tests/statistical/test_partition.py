@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from prdp.cells.summary import Cell, CellKey, Summary
+from prdp.cells.cell import Cell, CellKey
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms import Partition, count_influences
 from prdp.testing import Seeded

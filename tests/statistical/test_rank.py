@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.summary import Summary
 from prdp.mechanisms import Rank
 from prdp.testing import Seeded
 from prdp.testing.reference import magnitude_code

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.summary import Cell, CellKey, Summary
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import exact_column
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 
 Integers = NDArray[np.int64]
@@ -52,13 +54,9 @@ class Pairs:
 
     def summary(self) -> Summary:
         """Return the edges as cells, to be counted."""
-        counts = np.bincount(self.level)
-        cells = (
-            Cell(CellKey(self.levels.quanta(level), 1, 1, 1), int(count), int(count))
-            for level, count in enumerate(counts)
-            if count
-        )
-        return Summary.of(self.levels, 1, 1, cells)
+        level, counts = np.unique(self.level, return_counts=True)
+        quanta = exact_column(map(self.levels.quanta, level.tolist()))
+        return Summary(self.levels, 1, 1, CellColumns.counting(quanta, counts.astype(np.int64)))
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all edges, on a lattice of so many quanta."""

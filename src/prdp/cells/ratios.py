@@ -13,8 +13,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from prdp.cells.cell import magnitudes
 from prdp.cells.grids import PER_OCTAVE
-from prdp.cells.summary import Ratios, Span, magnitudes
+from prdp.cells.summary import Ratios, Span
 from prdp.declare.measure import Measure
 from prdp.declare.schema import Bounds
 from prdp.expressions.intervals import Interval, bound

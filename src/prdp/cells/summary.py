@@ -6,58 +6,34 @@ values, and its budget is at most what any of them is owed; the proofs use these
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import accumulate
 
-from prdp.cells.grids import PER_OCTAVE, largest_until, quarter_octaves, smallest_from
+import numpy as np
+
+from prdp.cells.cell import Cell
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import (
+    Column,
+    Places,
+    exact_column,
+    kept,
+    plus,
+    product,
+    same,
+    squared,
+    total,
+    totals_at,
+)
+from prdp.cells.grids import quarter_octaves
 from prdp.levels import Levels
 
 _HEAVIEST_KEY = 1024
 _EDGE_BITS = 90
 _ROOT_BITS = 20
-
-
-class CellKey(NamedTuple):
-    """What the records of a cell have in common: public by construction.
-
-    Attributes:
-        quanta: The cell's budget in quanta, at most the budget of each of its records.
-        low: The smallest absolute value that the cell can hold, in steps.
-        high: The largest one.
-        sign: -1, 0 or 1.
-        missing: Whether the records have no value; they add nothing, as if it were 0.
-    """
-
-    quanta: int
-    low: int
-    high: int
-    sign: int
-    missing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell's records, counted and added up exactly; its repr shows no number of theirs."""
-
-    key: CellKey
-    count: int = field(repr=False)
-    total: int = field(repr=False)
-    squares: int = field(default=0, repr=False)
-
-    def clipped(self, cap: int) -> int:
-        """Return the records' total when none may count for more than ``cap`` steps.
-
-        Where the cell's upper end is within the cap the total is exact; else each record counts for
-        the cap or the cell's lower end, whichever is less.
-        """
-        if self.key.high <= cap:
-            return self.total
-        return self.key.sign * self.count * min(self.key.low, cap)
 
 
 Span = tuple[Fraction, Fraction]
@@ -97,95 +73,85 @@ class Summary:
     levels: Levels
     smallest: int
     largest: int
-    cells: tuple[Cell, ...] = field(repr=False)
+    cells: CellColumns = field(repr=False)
     ratios: Ratios | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, levels: Levels, smallest: int, largest: int, cells: Iterable[Cell]) -> Summary:
         """Add up cells that share a key."""
-        merged: dict[CellKey, tuple[int, int, int]] = {}
-        for cell in cells:
-            count, total, squares = merged.get(cell.key, (0, 0, 0))
-            merged[cell.key] = count + cell.count, total + cell.total, squares + cell.squares
-        return cls(levels, smallest, largest, tuple(Cell(key, *merged[key]) for key in sorted(merged)))
+        return cls(levels, smallest, largest, CellColumns.of(cells))
+
+    @classmethod
+    def together(cls, summaries: Sequence[Summary]) -> Summary:
+        """Return the summary of several tables' records together; there is at least one."""
+        first = summaries[0]
+        facts = first.levels, first.smallest, first.largest
+        if any((other.levels, other.smallest, other.largest) != facts for other in summaries):
+            raise ValueError("summaries merge only over the same levels and bounds")
+        known = all(other.ratios == first.ratios for other in summaries)
+        cells = CellColumns.together([summary.cells for summary in summaries])
+        return cls(*facts, cells, first.ratios if known else None)
 
     def merged(self, other: Summary) -> Summary:
         """Return the summary of both tables' records together."""
-        if (self.levels, self.smallest, self.largest) != (
-            other.levels,
-            other.smallest,
-            other.largest,
-        ):
-            raise ValueError("summaries merge only over the same levels and bounds")
-        cells = (*self.cells, *other.cells)
-        both = Summary.of(self.levels, self.smallest, self.largest, cells)
-        return replace(both, ratios=self.ratios if self.ratios == other.ratios else None)
+        return Summary.together((self, other))
 
     def counted(self) -> Summary:
         """Return the summary in which every record has the value 1."""
-        cells = (Cell(CellKey(cell.key.quanta, 1, 1, 1), cell.count, cell.count) for cell in self.cells)
         records = self.ratios.records if self.ratios else None
-        ratios = Ratios(records, records) if records else None
-        return replace(Summary.of(self.levels, 1, 1, cells), ratios=ratios)
+        return Summary(self.levels, 1, 1, self.cells.counted(), Ratios(records, records) if records else None)
 
     def valued(self) -> Summary:
         """Return the summary of those records alone that have a value."""
-        return replace(self, cells=tuple(cell for cell in self.cells if not cell.key.missing))
+        return replace(self, cells=self.cells.where(~self.cells.missing))
+
+    def from_budget(self, quanta: int) -> Summary:
+        """Return the summary of those records alone that have at least such a budget."""
+        return replace(self, cells=self.cells.where(self.cells.quanta >= exact_column([quanta])))
 
     def squared_around(self, center: int) -> Summary:
         """Return the summary in which every value is its squared distance from a public center, in steps.
 
         Squares must have been added up: Σ (v - c)² = Σ v² - 2c Σ v + c² n is exact.
         """
-        cells = []
-        for cell in self.cells:
-            ends = (cell.key.sign * cell.key.low - center, cell.key.sign * cell.key.high - center)
-            nearest = 0 if min(ends) <= 0 <= max(ends) else min(map(abs, ends))
-            key = CellKey(cell.key.quanta, nearest**2, max(map(abs, ends)) ** 2, 1)
-            total = cell.squares - 2 * center * cell.total + center**2 * cell.count
-            cells.append(Cell(key, cell.count, total))
-        return Summary.of(self.levels, 1, (self.largest + abs(center)) ** 2, cells)
+        cells = self.cells
+        one, other = (
+            plus(product(cells.sign, end), exact_column([-center])) for end in (cells.low, cells.high)
+        )
+        far, near = np.maximum(abs(one), abs(other)), np.minimum(abs(one), abs(other))
+        near = np.where((np.minimum(one, other) <= 0) & (np.maximum(one, other) >= 0), 0, near)
+        moved = product(cells.total, exact_column([-2 * center]))
+        around = plus(plus(cells.squares, moved), product(cells.count, exact_column([center**2])))
+        fine = replace(
+            cells,
+            low=squared(near),
+            high=squared(far),
+            sign=np.ones_like(cells.sign),
+            missing=np.zeros_like(cells.missing),
+            total=around,
+            squares=np.zeros_like(cells.count),
+        )
+        return Summary(self.levels, 1, (self.largest + abs(center)) ** 2, fine.added_up())
 
     def refined(self, bits: int) -> Summary:
         """Return the same values on a lattice 2^bits times as fine."""
-        cells = tuple(
-            Cell(
-                cell.key._replace(low=cell.key.low << bits, high=cell.key.high << bits),
-                cell.count,
-                cell.total << bits,
-            )
-            for cell in self.cells
-        )
         ratios = self.ratios and self.ratios.refined(bits)
-        return Summary(self.levels, self.smallest << bits, self.largest << bits, cells, ratios)
+        return Summary(
+            self.levels, self.smallest << bits, self.largest << bits, self.cells.refined(bits), ratios
+        )
 
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return total(self.cells.count)
 
-@lru_cache(maxsize=1 << 16)
-def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
-    """Return the key of an engine's magnitude code.
+    def clipped_total(self, caps: Column | int) -> int:
+        """Return the total when no record of a cell may count for more than its cap, or than one of all."""
+        return total(self.cells.clipped(exact_column([caps]) if isinstance(caps, int) else caps))
 
-    None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
-    whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
-    """
-    if not code:
-        return CellKey(quanta, 0, 0, 0, missing=code is None)
-    step = abs(code) - 2
-    high = min(largest_until(step + 1, per_octave), largest)
-    return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
-
-
-def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
-    """Yield every magnitude code between two values, with the least and the greatest value it can have."""
-    if low <= 0 <= high:
-        yield 0, 0, 0
-    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
-        step = -1
-        while (first := max(smallest_from(step, per_octave), least)) <= most:
-            last = min(largest_until(step + 1, per_octave), most)
-            if first <= last:
-                ends = sorted((sign * first, sign * last))
-                yield sign * (step + 2), ends[0], ends[1]
-            step += 1
+    def clipped_totals(self, places: Places, number: int, caps: Column) -> list[int]:
+        """Return the clipped total of each place; ``places`` says where a cell belongs, of so many."""
+        return totals_at(places, self.cells.clipped(caps), number)
 
 
 @lru_cache(maxsize=64)
@@ -204,65 +170,70 @@ def key_edges(levels: Levels) -> tuple[int, ...]:
     return tuple(edges)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCell:
-    """Keys whose budgets add up to between two edges; its repr shows no number of theirs.
+@dataclass(frozen=True, slots=True, eq=False)
+class KeySummary:
+    """All keys of a table, by what the budgets of each one's records add up to; in columns.
+
+    A record counts with its level's quanta, lowered to the last edge. Two tables' summaries say nothing
+    about the two together, since a key may be in both: there is no way to merge them. A row holds the keys
+    whose budgets add up to between two edges.
 
     Attributes:
-        edge: The place of the last edge that is not above the sums; -1 below the first.
+        levels: The grid of budgets.
+        edge: The place of the last edge that is not above the sums; -1 below the first. Ascending.
         count: How many keys there are.
         total: The exact total of their sums, in quanta.
     """
 
-    edge: int
-    count: int = field(repr=False)
-    total: int = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class KeySummary:
-    """All keys of a table, by what the budgets of each one's records add up to.
-
-    A record counts with its level's quanta, lowered to the last edge. Two tables' summaries say nothing
-    about the two together, since a key may be in both: there is no way to merge them.
-
-    Attributes:
-        levels: The grid of budgets.
-        cells: The cells that hold keys, ascending.
-    """
-
     levels: Levels
-    cells: tuple[KeyCell, ...] = field(repr=False)
+    edge: Column = field(repr=False)
+    count: Column = field(repr=False)
+    total: Column = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for column in self._columns:
+            kept(column)
 
     @classmethod
     def of(cls, levels: Levels, sums: Iterable[int]) -> KeySummary:
         """Return the summary of keys with these sums of quanta."""
-        edges = key_edges(levels)
-        counts: dict[int, int] = defaultdict(int)
-        totals: dict[int, int] = defaultdict(int)
-        for quanta in sums:
-            edge = bisect_right(edges, quanta) - 1
-            counts[edge] += 1
-            totals[edge] += quanta
-        return cls(levels, tuple(KeyCell(edge, counts[edge], totals[edge]) for edge in sorted(counts)))
+        quanta = exact_column(sums)
+        places = np.searchsorted(exact_column(key_edges(levels)), quanta, side="right")
+        edges, which, counts = np.unique(places, return_inverse=True, return_counts=True)
+        totals = exact_column(totals_at(which, quanta, len(edges)))
+        return cls(levels, edges.astype(np.int64) - 1, counts.astype(np.int64), totals)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeySummary):
+            return NotImplemented
+        return self.levels == other.levels and same(self._columns, other._columns)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _columns(self) -> tuple[Column, Column, Column]:
+        return self.edge, self.count, self.total
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return total(self.count)
 
     @property
     def mass(self) -> int:
         """The budgets of all records, in quanta."""
-        return sum(cell.total for cell in self.cells)
+        return total(self.total)
 
     def clipped(self) -> tuple[int, ...]:
         """Return, for each edge, the total of the keys' sums when none may count for more than the edge."""
-        below, beyond = 0, sum(cell.count for cell in self.cells)
-        cells = {cell.edge: cell for cell in self.cells}
-        clipped = []
-        for place, edge in enumerate(key_edges(self.levels)):
-            passed = cells.get(place - 1)
-            if passed is not None:
-                below += passed.total
-                beyond -= passed.count
-            clipped.append(below + edge * beyond)
-        return tuple(clipped)
+        edges = key_edges(self.levels)
+        counts, totals = (
+            accumulate(totals_at(self.edge + 1, column, len(edges) + 1)) for column in self._columns[1:]
+        )
+        keys = self.keys
+        return tuple(
+            below + edge * (keys - passed) for edge, below, passed in zip(edges, totals, counts, strict=False)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,21 @@
-"""The one statement that an engine runs, and how its rows become cells.
+"""The one statement that an engine runs, and how its columns become cells.
 
 The statement is DuckDB's SQL. Each part is total: no row can make it fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.columns import Column, exact_column, from_halves
 from prdp.cells.grids import PER_OCTAVE, SLACK
-from prdp.cells.summary import Cell, CellKey, Summary, magnitude_key
+from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping
 from prdp.declare.measure import Measure
 from prdp.declare.schema import ColumnType, Schema
@@ -22,61 +27,84 @@ from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
 from prdp.plan.reads import Reading
 
+Arrays = Mapping[str, NDArray[Any]]
+"""The columns of a statement, by name; masked where there is NULL."""
+
+_SUMS = ("total", "squares")
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL that groups records into cells, and the reading of its rows.
+    """SQL that groups records into cells, and the reading of its columns.
 
-    The rows are (group, level, magnitude code, count, total, squares): without the group where there is
-    one only, without the level where ``own`` derives the budget from the magnitude, without magnitude and
-    total where nothing is added up, and without squares where none are.
+    The columns are grp, level, code (of the magnitude), n, and the halves of total and squares: without the
+    group where there is one only, without the level where ``own`` derives the budget from the magnitude,
+    without magnitude and total where nothing is added up, and without squares where none are.
     """
 
     sql: str
     reading: Reading
     own: OwnColumn | None
 
-    def summaries(self, rows: Iterable[Sequence[Any]]) -> tuple[Summary, ...]:
-        """Return the cells of each group that the statement's rows describe."""
-        reading = self.reading
-        groups = by_group(rows, reading.groups)
-        cells = self._own_cell if self.own else self._level_cell
-        return tuple(
-            Summary.of(reading.levels, reading.smallest, reading.largest, filter(None, map(cells, group)))
-            for group in groups
-        )
-
-    def _level_cell(self, row: Sequence[Any]) -> Cell | None:
-        level, *rest = row
-        return None if level is None else self._cell(self.reading.levels.quanta(level), rest)
-
-    def _own_cell(self, row: Sequence[Any]) -> Cell | None:
-        assert self.own is not None  # noqa: S101  (told to the type checker; see summaries)
-        quanta = self.own.quanta.get(row[0] or 0)
-        if quanta is None:
-            return None
-        return self._cell(quanta, row if self.reading.measure else row[1:])
-
-    def _cell(self, quanta: int, rest: Sequence[Any]) -> Cell:
-        measure = self.reading.measure
+    def summaries(self, found: Arrays) -> tuple[Summary, ...]:
+        """Return the cells of each group that the statement's columns describe."""
+        reading, measure = self.reading, self.reading.measure
+        quanta, valid = self._budgets(found)
         if measure is None:
-            return Cell(CellKey(quanta, 1, 1, 1), rest[0], rest[0])
-        code, count, *totals = rest
-        return Cell(
-            magnitude_key(quanta, code, self.reading.largest, measure.per_octave),
-            count,
-            *(total or 0 for total in totals),
-        )
+            cells = CellColumns.counting(quanta, filled(found["n"], 0))
+        else:
+            sums = [filled(found["n"], 0), *(wide(found, name) for name in _SUMS[: 1 + measure.squares])]
+            code = filled(found["code"], NO_VALUE)
+            cells = CellColumns.coded(
+                quanta, code, sums, largest=reading.largest, per_octave=measure.per_octave
+            )
+        groups = by_group(cells, found, valid, reading.groups)
+        return tuple(Summary(reading.levels, reading.smallest, reading.largest, group) for group in groups)
+
+    def _budgets(self, found: Arrays) -> tuple[Column, NDArray[np.bool_]]:
+        """Return each row's budget in quanta, and whether its records take part; else it is any."""
+        if self.own is None:
+            return level_quanta(self.reading.levels, found["level"])
+        codes, which = np.unique(filled(found["code"], 0), return_inverse=True)
+        budgets = exact_column(self.own.quanta.get(code, 0) for code in codes.tolist())
+        return budgets[which], budgets[which] != 0
 
 
-def by_group(rows: Iterable[Sequence[Any]], groups: Grouping | None) -> list[list[Sequence[Any]]]:
-    """Return the rows of each group, without the group's number; all rows where there is one group."""
+def level_quanta(levels: Levels, level: NDArray[Any]) -> tuple[Column, NDArray[np.bool_]]:
+    """Return the quanta of a column of levels, and where it is not NULL; there, they are any."""
+    place = filled(level, -1)
+    quanta = exact_column(levels.quanta(step) for step in range(levels.top + 1))
+    return quanta[place], place >= 0
+
+
+def filled(column: NDArray[Any], instead: int) -> Column:
+    """Return a column of at most 64 bits as a ``Column``, with a number instead of NULL."""
+    return np.ma.filled(column.astype(np.int64), instead)
+
+
+def wide(found: Arrays, name: str) -> Column:
+    """Return a column that ``halves`` wrote, exactly; 0 for NULL."""
+    return from_halves(filled(found[f"{name}_high"], 0), np.ma.filled(found[f"{name}_low"], 0))
+
+
+def halves(name: str) -> str:
+    """Return select items for a HUGEINT column: its signed upper and its unsigned lower 64 bits.
+
+    As one column it would become doubles on its way out.
+    """
+    whole = f"CAST({name} AS HUGEINT)"
+    return (
+        f"CAST({whole} >> 64 AS BIGINT) AS {name}_high, CAST({whole} & {2**64 - 1} AS UBIGINT) AS {name}_low"
+    )
+
+
+def by_group(
+    cells: CellColumns, found: Arrays, valid: NDArray[np.bool_], groups: Grouping | None
+) -> tuple[CellColumns, ...]:
+    """Return each group's cells of the valid rows, side by side; all of them where there is one group."""
     if groups is None:
-        return [list(rows)]
-    split: list[list[Sequence[Any]]] = [[] for _ in groups.keys]
-    for group, *rest in rows:
-        split[group].append(rest)
-    return split
+        return (cells.where(valid).added_up(),)
+    return cells.where(valid).split(filled(found["grp"], -1)[valid], len(groups.keys))
 
 
 def statement(reading: Reading, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
@@ -127,17 +155,18 @@ def _grouped(keys: Mapping[str, str], inner: str, reading: Reading) -> str:
     """Return the statement that counts and adds up by the group and the keys."""
     names = [*(["grp"] if reading.groups else []), *keys]
     columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
-    totals = ["count(*)"]
+    totals = ["count(*) AS n"]
     if reading.measure:
         columns.append("value")
-        totals.append("sum(value)")
+        totals.append("sum(value) AS total")
         if reading.measure.squares:
             wide = f"CAST(value AS {'BIGINT' if reading.measure.largest < 2**31 else 'HUGEINT'})"
-            totals.append(f"sum({wide} * {wide})")
+            totals.append(f"sum({wide} * {wide}) AS squares")
     key_list = ", ".join(names)
+    sums = ["n", *map(halves, _SUMS[: len(totals) - 1])]
     return (
-        f"SELECT {key_list}, {', '.join(totals)} "
-        f"FROM (SELECT {', '.join(columns)} FROM {inner}) GROUP BY {key_list}"
+        f"SELECT {key_list}, {', '.join(sums)} FROM (SELECT {key_list}, {', '.join(totals)} "
+        f"FROM (SELECT {', '.join(columns)} FROM {inner}) GROUP BY {key_list})"
     )
 
 

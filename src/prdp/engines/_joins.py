@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import exact_column
+from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.summary import Summary
 from prdp.declare.measure import Measure
 from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.engines._cells import code_sql, level_sql, measured
@@ -26,6 +29,7 @@ VALUE, ID = "prdp value", "prdp id"
 """What the added-up expression and the private record's key are called inside the statement."""
 
 _ID = quoted(ID)
+_NONE = exact_column(())
 
 
 class JoinedBy(Protocol):
@@ -82,12 +86,11 @@ class JoinReading:
 
     def summary(self, rows: Iterable[Sequence[Any]]) -> Summary:
         """Return the cells that the statement's rows describe."""
-        cells = (
-            Cell(magnitude_key(self.levels.quanta(level), code, self.largest), count, int(total))
-            for level, code, count, total in rows
-            if level is not None
-        )
-        return Summary.of(self.levels, 1, self.largest, cells)
+        taking_part = [row for row in rows if row[0] is not None]
+        level, code, *sums = map(exact_column, zip(*taking_part, strict=True)) if taking_part else [_NONE] * 4
+        quanta = exact_column(map(self.levels.quanta, range(self.levels.top + 1)))[level]
+        cells = CellColumns.coded(quanta, code, sums, largest=self.largest, per_octave=PER_OCTAVE)
+        return Summary(self.levels, 1, self.largest, cells.added_up())
 
 
 def join_statement(reading: JoinReading, views: Mapping[str, str], private_schema: Schema) -> str:

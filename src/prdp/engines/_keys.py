@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
-from prdp.cells.summary import Cell, CellKey, KeyCell, KeySummary, Summary, key_edges
+import numpy as np
+
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import kept
+from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.schema import Kind, Schema
-from prdp.engines._cells import by_group, grouped_records, level_sql
+from prdp.engines._cells import (
+    Arrays,
+    by_group,
+    filled,
+    grouped_records,
+    halves,
+    level_quanta,
+    level_sql,
+    wide,
+)
 from prdp.engines._column_types import column_sql, has_nan
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
@@ -18,47 +31,47 @@ from prdp.plan.reads import KeyReading
 
 @dataclass(frozen=True, slots=True)
 class KeyStatement:
-    """SQL that groups values by the budget behind them; its rows are (group, edge, count, total)."""
+    """SQL that groups values by the budget behind them; its columns are grp, edge, n, total."""
 
     sql: str
     reading: KeyReading
 
-    def summaries(self, rows: Iterable[Sequence[Any]]) -> tuple[KeySummary, ...]:
-        """Return the values of each group that the statement's rows describe."""
-        groups = by_group(rows, self.reading.groups)
+    def summaries(self, found: Arrays) -> tuple[KeySummary, ...]:
+        """Return the values of each group that the statement's columns describe; they share arrays."""
+        groups = self.reading.groups
+        edge, total = filled(found["edge"], -1), wide(found, "total")
+        group = filled(found["grp"], -1) if groups else np.zeros(len(edge), dtype=np.int64)
+        order = np.lexsort((edge, group))
+        columns = [kept(column[order]) for column in (edge, filled(found["n"], 0), total)]
+        ends = np.searchsorted(group[order], np.arange(1 + (len(groups.keys) if groups else 1))).tolist()
         return tuple(
-            KeySummary(self.reading.levels, tuple(KeyCell(*row) for row in sorted(map(tuple, group))))
-            for group in groups
+            KeySummary(self.reading.levels, *(column[first:last] for column in columns))
+            for first, last in pairwise(ends)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TopStatement:
-    """SQL that finds each value's highest level; its rows are (group, level, count)."""
+    """SQL that finds each value's highest level; its columns are grp, level and n."""
 
     sql: str
     reading: KeyReading
 
-    def summaries(self, rows: Iterable[Sequence[Any]]) -> tuple[Summary, ...]:
+    def summaries(self, found: Arrays) -> tuple[Summary, ...]:
         """Return the values of each group as cells of their highest levels."""
         levels = self.reading.levels
-        return tuple(
-            Summary.of(
-                levels,
-                1,
-                1,
-                (Cell(CellKey(levels.quanta(top), 1, 1, 1), count, count) for top, count in group),
-            )
-            for group in by_group(rows, self.reading.groups)
-        )
+        quanta, valid = level_quanta(levels, found["level"])
+        cells = CellColumns.counting(quanta, filled(found["n"], 0))
+        groups = by_group(cells, found, valid, self.reading.groups)
+        return tuple(Summary(levels, 1, 1, group) for group in groups)
 
 
 def top_statement(reading: KeyReading, schema: Schema, records: str) -> TopStatement:
     """Write the statement that finds each value's highest level."""
     group = "grp, " if reading.groups else ""
     leveled = _leveled(reading, schema, records)
-    tops = f"SELECT {group}value, max(level) AS top FROM ({leveled}) GROUP BY {group}value"
-    return TopStatement(f"SELECT {group}top, count(*) FROM ({tops}) GROUP BY {group}top", reading)
+    tops = f"SELECT {group}value, max(level) AS level FROM ({leveled}) GROUP BY {group}value"
+    return TopStatement(f"SELECT {group}level, count(*) AS n FROM ({tops}) GROUP BY {group}level", reading)
 
 
 def _leveled(reading: KeyReading, schema: Schema, records: str) -> str:
@@ -79,15 +92,15 @@ def key_statement(reading: KeyReading, schema: Schema, records: str) -> KeyState
     edges = key_edges(reading.levels)
     group = "grp, " if reading.groups else ""
     quanta = [min(reading.levels.quanta(level), edges[-1]) for level in range(reading.levels.top + 1)]
-    wide = "BIGINT" if quanta[-1] < 2**62 else "HUGEINT"
-    listed = ", ".join(f"CAST({number} AS {wide})" for number in quanta)
+    form = "BIGINT" if quanta[-1] < 2**62 else "HUGEINT"
+    listed = ", ".join(f"CAST({number} AS {form})" for number in quanta)
     masses = (
         f"SELECT {group}value, sum([{listed}][level + 1]) AS mass "
         f"FROM ({_leveled(reading, schema, records)}) GROUP BY {group}value"
     )
     placed = f"SELECT {group}{_edge_sql(edges, 0, len(edges))} AS edge, mass FROM ({masses})"
-    sql = f"SELECT {group}edge, count(*), sum(mass) FROM ({placed}) GROUP BY {group}edge"
-    return KeyStatement(sql, reading)
+    summed = f"SELECT {group}edge, count(*) AS n, sum(mass) AS total FROM ({placed}) GROUP BY {group}edge"
+    return KeyStatement(f"SELECT {group}edge, n, {halves('total')} FROM ({summed})", reading)
 
 
 def value_sql(column: str, schema: Schema) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
+from prdp.cells.cell import magnitudes
 from prdp.cells.grids import PER_OCTAVE
-from prdp.cells.summary import magnitudes
 from prdp.declare.schema import Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome

@@ -7,15 +7,15 @@ would skip a NULL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.grids import PER_OCTAVE
 from prdp.cells.owners import Caps
-from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.cells.summary import Summary
 from prdp.declare.measure import Measure
 from prdp.declare.schema import Kind, Schema
-from prdp.engines._cells import code_sql, level_sql, measured
+from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, level_sql, measured, wide
 from prdp.engines._column_types import column_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
@@ -27,23 +27,22 @@ _TOTALS, _ROWS = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class UnitStatement:
-    """SQL that groups units into cells; its rows are (which part, level, magnitude code, count, total)."""
+    """SQL that groups units into cells; its columns are part, level, code (of the magnitude), n and total."""
 
     sql: str
     reading: UnitReading
 
-    def summaries(self, rows: Iterable[Sequence[Any]]) -> tuple[Summary, Summary]:
+    def summaries(self, found: Arrays) -> tuple[Summary, Summary]:
         """Return the cells of what units contribute, and of how many rows they contribute."""
-        found: tuple[list[Cell], list[Cell]] = ([], [])
-        parts = _parts(self.reading)
         levels = self.reading.levels
-        for part, level, code, count, total in rows:
-            key = magnitude_key(levels.quanta(level), code, parts[part].largest)
-            found[part].append(Cell(key, count, total))
-        totals, counts = (
-            Summary.of(levels, measure.smallest, measure.largest, cells)
-            for measure, cells in zip(parts, found, strict=True)
-        )
+        quanta, _ = level_quanta(levels, found["level"])
+        columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
+        summaries = []
+        for part, measure in zip((_TOTALS, _ROWS), _parts(self.reading), strict=True):
+            budgets, code, *sums = (column[found["part"] == part] for column in columns)
+            cells = CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=PER_OCTAVE)
+            summaries.append(Summary(levels, measure.smallest, measure.largest, cells.added_up()))
+        totals, counts = summaries
         return (counts if self.reading.measure is None else totals), counts
 
 
@@ -55,7 +54,11 @@ def unit_statement(reading: UnitReading, schema: Schema, records: str) -> UnitSt
         f"FROM (SELECT level, {_moved(column, measure.low, measure.high)} AS added FROM units)"
         for part, column, measure in (parts if reading.measure else parts[_ROWS:])
     )
-    cells = f"SELECT part, level, code, count(*), sum(added) FROM ({placed}) GROUP BY part, level, code"
+    summed = "SELECT part, level, code, count(*) AS n, sum(added) AS total"
+    cells = (
+        f"SELECT part, level, code, n, {halves('total')} "
+        f"FROM ({summed} FROM ({placed}) GROUP BY part, level, code)"
+    )
     return UnitStatement(f"{_units(reading, schema, records)} {cells}", reading)
 
 

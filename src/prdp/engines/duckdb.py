@@ -99,17 +99,17 @@ class DuckDBEngine(InOneProcess):
     def summarise(self, reading: Reading) -> tuple[Summary, ...]:
         """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
-        return cells.summaries(self._read(cells.sql))
+        return cells.summaries(self._columns(cells.sql))
 
     def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
         """Read every record once and return the budgets behind a column's values, for each group."""
         keys = key_statement(reading, self.schema, self._records)
-        return keys.summaries(self._read(keys.sql))
+        return keys.summaries(self._columns(keys.sql))
 
     def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group."""
         tops = top_statement(reading, self.schema, self._records)
-        return tops.summaries(self._read(tops.sql))
+        return tops.summaries(self._columns(tops.sql))
 
     def rows(self, reading: RowReading) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
@@ -120,7 +120,7 @@ class DuckDBEngine(InOneProcess):
     def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
         """Read every row once and return the cells of units: what each contributes, and how many rows."""
         units = unit_statement(reading, self.schema, self._records)
-        return units.summaries(self._read(units.sql))
+        return units.summaries(self._columns(units.sql))
 
     def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Read every row once and return each group's total, every unit scaled down to its cap."""
@@ -131,7 +131,9 @@ class DuckDBEngine(InOneProcess):
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""
-        sql = write(self._records, self.schema)
+        return self._columns(write(self._records, self.schema))
+
+    def _columns(self, sql: str) -> Arrays:
         found: Arrays = guarded(lambda: self._run(sql, as_arrays=True), self._lock)
         return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from prdp.cells.columns import totals_at
 from prdp.cells.grids import PER_OCTAVE
 from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer, beyond
@@ -32,7 +33,7 @@ class LaplaceCount:
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Noisy:  # noqa: ARG002
         """Return the distribution of the noisy count."""
-        return Noisy((sum(cell.count for cell in kept.cells),), (DiscreteLaplace(1 / epsilon),))
+        return Noisy((kept.records,), (DiscreteLaplace(1 / epsilon),))
 
     def answer(self, summary: Summary, law: Noisy, drawn: tuple[int, ...]) -> Answer:  # noqa: ARG002
         """Return the noisy count."""
@@ -46,16 +47,15 @@ class UniversalSum:
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Then:
         """Return the distribution of (exponent, noisy clipped total)."""
         radii = range((kept.largest - 1).bit_length() + 1)
-        above = [0] * (len(radii) + 1)
-        for cell in kept.cells:
-            above[max(0, cell.key.high - 1).bit_length()] += cell.count
+        reached = kept.cells.by_magnitude(lambda ends: max(0, ends[1] - 1).bit_length())
+        above = totals_at(reached, kept.cells.count, len(radii) + 1)
         half = epsilon / 2
         threshold = int(6 / half * Fraction(math.log(2 / beta)))
         noise = DiscreteLaplace(2 / half)
         scan = Scan(tuple(beyond(above)[:-1]), (threshold,) * len(radii), noise, noise)
 
         def total(exponent: int) -> Noisy:
-            clipped = sum(cell.clipped(1 << exponent) for cell in kept.cells)
+            clipped = kept.clipped_total(1 << exponent)
             return Noisy((clipped,), (DiscreteLaplace((1 << exponent) / half),))
 
         return Then(scan, total)
@@ -141,11 +141,8 @@ class InverseSensitivityQuantile:
 
 def _counts(kept: Summary, ranges: Ranges) -> list[int]:
     """Return how many records lie in each range; records without a value in none."""
-    counts = [0] * len(ranges.ends)
-    for cell in kept.cells:
-        if not cell.key.missing:
-            counts[ranges.places[cell.key.low, cell.key.high, cell.key.sign]] += cell.count
-    return counts
+    cells = kept.valued().cells
+    return totals_at(cells.by_magnitude(ranges.places.__getitem__), cells.count, len(ranges.ends))
 
 
 def _lengths(ranges: Ranges) -> tuple[int, ...]:

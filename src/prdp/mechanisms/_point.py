@@ -6,7 +6,6 @@ is found is decided here and nowhere else. In full: proofs/point.md.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,9 @@ from itertools import pairwise
 from math import ceil
 from typing import Protocol
 
+import numpy as np
+
+from prdp.cells.columns import Column, Places, exact_column, product, total, totals_at
 from prdp.cells.grids import quarter_octaves
 from prdp.cells.summary import Span, Summary
 from prdp.levels import Levels
@@ -232,13 +234,18 @@ class Points:
         """Return how far a record with this budget may count at a point, in whole steps."""
         return quanta * self.numerators[point] // self.denominator
 
+    def caps(self, points: Places, quanta: Column) -> Column:
+        """Return how far records with these budgets may count, each at a point of its own."""
+        return product(quanta, exact_column(self.numerators)[points]).astype(object) // self.denominator
+
     def per_quantum(self, point: int) -> Fraction:
         """Return how many steps a quantum of budget may count for at a point."""
         return Fraction(self.numerators[point], self.denominator)
 
-    def first_reaching(self, value: int, quanta: int) -> int:
-        """Return the first point at which a record with this budget may count up to ``value``."""
-        return bisect_left(self.numerators, -(-value * self.denominator // quanta))
+    def first_reaching(self, values: Column, quanta: Column) -> Places:
+        """Return the first point at which records with these budgets may count up to these values."""
+        needed = -(-values.astype(object) * self.denominator // quanta)
+        return np.searchsorted(np.array(self.numerators, dtype=object), needed)
 
 
 @lru_cache(maxsize=64)
@@ -298,16 +305,15 @@ class RecordLadder:
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all records that a point could clip: those whose value is not zero."""
-        cells = (cell for cell in self.summary.cells if cell.key.high)
-        return sum(cell.key.quanta // lattice * cell.count for cell in cells)
+        cells = self.summary.cells
+        return total(cells.masses(lattice)[cells.high != 0])
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return the budget mass that each point clips; adding a record raises it by 0 or by its own."""
         points = Points.spanning(self.summary, stride)
-        masses = [0] * (len(points.numerators) + 1)
-        for cell in self.summary.cells:
-            weight = cell.key.quanta // lattice * cell.count
-            masses[points.first_reaching(cell.key.high, cell.key.quanta)] += weight
+        cells = self.summary.cells
+        reaching = points.first_reaching(cells.high, cells.quanta)
+        masses = totals_at(reaching, cells.masses(lattice), len(points.numerators) + 1)
         return tuple(beyond(masses)[:-1])  # a cell that point j reaches is clipped at points before j
 
     def heights(self, stride: int) -> tuple[int, ...]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from prdp.cells.cell import CellKey, magnitude_key, magnitudes
+from prdp.cells.columns import totals_at
 from prdp.cells.grids import PER_OCTAVE
-from prdp.cells.summary import CellKey, Summary, magnitude_key, magnitudes
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer, beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
@@ -69,12 +71,10 @@ class Choice:
     def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
         """Return the distribution of the range that is chosen."""
         ranges = self.ranges(summary.largest)
-        places = {candidate.key: place for place, candidate in enumerate(ranges)}
-        masses = [0] * len(ranges)
-        for cell in summary.cells:
-            if not cell.key.missing:
-                key = CellKey(0, cell.key.low, cell.key.high, cell.key.sign)
-                masses[places[key]] += cell.key.quanta * cell.count
+        keys = (candidate.key for candidate in ranges)
+        places = {(key.low, key.high, key.sign): place for place, key in enumerate(keys)}
+        cells = summary.valued().cells
+        masses = totals_at(cells.by_magnitude(places.__getitem__), cells.masses(1), len(ranges))
         # Penalties are whole multiples of the least common part of a step's and a quantum's price.
         step, quantum = self.fall / PER_OCTAVE, share * summary.levels.quantum
         per_step, per_quantum = step.numerator * quantum.denominator, quantum.numerator * step.denominator

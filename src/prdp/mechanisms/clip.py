@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, partial
 from math import isqrt
 
 from prdp.cells.summary import Summary
@@ -73,7 +73,7 @@ class Clip:
     def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy total of the records, clipped at the point of a place."""
         points = Points.spanning(summary, tuning.stride)
-        total = sum(cell.clipped(points.cap(place, cell.key.quanta)) for cell in summary.cells)
+        total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
         scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
         return Noisy((total,), (DiscreteLaplace(scale),))
 
@@ -116,7 +116,7 @@ class Clip:
     ) -> list[list[Answer]] | None:
         """Draw answers tier by tier for groups with the same public facts; None where there are no tiers."""
         bits = finer_bits(summaries[0], self.finest_bits)
-        tiers = Tiers.of(replace(summaries[0], cells=()).refined(bits))
+        tiers = Tiers.of(summaries[0].refined(bits))
         if tiers is None:
             return None
         answers = tiers.answers([summary.refined(bits) for summary in summaries], share, entropy, runs)
@@ -159,7 +159,7 @@ class Clip:
 
         Nothing but the point is drawn from it.
         """
-        merged = reduce(Summary.merged, (groups[place].summary for place in poor))
+        merged = Summary.together([groups[place].summary for place in poor])
         spared = int(PER_GROUP * len(poor) / (groups[0].share * merged.levels.quantum))
         ladder = SparingLadder(RecordLadder(merged), spared)
         law = self.finder.law(ladder, groups[0].share, lambda _tuning, _place: Noisy((), ()))

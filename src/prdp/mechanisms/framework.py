@@ -90,5 +90,4 @@ class Framework:
 
 def kept_from(summary: Summary, domain: int) -> Summary:
     """Return the records whose budgets are at least those of a domain."""
-    least = summary.levels.domain_quanta(domain)
-    return replace(summary, cells=tuple(cell for cell in summary.cells if cell.key.quanta >= least))
+    return summary.from_budget(summary.levels.domain_quanta(domain))

@@ -34,7 +34,7 @@ class Naive:
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy total."""
         least = summary.levels.quanta(0) * summary.levels.quantum
-        total = sum(cell.clipped(summary.largest) for cell in summary.cells)
+        total = summary.clipped_total(summary.largest)
         return Noisy((total,), (DiscreteLaplace(summary.largest / (share * least)),))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:

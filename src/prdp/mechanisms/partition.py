@@ -49,11 +49,15 @@ class Partition:
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, smallest budgets first."""
         levels = summary.levels
-        totals = [0] * levels.domains
-        for cell in summary.cells:
-            domain = levels.domain(cell.key.quanta) - 1
-            cap = int(self.influences[domain] * cell.key.quanta * levels.quantum)
-            totals[domain] += cell.clipped(cap)
+
+        def domain(quanta: int) -> int:
+            return levels.domain(quanta) - 1
+
+        def cap(quanta: int) -> int:
+            return int(self.influences[domain(quanta)] * quanta * levels.quantum)
+
+        cells = summary.cells
+        totals = summary.clipped_totals(cells.by_budget(domain), levels.domains, cells.by_budget(cap))
         noises = tuple(DiscreteLaplace(influence / share) for influence in self.influences)
         return Noisy(tuple(totals), noises)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from operator import add
 
+import numpy as np
+
+from prdp.cells.cell import CellKey, magnitude_key, magnitudes
+from prdp.cells.columns import product, totals_at
 from prdp.cells.grids import FINE_PER_OCTAVE
-from prdp.cells.summary import Cell, CellKey, Summary, magnitude_key, magnitudes
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.choice import ExponentialChoice
@@ -124,14 +127,11 @@ class Rank:
     def weights(self, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^20."""
         places = ranges_between(self.low, self.high, summary.largest, self.per_octave).places
-        caps = {quanta: int(quanta * per_quantum) for quanta in {cell.key.quanta for cell in summary.cells}}
-        weights: dict[int, int] = defaultdict(int)
-        for cell in summary.cells:
-            key = cell.key
-            if not key.missing:
-                weight = min(1 << _RECORD_BITS, caps[key.quanta])
-                weights[places[key.low, key.high, key.sign]] += cell.count * weight
-        return weights
+        cells = summary.valued().cells
+        weights = cells.by_budget(lambda quanta: min(1 << _RECORD_BITS, int(quanta * per_quantum)))
+        there, which = np.unique(cells.by_magnitude(places.__getitem__), return_inverse=True)
+        added = totals_at(which, product(cells.count, weights), len(there))
+        return dict(zip(there.tolist(), added, strict=True))
 
     def choice(
         self, quantile: Fraction, weights: Mapping[int, int], largest: int, part: Fraction
@@ -196,12 +196,7 @@ def _imbalances(target: int, parts: int, weights: Mapping[int, int], count: int)
 
 def _weighed(summary: Summary) -> Summary:
     """Return the records that have a value, each counting 1, on the lattice of weights."""
-    counts: dict[int, int] = defaultdict(int)
-    for cell in summary.cells:
-        if not cell.key.missing:
-            counts[cell.key.quanta] += cell.count
-    cells = (Cell(CellKey(quanta, 1, 1, 1), count, count) for quanta, count in sorted(counts.items()))
-    return Summary(summary.levels, 1, 1, tuple(cells)).refined(_RECORD_BITS)
+    return replace(summary.valued().counted(), ratios=None).refined(_RECORD_BITS)
 
 
 def _point(weighed: Summary, tuning: Tuning, place: int) -> Fraction:

@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import ceil, sqrt
 from statistics import median_low
 
+import numpy as np
+
 from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import Points
@@ -53,13 +55,10 @@ class Tiers:
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, lowest ratios first."""
-        totals = [0] * len(self.points.numerators)
-        for cell in summary.cells:
-            tier = min(self.points.first_reaching(cell.key.high, cell.key.quanta), len(totals) - 1)
-            totals[tier] += cell.clipped(self.points.cap(tier, cell.key.quanta))
-        scales = (
-            self.points.per_quantum(tier) / summary.levels.quantum / share for tier in range(len(totals))
-        )
+        cells, tiers = summary.cells, len(self.points.numerators)
+        tier = np.minimum(self.points.first_reaching(cells.high, cells.quanta), tiers - 1)
+        totals = summary.clipped_totals(tier, tiers, self.points.caps(tier, cells.quanta))
+        scales = (self.points.per_quantum(tier) / summary.levels.quantum / share for tier in range(tiers))
         return Noisy(tuple(totals), tuple(map(DiscreteLaplace, scales)))
 
     def thresholds(self, law: Noisy) -> list[int]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.owners import Caps, Fold
-from prdp.cells.summary import Cell, Summary, magnitude_key
+from prdp.cells.summary import Summary
 from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate
 from prdp.plan.reads import UnitReading

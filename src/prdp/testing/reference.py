@@ -9,8 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from prdp.cells.cell import Cell, CellKey, magnitude_key
 from prdp.cells.grids import PER_OCTAVE, SLACK
-from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
+from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from prdp.cells.cell import Cell
 from prdp.cells.owners import UnitCells, UnitGroups
-from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
+from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.plan.steps import QueryPlan
 from prdp.release.derived import root
@@ -19,8 +20,7 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
     """
     query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
-        values = cells.values if isinstance(cells, TopSummary) else cells
-        return [Fraction(sum(cell.count for cell in values.cells))]
+        return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
     if isinstance(cells, UnitCells):
         return _unit_truths(plan, cells)
     unit = plan.measure.unit if plan.measure else Fraction(1)
@@ -29,7 +29,7 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
     total = sum(cell.total for cell in valued) * unit
     match query:
         case Count():
-            return [Fraction(sum(cell.count for cell in cells.cells))]
+            return [Fraction(cells.records)]
         case Sum():
             return [total]
         case Mean():

@@ -1,0 +1,79 @@
+"""One cell: what its records have in common, and the public magnitudes that values are cut into.
+
+Tables of cells are columns (``CellColumns``); one by one, cells are written by references and tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from prdp.cells.grids import PER_OCTAVE, largest_until, smallest_from
+
+
+class CellKey(NamedTuple):
+    """What the records of a cell have in common: public by construction.
+
+    Attributes:
+        quanta: The cell's budget in quanta, at most the budget of each of its records.
+        low: The smallest absolute value that the cell can hold, in steps.
+        high: The largest one.
+        sign: -1, 0 or 1.
+        missing: Whether the records have no value; they add nothing, as if it were 0.
+    """
+
+    quanta: int
+    low: int
+    high: int
+    sign: int
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell's records, counted and added up exactly; its repr shows no number of theirs."""
+
+    key: CellKey
+    count: int = field(repr=False)
+    total: int = field(repr=False)
+    squares: int = field(default=0, repr=False)
+
+    def clipped(self, cap: int) -> int:
+        """Return the records' total when none may count for more than ``cap`` steps.
+
+        Where the cell's upper end is within the cap the total is exact; else each record counts for
+        the cap or the cell's lower end, whichever is less.
+        """
+        if self.key.high <= cap:
+            return self.total
+        return self.key.sign * self.count * min(self.key.low, cap)
+
+
+@lru_cache(maxsize=1 << 16)
+def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
+    """Return the key of an engine's magnitude code.
+
+    None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
+    whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
+    """
+    if not code:
+        return CellKey(quanta, 0, 0, 0, missing=code is None)
+    step = abs(code) - 2
+    high = min(largest_until(step + 1, per_octave), largest)
+    return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
+
+
+def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
+    """Yield every magnitude code between two values, with the least and the greatest value it can have."""
+    if low <= 0 <= high:
+        yield 0, 0, 0
+    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
+        step = -1
+        while (first := max(smallest_from(step, per_octave), least)) <= most:
+            last = min(largest_until(step + 1, per_octave), most)
+            if first <= last:
+                ends = sorted((sign * first, sign * last))
+                yield sign * (step + 2), ends[0], ends[1]
+            step += 1

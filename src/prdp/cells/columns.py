@@ -1,0 +1,131 @@
+"""Columns of whole numbers that never wrap around: 64 bits where all of them fit, else Python's own integers.
+
+A column is ``int64`` or, as soon as one number needs more bits, an array of Python's integers. What is
+computed here is exact: before NumPy adds or multiplies in 64 bits, the widest number decides whether it may.
+No number ever becomes a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+"""One whole number a place: ``int64``, or objects that are all Python's integers."""
+
+Places = NDArray[np.intp]
+"""Numbers of places in another array."""
+
+_BEYOND = 1 << 63
+_HALF_BITS = 64
+
+
+def exact_column(values: Iterable[int]) -> Column:
+    """Return whole numbers as a read-only column.
+
+    >>> exact_column([1, 2**63 - 1]).dtype.name, exact_column([1, 2**63]).dtype.name
+    ('int64', 'object')
+    """
+    listed = list(values)
+    fits = not listed or (max(listed) < _BEYOND and min(listed) >= -_BEYOND)
+    return kept(np.array(listed, dtype=np.int64 if fits else object))
+
+
+def from_halves(high: NDArray[Any], low: NDArray[Any]) -> Column:
+    """Return numbers of 128 bits, given as their signed upper and their unsigned lower halves.
+
+    >>> from_halves(np.array([-1, 0]), np.array([2**64 - 1, 7], dtype=np.uint64))
+    array([-1,  7])
+    """
+    low = low.astype(np.uint64)
+    narrow = low.view(np.int64)
+    if np.array_equal(high, narrow >> np.int64(63)):
+        return kept(narrow)
+    return kept((high.astype(object) << _HALF_BITS) + low.astype(object))
+
+
+def kept(column: Column) -> Column:
+    """Return a column that nobody can write to any more: views of it are shared."""
+    column.setflags(write=False)
+    return column
+
+
+def widest(column: Column) -> int:
+    """Return the largest absolute value in a column; 0 in an empty one."""
+    return max(int(column.max()), -int(column.min())) if len(column) else 0
+
+
+def product(one: Column, other: Column) -> Column:
+    """Multiply two columns, place by place."""
+    narrow = _are_narrow(one, other) and widest(one) * widest(other) < _BEYOND
+    found: Column = one * other if narrow else one.astype(object) * other.astype(object)
+    return found
+
+
+def shifted(column: Column, bits: int) -> Column:
+    """Multiply a column by 2^bits."""
+    if _are_narrow(column) and widest(column) << bits < _BEYOND:
+        return column << bits
+    return column.astype(object) << bits
+
+
+def over(column: Column, divisor: int) -> Column:
+    """Divide a column by a positive number, rounded down."""
+    if divisor == 1:
+        return column
+    return column // divisor if divisor < _BEYOND else column.astype(object) // divisor
+
+
+def squared(column: Column) -> Column:
+    """Multiply a column by itself."""
+    return product(column, column)
+
+
+def plus(one: Column, other: Column) -> Column:
+    """Add two columns, place by place."""
+    narrow = _are_narrow(one, other) and widest(one) + widest(other) < _BEYOND
+    found: Column = one + other if narrow else one.astype(object) + other.astype(object)
+    return found
+
+
+def total(column: Column) -> int:
+    """Add up a column."""
+    if column.dtype != object and widest(column) * len(column) < _BEYOND:
+        return int(column.sum())
+    return sum(column.tolist())
+
+
+def totals_at(places: Places, column: Column, number: int) -> list[int]:
+    """Add up what stands at each of so many places."""
+    wide = column.dtype == object or widest(column) * len(column) >= _BEYOND
+    totals: Column = np.zeros(number, dtype=object if wide else np.int64)
+    np.add.at(totals, places, column)
+    return list(totals.tolist())
+
+
+def totals_from(starts: Places, column: Column) -> Column:
+    """Add up a column from each start to the one after it; the first start is 0."""
+    if not len(starts):
+        return column[:0]
+    wide = column.dtype != object and widest(column) * len(column) >= _BEYOND
+    return np.add.reduceat(column.astype(object) if wide else column, starts)
+
+
+def runs(columns: Sequence[Column], length: int) -> Places:
+    """Return where, in sorted columns of a length, a row begins that differs from the one before."""
+    differs = np.zeros(max(0, length - 1), dtype=bool)
+    for column in columns:
+        differs |= column[1:] != column[:-1]
+    return np.flatnonzero(np.concatenate((np.ones(min(length, 1), dtype=bool), differs)))
+
+
+def same(one: Iterable[Column], other: Iterable[Column]) -> bool:
+    """Say whether columns hold the same numbers, however wide their forms are."""
+    return all(np.array_equal(mine, yours) for mine, yours in zip(one, other, strict=True))
+
+
+def _are_narrow(*columns: Column) -> bool:
+    return all(column.dtype != object for column in columns)
