@@ -32,6 +32,7 @@ from prdp.engines._opened import InOneProcess
 from prdp.engines._owners import scaled_statement, unit_statement
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
+from prdp.engines._shown import statements
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
@@ -128,6 +129,10 @@ class DuckDBEngine(InOneProcess):
         totals: dict[int, int] = dict(self._read(sql))
         groups = len(reading.groups.keys) if reading.groups else 0
         return tuple(totals.get(place, 0) for place in range(groups))
+
+    def shown(self, read: Any) -> tuple[str, ...]:
+        """Return the statements of a read, for people; nothing is run."""
+        return statements(read, self.schema, self._records, own_column=self._own_column)
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""

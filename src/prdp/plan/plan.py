@@ -13,7 +13,7 @@ from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger.account import Ledger
 from prdp.noise.entropy import Entropy
-from prdp.plan.reads import Reader, widened
+from prdp.plan.reads import Read, Reader, widened
 from prdp.plan.steps import QueryPlan, Row
 from prdp.plan.text import question_text
 from prdp.release.release import Release
@@ -72,14 +72,18 @@ class Plan:
         """What the answers are called as columns of a table."""
         return tuple(label for query in self.queries for label in query.query.labels)
 
+    @property
+    def reads(self) -> dict[Read, Read]:
+        """Which read serves each query's; one may serve several."""
+        return widened([query.read for query in self.queries])
+
     def standing(self, ledger: Ledger) -> Released | None:
         """Return the answer that the question has had, if it has one."""
         return ledger.standing(self.text, self.share)
 
     def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
-        wider = widened([query.read for query in self.queries])
-        found = {read: reader.read(wide) for read, wide in wider.items()}
+        found = {read: reader.read(wide) for read, wide in self.reads.items()}
         abouts = [self._about + self._named(key) for key in self._keys]
         columns = [
             query.draw(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)

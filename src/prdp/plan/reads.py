@@ -46,7 +46,7 @@ class Read(Protocol):
     def find(self, reader: Reader) -> Any:
         """Read the records, perhaps by way of other reads."""
 
-    def shown(self, source: Any) -> str:
+    def shown(self, source: Any) -> tuple[str, ...]:
         """Return what is read in an engine's own language, for people."""
 
 
@@ -57,9 +57,10 @@ class Whole:
         """Say whether another read is the same."""
         return bool(self == other)  # type: ignore[comparison-overlap]
 
-    def shown(self, source: Any) -> str:
-        """Return the engine's statement."""
-        return str(source.shown(self))
+    def shown(self, source: Any) -> tuple[str, ...]:
+        """Return the engine's statements, if it can say them."""
+        show = getattr(source, "shown", None)
+        return show(self) if show is not None else (f"{type(self).__name__} by {source.name}",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
 from prdp.mechanisms.truncate import Truncation
+from prdp.plan.explain import explained
 from prdp.plan.methods import Method, Options, Terms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
@@ -65,6 +66,10 @@ class PairRead(Whole):
         """Return the edges."""
         return (read_pairs(reader.source.engine, self.reading, reader.source.nodes),)
 
+    def shown(self, source: EdgeSource) -> tuple[str, ...]:
+        """Return the statement."""
+        return source.engine.shown(self.reading)
+
 
 @dataclass(frozen=True, slots=True)
 class CutRead(Whole):
@@ -80,6 +85,10 @@ class CutRead(Whole):
             form = Packed if nodes <= MOST_NODES else FixedWeights
             return (form(pairs.levels, pairs.level, TriangleEngine(pairs), max(1, nodes - 2)),)
         return (CutStars.of(pairs, self.query.size if isinstance(self.query, Stars) else 2),)
+
+    def shown(self, source: EdgeSource) -> tuple[str, ...]:
+        """Return the statement for the edges."""
+        return self.edges.shown(source)
 
 
 def _pairs(terms: Terms) -> PairRead:
@@ -279,6 +288,10 @@ class Graph(Opened):
         reading = self.reading
         terms = Terms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         return Plan((plan_of_one(terms, row),), part, reading.where)
+
+    def explain(self, query: GraphQuery, *, share: Exact, method: str | None = None) -> str:
+        """Return what would be charged, read and drawn for a query; reads and charges nothing."""
+        return explained(self.plan(query, share, method), self._reader.source)
 
     def _answered(
         self, query: GraphQuery, share: Exact, method: str | None = None, *, fresh: bool

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import Grouping, bins
+from prdp.plan.explain import explained
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Quantile, Query
@@ -71,6 +72,17 @@ class Groups(Questions[ReleaseTable]):
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.table.planner.plan(queries, share, self.grouping, options=options, split=split)
+
+    def explain(
+        self,
+        *queries: Query,
+        share: Exact,
+        split: Sequence[Exact] | None = None,
+        method: str | None = None,
+    ) -> str:
+        """Return what would be charged, read and drawn for queries; reads and charges nothing."""
+        plan = self.plan(*queries, share=share, split=split, options=Options(method))
+        return explained(plan, self._reader.source)
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> ReleaseTable:
         return self._answered(self.plan(query, share=share, options=options), fresh=fresh)

@@ -23,6 +23,7 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
+from prdp.plan.explain import explained
 from prdp.plan.methods import COUNT, Terms, whole
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, Count, Sum
@@ -146,6 +147,10 @@ class JoinRead(Whole):
         sql = reader.source.statement(self.reading)
         return (self.reading.summary(reader.source.engine.rows(sql)),)
 
+    def shown(self, source: JoinSource) -> tuple[str, ...]:
+        """Return the statement."""
+        return (source.statement(self.reading),)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Join(Opened):
@@ -231,6 +236,12 @@ class Join(Opened):
         step = Step("", part, mechanism, (label,), whole)
         query_plan = QueryPlan(asked, row.name, part, JoinRead(reading), (step,), measure)
         return Plan((query_plan,), part, self.condition, over=self.tables)
+
+    def explain(
+        self, query: Count | Sum, *, share: Exact, method: str | None = None, unit: Exact | None = None
+    ) -> str:
+        """Return what would be charged, read and drawn for a query; reads and charges nothing."""
+        return explained(self.plan(query, share, method, unit), self._reader.source)
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Release:
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))

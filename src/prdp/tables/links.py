@@ -21,6 +21,7 @@ from prdp.levels import Levels
 from prdp.mechanisms import Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
+from prdp.plan.explain import explained
 from prdp.plan.methods import Method, Terms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
@@ -193,6 +194,11 @@ class LinkRead(Whole):
         rows, level = read_links(source.engine, self.reading, source.tables, source.table_of, source.levels)
         return (Packed(source.levels, level, Listed(rows, level), source.most_rows),)
 
+    def shown(self, source: LinkSource) -> tuple[str, ...]:
+        """Return a statement for each private table, and the one for the rows."""
+        named = (sql for engine, reading in source.tables for sql in engine.shown(reading))
+        return (*named, *source.engine.shown(self.reading))
+
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(Asked):
@@ -237,6 +243,10 @@ class Links(Opened):
         """Count the rows that name a record in every column; arguments as in ``Table.count``."""
         plan = self.plan(Count(), share)
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+
+    def explain(self, query: Count, *, share: Exact) -> str:
+        """Return what would be charged, read and drawn for a query; reads and charges nothing."""
+        return explained(self.plan(query, share), self.source)
 
     def plan(self, query: Count, share: Exact, method: str | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""

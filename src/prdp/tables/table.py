@@ -25,6 +25,7 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
+from prdp.plan.explain import explained
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
@@ -260,6 +261,17 @@ class Table(Opened, Questions[Release]):
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.planner.plan(queries, share, options=options, split=split)
+
+    def explain(
+        self,
+        *queries: Query,
+        share: Exact,
+        split: Sequence[Exact] | None = None,
+        method: str | None = None,
+    ) -> str:
+        """Return what would be charged, read and drawn for queries; reads and charges nothing."""
+        plan = self.plan(*queries, share=share, split=split, options=Options(method))
+        return explained(plan, self._reader.source)
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)

@@ -1,0 +1,40 @@
+"""The statements that DuckDB would run for a read, for people; nothing is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from prdp.cells.owners import Caps
+from prdp.declare.schema import Schema
+from prdp.engines._cells import statement
+from prdp.engines._keys import key_statement, top_statement
+from prdp.engines._owners import scaled_statement, unit_statement
+from prdp.engines._rows import rows_statement
+from prdp.plan.reads import KeyReading, Reading, RowReading, TopReading, UnitReading
+
+_DRAWN: Any = ":b"
+"""Stands for a number that is drawn before the statement can be written."""
+
+
+def statements(  # noqa: PLR0911  (one return a read)
+    read: Any, schema: Schema, records: str, *, own_column: bool
+) -> tuple[str, ...]:
+    """Return the statements of a read, in order; ``:b`` stands for what is drawn in between."""
+    match read:
+        case Reading():
+            return (statement(read, schema, records, own_column=own_column).sql,)
+        case KeyReading():
+            return (key_statement(read, schema, records).sql,)
+        case TopReading():
+            counted = statement(read.records, schema, records, own_column=own_column).sql
+            return counted, top_statement(read.keys, schema, records).sql
+        case RowReading():
+            return (rows_statement(replace(read, least=_DRAWN), schema, records),)
+        case UnitReading(groups=None):
+            return (unit_statement(read, schema, records).sql,)
+        case UnitReading():
+            scaled = scaled_statement(read, schema, records, Caps((_DRAWN,)), count_rows=read.measure is None)
+            return unit_statement(read, schema, records).sql, scaled
+        case _:
+            return (read.statement(records, schema),)

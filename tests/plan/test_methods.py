@@ -1,0 +1,154 @@
+"""The table of methods: every row answers, and so do a query and a mechanism from outside the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.cells.summary import Summary
+from prdp.errors import InvalidRequest
+from prdp.mechanisms._mechanism import Answer
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.plan.methods import Method, Options, counted
+from prdp.plan.queries import OfColumn, Query
+from prdp.testing import simulate
+from prdp.testing.mechanism_contract import Twin
+from tests.exact.universe import OnThisUniverse, Record, count_of
+
+N = 400
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCount:
+    """Count records with noise for the least budget that there can be: a mechanism of somebody else's."""
+
+    name = "plain count"  # of two words
+
+    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002
+        return ""
+
+    def law(self, summary: Summary, share: Fraction) -> Noisy:
+        least = summary.levels.quanta(0) * summary.levels.quantum
+        return Noisy((summary.counted().clipped_total(1),), (DiscreteLaplace(1 / (share * least)),))
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        law = self.law(summary, share)
+        return [Answer(count, Fraction(1), law.noises, ()) for (count,) in law.draw(entropy, runs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Heads(Query):
+    """How many records there are, asked from outside the package."""
+
+    of: str = "all"
+
+    methods: ClassVar[tuple[Method, ...]] = (Method("plain count", lambda terms: PlainCount(), sees=counted),)
+
+
+class Total(OfColumn):
+    """A sum under another name, answered by the rows of the package's own."""
+
+    methods = prdp.Sum.methods
+
+
+class TestPlainCount(OnThisUniverse):
+    mechanism = PlainCount()
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return count_of(records)
+
+    def twins(self) -> Mapping[str, Twin]:
+        def too_little_noise(summary: Summary, share: Fraction) -> Noisy:
+            right = PlainCount().law(summary, share)
+            return Noisy(
+                right.values,
+                tuple(DiscreteLaplace(noise.scale * Fraction(85, 100)) for noise in right.noises),
+            )
+
+        return {"noise 15 % too small": Twin(too_little_noise)}
+
+
+def table(**options: object) -> prdp.Table:
+    columns = {
+        "v": np.arange(N) % 50,
+        "job": np.array(["chef", "clerk"] * (N // 2)),
+        "who": np.arange(N) // 2,
+    }
+    chosen = {"policy": prdp.Policy.constant("4"), "bounds": {"v": (0, 50)}, "name": "t"} | options
+    return prdp.open(columns, **chosen)  # type: ignore[arg-type]
+
+
+def test_a_query_from_outside_is_answered_charged_and_kept() -> None:
+    asked = table()
+    (row,) = asked.ask(Heads(), share="1/2").releases
+    assert row[0].value == pytest.approx(N, abs=40)
+    assert row[0].method == "plain count"
+    assert asked.ask(Heads(), share="1/2").releases == (row,)
+    assert asked.ledger.left == Fraction(1, 2)
+
+
+def test_a_query_from_outside_is_asked_of_groups_and_simulated() -> None:
+    asked = table(stand_in=True)
+    (by_job,) = simulate(asked.group_by("job", keys=["chef", "clerk"]), Heads(), runs=1, seed=1)
+    assert [key for key, _ in by_job] == [("chef",), ("clerk",)]
+    (total,) = simulate(asked, Total("V"), runs=1, seed=1)
+    (same,) = simulate(asked, prdp.Sum("v"), runs=1, seed=1)
+    assert total.exact == same.exact
+    assert total.question == "total of v"
+
+
+def test_queries_from_outside_are_never_taken_for_others() -> None:
+    class Count(Query):
+        methods = prdp.Count.methods
+
+    asked = table()
+    texts = [asked.plan(query, share=1).text for query in (prdp.Count(), Count(), Heads(), Heads("some"))]
+    assert len(set(texts)) == len(texts)
+
+
+def queries(kind: type[Query] = Query) -> list[type[Query]]:
+    """Return every class of queries of the package that answers something."""
+    below = [
+        found for one in kind.__subclasses__() if one.__module__.startswith("prdp.") for found in queries(one)
+    ]
+    return [kind, *below] if kind.methods else below
+
+
+def example(kind: type[Query]) -> Query:
+    return kind("v") if issubclass(kind, OfColumn) else kind()
+
+
+ROWS = [
+    pytest.param(kind, row, id=f"{kind.__name__}-{row.name}") for kind in queries() for row in kind.methods
+]
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_every_row_of_the_table_answers(kind: type[Query], row: Method) -> None:
+    plan = table(stand_in=True).plan(example(kind), share=1, options=Options(row.name))
+    (query,) = plan.queries
+    assert query.method == row.name
+    assert sum(step.share for step in query.steps) == 1
+    (released,) = simulate(table(stand_in=True), example(kind), method=row.name, runs=1, seed=2)
+    assert released.share == 1
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_owners_are_answered_just_where_a_row_says_so(kind: type[Query], row: Method) -> None:
+    asked = table(stand_in=True, protect="who")
+    proved = row.owners and not kind.unproved
+    groups = asked.group_by("job", keys=["chef"])
+    for opened, allowed in ((asked, proved), (groups, proved and row.owner_groups)):
+        if allowed:
+            assert simulate(opened, example(kind), method=row.name, runs=1, seed=1)
+        else:
+            with pytest.raises(InvalidRequest, match="not proved yet"):
+                simulate(opened, example(kind), method=row.name, runs=1, seed=1)

@@ -1,0 +1,92 @@
+"""A reader reads no record twice, and what it keeps serves every question that it can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.plan.methods import Options
+from prdp.plan.plan import Plan
+from prdp.plan.reads import widened
+from prdp.testing import Seeded
+
+N = 200
+
+
+class Counting:
+    """An engine that counts how often it reads."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.reads: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"summarise", "key_totals", "top_levels", "fold_units", "scale_units", "rows"}:
+            self.reads.append(name)
+        return getattr(self.engine, name)
+
+
+@pytest.fixture
+def opened() -> tuple[prdp.Table, Counting]:
+    columns = {"v": np.arange(N) % 9, "w": np.arange(N) % 7, "job": np.array(["a", "b"] * (N // 2))}
+    bounds = {"v": (0, 9), "w": (0, 9)}
+    table = prdp.open(columns, policy=prdp.Policy.constant("1"), bounds=bounds, stand_in=True)
+    engine = Counting(table.engine)
+    object.__setattr__(table._reader, "source", engine)
+    return table, engine
+
+
+def drawn(table: prdp.Table, plan: Plan) -> None:
+    assert plan.draw(table._reader, Seeded(1), 1)
+
+
+def test_a_count_is_taken_from_cells_that_were_read_for_a_sum(opened: tuple[prdp.Table, Counting]) -> None:
+    table, engine = opened
+    for query in (prdp.Sum("v"), prdp.Count(), prdp.Sum("v"), prdp.Mean("v"), prdp.Count()):
+        drawn(table, table.plan(query, share=1))
+    assert engine.reads == ["summarise"]
+
+
+def test_a_sum_is_not_taken_from_a_count_and_squares_are_read_when_they_are_needed(
+    opened: tuple[prdp.Table, Counting],
+) -> None:
+    table, engine = opened
+    for query in (prdp.Count(), prdp.Sum("v"), prdp.Variance("v"), prdp.Mean("v")):
+        drawn(table, table.plan(query, share=1))
+    assert engine.reads == ["summarise"] * 3
+
+
+def test_queries_of_one_charge_share_the_widest_read(opened: tuple[prdp.Table, Counting]) -> None:
+    table, engine = opened
+    drawn(table, table.plan(prdp.Count(), prdp.Sum("v"), prdp.Std("v"), prdp.Sum("w"), share=1))
+    assert engine.reads == ["summarise"] * 2
+
+
+def test_other_records_and_other_groups_are_read_anew(opened: tuple[prdp.Table, Counting]) -> None:
+    table, engine = opened
+    some = table.where("v > 3")
+    for asked in (table, some, some.where("w > 1"), table):
+        drawn(asked, asked.plan(prdp.Count(), share=1))
+    groups = table.group_by("job", keys=["a"])
+    drawn(table, groups.plan(prdp.Count(), share=1))
+    assert engine.reads == ["summarise"] * 4
+
+
+def test_domains_are_never_found_in_cells_that_took_a_shortcut(opened: tuple[prdp.Table, Counting]) -> None:
+    table, engine = opened
+    framework = Options("framework")
+    drawn(table, table.plan(prdp.Sum("v"), share=1))
+    drawn(table, table.plan(prdp.Sum("v"), share=1, options=framework))
+    drawn(table, table.plan(prdp.Count(), share=1, options=framework))
+    assert engine.reads == ["summarise"] * 2
+
+
+def test_a_wider_read_serves_what_it_was_widened_from() -> None:
+    table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 9)})
+    plan = table.plan(prdp.Count(), prdp.Sum("v"), prdp.Variance("v"), prdp.Quantile("v"), share=1)
+    reads = [query.read for query in plan.queries]
+    for read, wide in widened(reads).items():
+        assert wide.serves(read)
