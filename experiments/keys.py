@@ -21,7 +21,7 @@ from experiments.options import options
 from experiments.yardsticks import count_floor, oracle_clip, trimmed
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
-from prdp.mechanisms import Distinct
+from prdp.mechanisms.distinct import Distinct
 from prdp.testing import Seeded
 
 SHARES = (Fraction(1), Fraction(1, 10))

@@ -14,7 +14,7 @@ import prdp
 from experiments.options import options
 from experiments.yardsticks import Floats
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Clip
+from prdp.mechanisms.clip import Clip
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells
 

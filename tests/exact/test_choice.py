@@ -10,7 +10,7 @@ import pytest
 
 from prdp.cells.cell import CellKey
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Choice
+from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
 from prdp.testing import Seeded

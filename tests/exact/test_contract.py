@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chisquare
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Answer
+from prdp.mechanisms._mechanism import Answer
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

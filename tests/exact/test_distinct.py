@@ -13,9 +13,8 @@ from prdp.cells.columns import exact_column, product, total
 from prdp.cells.grids import power_below
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
-from prdp.mechanisms import Distinct
 from prdp.mechanisms._point import Ladder, PointFinder, Tuning
-from prdp.mechanisms.distinct import KeyLadder
+from prdp.mechanisms.distinct import Distinct, KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip

@@ -11,14 +11,13 @@ import pytest
 
 from prdp.cells.summary import Summary, TopSummary
 from prdp.engines.duckdb import open_source
-from prdp.mechanisms import Framework
 from prdp.mechanisms._base import (
     InverseSensitivityMax,
     InverseSensitivityQuantile,
     LaplaceCount,
     UniversalSum,
 )
-from prdp.mechanisms.framework import kept_from
+from prdp.mechanisms.framework import Framework, kept_from
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from prdp.cells.owners import Caps, UnitGroups
 from prdp.declare.measure import Measure
-from prdp.mechanisms import Joint
+from prdp.mechanisms.joint import Joint
 from prdp.noise.laws import Gated, Law
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter

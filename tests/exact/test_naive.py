@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Naive
+from prdp.mechanisms.naive import Naive
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy
 from prdp.testing.mechanism_contract import Twin

@@ -11,8 +11,8 @@ import pytest
 
 from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Rank
 from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms.rank import Rank
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.laws import Gated, Law, Then, Together
 from prdp.testing import Seeded

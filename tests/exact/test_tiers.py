@@ -10,7 +10,7 @@ import numpy as np
 
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Ratios, Span, Summary
-from prdp.mechanisms import Tiers
+from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy

@@ -14,7 +14,7 @@ import pytest
 
 from prdp.cells.edges import Pairs
 from prdp.levels import Levels
-from prdp.mechanisms import Answer
+from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Tuning, evidence
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Choice, Naive
+from prdp.mechanisms.choice import Choice
+from prdp.mechanisms.naive import Naive
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin

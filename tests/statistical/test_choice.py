@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from prdp.cells.cell import magnitude_key
 from prdp.cells.grids import PER_OCTAVE
-from prdp.mechanisms import Choice
+from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import choice_probabilities

@@ -15,8 +15,8 @@ import prdp
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms import Clip
 from prdp.mechanisms._point import LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
 from prdp.noise.permute_and_flip import PermuteAndFlip

@@ -10,8 +10,8 @@ from scipy.stats import kstest
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms import Framework
 from prdp.mechanisms._base import LaplaceCount
+from prdp.mechanisms.framework import Framework
 from prdp.noise.sampling import flips, keep_bounds
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD

@@ -11,8 +11,8 @@ from prdp.cells.cell import Cell, CellKey
 from prdp.cells.owners import Caps, UnitGroups
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms import Joint
 from prdp.mechanisms._point import POOR, PointFinder
+from prdp.mechanisms.joint import Joint
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.testing import Seeded
 from tests.statistical.test_clip import binned

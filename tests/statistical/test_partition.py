@@ -9,7 +9,8 @@ import numpy as np
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms import Partition, count_influences
+from prdp.mechanisms._influence import count_influences
+from prdp.mechanisms.partition import Partition
 from prdp.testing import Seeded
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))

@@ -11,7 +11,7 @@ import numpy as np
 
 from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.summary import Summary
-from prdp.mechanisms import Rank
+from prdp.mechanisms.rank import Rank
 from prdp.testing import Seeded
 from prdp.testing.reference import magnitude_code
 from tests.exact.universe import LEVELS

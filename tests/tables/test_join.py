@@ -20,6 +20,7 @@ from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.summary import Summary
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.levels import Levels
+from prdp.mechanisms.clip import Clip
 from prdp.testing import simulate
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.reference import magnitude_code
@@ -166,7 +167,6 @@ ENTITIES: tuple[dict[str, Any], ...] = (
 
 def test_no_record_with_all_its_rows_loses_more_than_its_share_of_its_budget() -> None:
     """Exactly, on every small database: the cells of the join under the law of clip."""
-    from prdp.mechanisms import Clip  # noqa: PLC0415
     from tests.exact.test_clip import FINDER  # noqa: PLC0415
 
     def summary_of(records: Sequence[Any]) -> Summary:

@@ -11,7 +11,8 @@ from rich.console import RenderableType
 
 import prdp
 from prdp.cli.printing import grid, number
-from prdp.mechanisms import Partition, count_influences
+from prdp.mechanisms._influence import count_influences
+from prdp.mechanisms.partition import Partition
 from prdp.noise.entropy import SystemEntropy
 from prdp.plan.reads import Reading
 

@@ -19,18 +19,6 @@ from prdp.declare.schema import Bounds
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
-from prdp.mechanisms import (
-    Answer,
-    Choice,
-    Clip,
-    Distinct,
-    Framework,
-    Naive,
-    Partition,
-    Rank,
-    count_influences,
-    sum_influences,
-)
 from prdp.mechanisms._base import (
     Base,
     InverseSensitivityMax,
@@ -38,7 +26,15 @@ from prdp.mechanisms._base import (
     LaplaceCount,
     UniversalSum,
 )
-from prdp.mechanisms.framework import SPLIT
+from prdp.mechanisms._influence import count_influences, sum_influences
+from prdp.mechanisms._mechanism import Answer
+from prdp.mechanisms.choice import Choice
+from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.framework import SPLIT, Framework
+from prdp.mechanisms.naive import Naive
+from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.rank import Rank
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import KeyReading, Read, Reading, TopReading
 from prdp.policy import Policy

@@ -16,7 +16,7 @@ from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
-from prdp.mechanisms import Joint
+from prdp.mechanisms.joint import Joint
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, Options, Terms
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, Part, Query

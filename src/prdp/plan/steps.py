@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from prdp.declare.measure import Measure
-from prdp.mechanisms import Answer
+from prdp.mechanisms._mechanism import Answer
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Asked

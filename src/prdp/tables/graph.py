@@ -17,11 +17,12 @@ from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import canonical
 from prdp.ledger import Binding, Ledger
-from prdp.mechanisms import Clip, Smooth, Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars as CutStars
-from prdp.mechanisms.truncate import Truncation
+from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.smooth import Smooth
+from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.plan.explain import explained
 from prdp.plan.methods import Method, Options, Terms
 from prdp.plan.plan import Plan

@@ -18,9 +18,9 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
-from prdp.mechanisms import Truncate
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
+from prdp.mechanisms.truncate import Truncate
 from prdp.plan.explain import explained
 from prdp.plan.methods import Method, Terms
 from prdp.plan.plan import Plan
