@@ -21,7 +21,7 @@ import prdp
 from experiments.datasets import LARGEST, DataSet, normal, real
 from experiments.paper.report.figures import png
 from experiments.paper.report.parts import Figure, Line, Panel
-from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
+from experiments.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
 from experiments.yardsticks import slope, trimmed
 from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy
 

@@ -1,4 +1,4 @@
-"""What an experiment is: a folder with a config, the jobs to do, and the section of the report they make."""
+"""What an experiment is: a config, the jobs to do, and the section of the report they make."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A folder of ``experiments.paper`` with a ``config.toml``.
+    """A config in ``experiments.paper``, and the module that makes jobs and a section of it.
 
     Attributes:
-        name: The folder's name.
+        name: That of its TOML file.
         jobs: The work to do.
         section: The section of the report, from the results of all jobs.
         repeatable: Whether the same seed gives the same results. If not, its jobs run alone, one after the
@@ -53,7 +53,7 @@ class Experiment:
 
     def config(self, *, quick: bool) -> Config:
         """Read the config; for a quick run, what stands under [quick] replaces the rest."""
-        path = Path(__file__).parent / self.name / "config.toml"
+        path = Path(__file__).with_name(f"{self.name}.toml")
         config = tomllib.loads(path.read_text(encoding="utf-8"))
         shorter = config.pop("quick", {})
-        return {**config, **shorter} if quick else config
+        return {"name": self.name, **config, **(shorter if quick else {})}

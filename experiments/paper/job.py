@@ -27,7 +27,7 @@ class Job:
     """Some runs of one method on one problem.
 
     Attributes:
-        experiment: The folder of the experiment that it belongs to.
+        experiment: The experiment that it belongs to.
         labels: What tells it from the experiment's other jobs, as columns of the results.
         work: A function of a module, so that another process can call it; gives one number for each run
             and column.
@@ -53,14 +53,14 @@ class Job:
 def digest_of(data: Path | None) -> str:
     """Return a digest of all that results depend on: the library's and the experiments' code, and the data.
 
-    How results are shown is left out: ``section.py`` and the folder ``report``.
+    How results are shown is left out: ``*_section.py`` and the folder ``report``.
     """
     digest = hashlib.sha256()
     for path in sorted(data.glob("*.parquet")) if data else ():
         digest.update(path.name.encode() + path.read_bytes())
     for folder in ("src/prdp", "experiments"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if "report" not in path.parts and path.name != "section.py":
+            if "report" not in path.parts and not path.name.endswith("_section.py"):
                 digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return digest.hexdigest()
 

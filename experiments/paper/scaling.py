@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,8 @@ from experiments.paper.job import Columns, Job
 from experiments.paper.setting import Setting
 
 
-def scaling_jobs(
-    experiment: str, config: Config, context: Context, setting: Callable[[str, int], Setting]
-) -> list[Job]:
-    """Return a job for each value of what varies, policy and method; ``setting`` is of a policy and a value.
+def jobs(config: Config, context: Context) -> list[Job]:
+    """Return a job for each value of what varies, policy and method.
 
     Jobs on one data set come one after another, so that a worker draws it once.
     """
@@ -25,9 +23,9 @@ def scaling_jobs(
         for value in config["values"]
         for policy in config["policies"]
         for job in answer_jobs(
-            experiment,
+            config["name"],
             (("policy", policy), (config["varied"], value)),
-            setting(policy, value),
+            replace(Setting("Normal", policy), **{config["varies"]: value}),
             config["runs"],
             context,
             work=with_absolute,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from experiments.datasets import zipf
-from experiments.paper.appendix_c.graph import EDGES, NODES, found, graph
-from experiments.paper.appendix_c.jobs import counted
+from experiments.joins.email_graph import EDGES, NODES, found, graph
+from experiments.paper.appendix_c import counted
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context
-from experiments.paper.figure_1.worked import checks, counts
+from experiments.paper.figure_1_worked import checks, counts
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 PRINTED = BY_NAME["figure_1"].config(quick=True)["printed"]

@@ -15,7 +15,7 @@ from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.report.tails import HEADER, tail_row, with_error
 from experiments.paper.results import grouped, measured
-from experiments.paper.table_3.jobs import FLOOR
+from experiments.paper.table_3 import FLOOR
 from experiments.problem import QUERIES
 
 Found = Mapping[tuple[Label, ...], Measures]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.paper.appendix_c.graph import found, graph, greedy_floor
-from experiments.paper.appendix_c.methods import METHODS
+from experiments.joins.email_graph import found, graph, greedy_floor
+from experiments.joins.path_methods import METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from prdp.mechanisms.smooth import two_paths

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow
 
-from experiments.paper.appendix_c.graph import FILE, found
-from experiments.paper.appendix_c.jobs import FLOOR
-from experiments.paper.appendix_c.methods import DEFAULT, FRAMEWORK, METHODS
+from experiments.joins.email_graph import FILE, found
+from experiments.joins.path_methods import DEFAULT, FRAMEWORK, METHODS
+from experiments.paper.appendix_c import FLOOR
 from experiments.paper.experiment import Config, Context
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.report.tails import HEADER, with_error

@@ -9,7 +9,7 @@ import pyarrow
 
 from experiments.method import Method
 from experiments.methods import METHODS
-from experiments.paper.experiment import Config
+from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Figure, Line, Panel, Row, Section, Table, number
@@ -44,8 +44,9 @@ class Scaling:
         return self.absolute[policy, value, method].trimmed / self.absolute[policy, value, "default"].trimmed
 
 
-def scaling_section(name: str, config: Config, results: pyarrow.Table) -> Section:
+def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
     """Return the section of a figure."""
+    name = config["name"]
     found = Scaling.of(config, results)
     parts: tuple[Figure | Table | str, ...] = (
         _figure(name, found, tail=False),

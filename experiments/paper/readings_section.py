@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow
 
 from experiments.paper.experiment import Config, Context
-from experiments.paper.readings.jobs import QUESTIONS, READINGS
+from experiments.paper.readings import QUESTIONS, READINGS
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.results import measured
 
-_PRINTED = tomllib.loads((Path(__file__).parents[1] / "table_3" / "config.toml").read_text(encoding="utf-8"))
+_PRINTED = tomllib.loads((Path(__file__).with_name("table_3.toml")).read_text(encoding="utf-8"))
 
 
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:

@@ -8,7 +8,7 @@ import numpy as np
 
 import prdp
 from experiments.paper.experiment import Config, Context
-from experiments.paper.figure_1.worked import BETA, table
+from experiments.paper.figure_1_worked import BETA, table
 from experiments.paper.job import Columns, Job
 from prdp.testing import simulate
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 
 from experiments.paper.experiment import Config, Context
-from experiments.paper.figure_1.worked import BETA, checks, counts, example
+from experiments.paper.figure_1_worked import BETA, checks, counts, example
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Row, Section, Table, number
 

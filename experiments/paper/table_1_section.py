@@ -13,9 +13,9 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Figure, Kind, Line, Panel, Row, Section, Table
-from experiments.paper.report.scaling import held
 from experiments.paper.results import measured
-from experiments.paper.table_1.jobs import BUDGET, LOCAL, SIZE, VARIED
+from experiments.paper.scaling_section import held
+from experiments.paper.table_1 import BUDGET, LOCAL, SIZE, VARIED
 from experiments.yardsticks import slope
 
 _CENTRAL = ("count", "sum", "distinct count")

@@ -14,7 +14,7 @@ from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Label
 from experiments.paper.report.parts import Kind, Row, Section, Table, number
 from experiments.paper.results import grouped
-from experiments.paper.times.jobs import BY_NAME, OPEN, WHOLE
+from experiments.paper.times import BY_NAME, OPEN, WHOLE
 from experiments.problem import QUERIES
 
 Medians = Mapping[tuple[Label, ...], float]

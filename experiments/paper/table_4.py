@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.datasets import find
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
-from experiments.paper.table_4.studies import COUNTS, errors
+from experiments.studies import COUNTS, errors
 from prdp.local import Crowd
 from prdp.policy import Policy
 

@@ -12,7 +12,7 @@ from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Kind, Row, Section, Table, number
 from experiments.paper.report.tails import HEADER, tail_row, with_error
 from experiments.paper.results import measured
-from experiments.paper.table_4.studies import COUNTS, DEFAULT, EXACT_LAPLACE, NAIVE, PRINTED
+from experiments.studies import COUNTS, DEFAULT, EXACT_LAPLACE, NAIVE, PRINTED
 
 Found = Mapping[tuple[Label, ...], Measures]
 
