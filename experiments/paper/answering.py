@@ -21,6 +21,12 @@ def answered(setting: Setting, method: str, runs: int, seed: int, folder: Path |
     return {"answer": answers, "error": problem.errors(answers), "truth": np.full(runs, problem.truth)}
 
 
+def with_absolute(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
+    """Return answers and errors of so many runs, the absolute ones too."""
+    columns = answered(setting, method, runs, seed, folder)
+    return {**columns, "absolute": np.abs(columns["answer"] - columns["truth"])}
+
+
 def answer_jobs(
     experiment: str,
     labels: tuple[tuple[str, Label], ...],

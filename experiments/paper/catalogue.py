@@ -25,10 +25,8 @@ _MODULES = dict.fromkeys(("figure_3", "figure_4", "figure_5"), "scaling")
 
 
 def _experiment(name: str) -> Experiment:
-    module = f"experiments.paper.{_MODULES.get(name, name)}"
-    jobs = import_module(module).jobs
-    section = import_module(f"{module}_section").section
-    return Experiment(name, jobs, section, name in _SAME_TWICE)
+    module = import_module(f"experiments.paper.{_MODULES.get(name, name)}")
+    return Experiment(name, module.jobs, module.section, name in _SAME_TWICE)
 
 
 EXPERIMENTS = tuple(_experiment(name) for name in (*_SAME_TWICE, *_NEVER_THE_SAME))

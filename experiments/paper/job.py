@@ -20,6 +20,8 @@ Columns = Mapping[str, Floats]
 Work = Callable[..., Columns]
 
 ROOT = Path(__file__).parents[2]
+SHOWN = "\n# Below: how results are shown. They do not depend on it.\n"
+"""The line that ends the part of an experiment's module that its results depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,16 @@ class Job:
 def digest_of(data: Path | None) -> str:
     """Return a digest of all that results depend on: the library's and the experiments' code, and the data.
 
-    How results are shown is left out: ``*_section.py`` and the folder ``report``.
+    How results are shown is left out: the folder ``report``, and what stands below ``SHOWN`` in a module.
     """
     digest = hashlib.sha256()
     for path in sorted(data.glob("*.parquet")) if data else ():
         digest.update(path.name.encode() + path.read_bytes())
     for folder in ("src/prdp", "experiments"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if "report" not in path.parts and not path.name.endswith("_section.py"):
-                digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+            if "report" not in path.parts:
+                working = path.read_text(encoding="utf-8").partition(SHOWN)[0]
+                digest.update(str(path.relative_to(ROOT)).encode() + working.encode())
     return digest.hexdigest()
 
 

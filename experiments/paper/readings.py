@@ -1,16 +1,20 @@
-"""Algorithm 2 with each stage at a half or at the whole of the budget."""
+"""Algorithm 2 with each stage at a half or at the whole of the budget, beside the printed figures."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 
 import prdp
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
+from experiments.paper.report.parts import Row, Section, Table, number
+from experiments.paper.results import measured
 from experiments.paper.setting import Setting
 from experiments.problem import Problem, Question
 from experiments.yardsticks import Floats
@@ -63,3 +67,40 @@ def dropped(problem: Problem, least: Sequence[float]) -> Floats:
     """Return what records with smaller budgets than those kept are of the sum, in percent."""
     parts = {low: 100 * problem.values[problem.budgets < low].sum() / problem.truth for low in set(least)}
     return np.array([parts[low] for low in least])
+
+
+# Below: how results are shown. They do not depend on it.
+
+
+_PRINTED = tomllib.loads((Path(__file__).with_name("table_3.toml")).read_text(encoding="utf-8"))
+
+
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
+    """Return the section."""
+    found = measured(results, ("set", "question", "reading"))
+    lost = measured(results, ("set", "question", "reading"), "dropped")
+    sets = context.present(config["sets"])
+    printed = {question: _PRINTED["published"][question]["Algorithm 2"] for question in QUESTIONS}
+    columns = [(data, question) for question in QUESTIONS for data in sets]
+    rows = [Row(("as published", *(number(printed[q][data]) for data, q in columns)), "published")]
+    for reading in READINGS:
+        errors = [(found[data, q, reading].trimmed, printed[q][data]) for data, q in columns]
+        cells = (f"{number(error)} ({number(error / paper, 2)})" for error, paper in errors)
+        rows.append(Row((reading, *cells)))
+    for reading in READINGS:
+        parts = (number(lost[data, q, reading].trimmed) if q == "sum" else "" for data, q in columns)
+        rows.append(Row((f"dropped; {reading}", *parts), "yardstick"))
+    fitting = [
+        reading
+        for reading in READINGS
+        if all(2 / 3 <= found[data, q, reading].trimmed / printed[q][data] <= 1.5 for data, q in columns)
+    ]
+    conclusion = (
+        "Readings of Algorithm 2 that give all of its published figures within a factor of 1.5: "
+        + ("; ".join(fitting) or "none of the four")
+        + "."
+    )
+    header = ("", *(f"{data} {question}" for data, question in columns))
+    table = Table(f"Errors in %, {config['runs']:,} runs", header, tuple(rows))
+    shown: tuple[Table | str, ...] = (*context.absent(config["sets"]), table)
+    return Section(config["title"], config["about"], shown, (conclusion,))

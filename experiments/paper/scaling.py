@@ -1,16 +1,21 @@
-"""The work of Figures 3 to 5: every method's error of a sum under each policy, while one thing varies."""
+"""Figures 3 to 5: every method's error of a sum under each policy, while one thing varies."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-import numpy as np
+import pyarrow
 
-from experiments.paper.answering import answer_jobs, answered
+from experiments.method import Method
+from experiments.methods import METHODS
+from experiments.paper.answering import answer_jobs, with_absolute
 from experiments.paper.experiment import Config, Context
-from experiments.paper.job import Columns, Job
+from experiments.paper.job import Job, Label
+from experiments.paper.report.parts import Figure, Line, Panel, Row, Section, Table, held, number
+from experiments.paper.results import Measures, measured
 from experiments.paper.setting import Setting
+from experiments.problem import POLICIES
 
 
 def jobs(config: Config, context: Context) -> list[Job]:
@@ -33,7 +38,123 @@ def jobs(config: Config, context: Context) -> list[Job]:
     ]
 
 
-def with_absolute(setting: Setting, method: str, runs: int, seed: int, folder: Path | None) -> Columns:
-    """Return answers and errors of so many runs, the absolute ones too."""
-    columns = answered(setting, method, runs, seed, folder)
-    return {**columns, "absolute": np.abs(columns["answer"] - columns["truth"])}
+# Below: how results are shown. They do not depend on it.
+
+
+_METHODS = tuple(method for method in METHODS if "sum" in method.questions)
+_PAPERS = tuple(method.name for method in _METHODS if method.role == "paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The results of one figure: absolute and relative errors by policy, value and method."""
+
+    config: Config
+    absolute: Mapping[tuple[Label, ...], Measures]
+    relative: Mapping[tuple[Label, ...], Measures]
+    largest_truth: float
+
+    @classmethod
+    def of(cls, config: Config, results: pyarrow.Table) -> Scaling:
+        """Measure the results."""
+        by = ("policy", config["varied"], "method")
+        largest = float(results["truth"].to_numpy().max())
+        return cls(config, measured(results, by, "absolute"), measured(results, by), largest)
+
+    def ratio(self, policy: str, value: int, method: str) -> float:
+        """Return a method's trimmed error as a multiple of the default's."""
+        return self.absolute[policy, value, method].trimmed / self.absolute[policy, value, "default"].trimmed
+
+
+def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
+    """Return the section of a figure."""
+    name = config["name"]
+    found = Scaling.of(config, results)
+    parts: tuple[Figure | Table | str, ...] = (
+        _figure(name, found, tail=False),
+        _figure(f"{name}_p99", found, tail=True),
+        config["remarks"],
+        _ratios(found),
+        *(_errors(policy, found) for policy in config["policies"]),
+    )
+    return Section(config["title"], config["about"], parts, tuple(_findings(found)))
+
+
+def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
+    config = found.config
+    shown = "99th percentile" if tail else "trimmed mean (a fifth left out at each end)"
+    panels = tuple(
+        Panel(
+            f"{policy}: {POLICIES[policy].expression}",
+            config["across"],
+            "absolute error of the sum" + (", 99th percentile" if tail else ""),
+            tuple(_line(method, policy, found, tail=tail) for method in _METHODS),
+        )
+        for policy in config["policies"]
+    )
+    caption = f"Error of the sum, {shown} of {config['runs']:,} runs. All axes are logarithmic."
+    return held(Figure(name, caption, panels), found.largest_truth)
+
+
+def _line(method: Method, policy: str, found: Scaling, *, tail: bool) -> Line:
+    measures = ((value, found.absolute[policy, value, method.name]) for value in found.config["values"])
+    points = tuple((float(value), m.p99 if tail else m.trimmed) for value, m in measures)
+    return Line(method.name, points, method.role)
+
+
+def _ratios(found: Scaling) -> Table:
+    """Return every method's trimmed error as a multiple of the default's."""
+    values = found.config["values"]
+    rows = tuple(
+        Row(
+            (
+                f"{policy}: {method.name}",
+                *(number(found.ratio(policy, value, method.name)) for value in values),
+            ),
+            method.role,
+        )
+        for policy in found.config["policies"]
+        for method in _METHODS
+        if method.role != "ours"
+    )
+    caption = "Trimmed error as a multiple of the default's: above 1, the default is better"
+    return Table(caption, _header(found), rows)
+
+
+def _errors(policy: str, found: Scaling) -> Table:
+    """Return relative errors; absolute ones are in the figure."""
+    values = found.config["values"]
+    here = {m.name: [found.relative[policy, value, m.name] for value in values] for m in _METHODS}
+    rows = tuple(Row((m.name, *(number(x.trimmed) for x in here[m.name])), m.role) for m in _METHODS)
+    widest = max(x.standard_error / x.trimmed for measures in here.values() for x in measures)
+    caption = (
+        f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed; "
+        f"standard errors are at most {100 * widest:.0f} % of them"
+    )
+    return Table(caption, _header(found), rows)
+
+
+def _header(found: Scaling) -> tuple[str, ...]:
+    varied, values = found.config["varied"], found.config["values"]
+    return (f"{varied} =", *(number(value) for value in values))
+
+
+def _findings(found: Scaling) -> Iterator[str]:
+    """Say in how many settings the default is ahead of the paper's algorithms, and where it is not."""
+    config = found.config
+    cells = [(policy, value) for policy in config["policies"] for value in config["values"]]
+    title = config["title"].split(":")[0]
+    for name in _PAPERS:
+        ratios = {cell: found.ratio(*cell, name) for cell in cells}
+        behind = {cell: ratio for cell, ratio in ratios.items() if ratio < 1}
+        sentence = (
+            f"{title}: the default's trimmed error is at or below that of {name} in "
+            f"{len(cells) - len(behind)} of {len(cells)} settings"
+        )
+        if behind:
+            worst = min(behind, key=lambda cell: behind[cell])
+            sentence += (
+                f"; at worst it is {number(1 / behind[worst])} times as large "
+                f"({worst[0]}, {config['varied']} = {number(worst[1])})"
+            )
+        yield sentence + "."

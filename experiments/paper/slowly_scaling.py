@@ -1,4 +1,4 @@
-"""The samplers on each set, called in their own environment."""
+"""Tumult Core's slowly scaling samplers beside the default; they can't be seeded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 
 from experiments.baselines.tumult.comparison import compared
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
+from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.setting import Setting
 
 FIGURES = ("ours", "ours_se", "theirs", "theirs_se")
@@ -35,3 +37,30 @@ def sampled(data: str, runs: int, seed: int, folder: Path | None) -> Columns:
     return {
         name: np.array([row[name] for row in rows]) for name in ("sampler", "promise", "anchor", *FIGURES)
     }
+
+
+# Below: how results are shown. They do not depend on it.
+
+
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
+    """Return the section."""
+    parts: list[Table | str] = list(context.absent(config["sets"]))
+    if not config["run"]:
+        parts.append("Left out of quick runs, because the environment takes long to make.")
+    rows = [
+        Row(
+            (
+                f"{row['set']}: {row['sampler']}",
+                row["promise"],
+                f"{row['anchor']:,.0f}",
+                f"{number(row['ours'])} ± {number(row['ours_se'], 1)}",
+                f"{number(row['theirs'])} ± {number(row['theirs_se'], 1)}",
+                number(row["ours"] / row["theirs"]),
+            )
+        )
+        for row in results.to_pylist()
+    ]
+    if rows:
+        header = ("", "its promise", "E = 1 at", "default", "sampler", "default / sampler")
+        parts.append(Table(f"Sum: error in %, {config['runs']:,} runs", header, tuple(rows)))
+    return Section(config["title"], config["about"], tuple(parts))

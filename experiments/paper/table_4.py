@@ -1,14 +1,20 @@
-"""Every way to count on every set."""
+"""Table 4 (Appendix B): every way to count clients in the local model, beside the printed errors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import pyarrow
+
 from experiments.datasets import find
 from experiments.paper.experiment import Config, Context
-from experiments.paper.job import Columns, Job
-from experiments.studies import COUNTS, errors
+from experiments.paper.job import Columns, Job, Label
+from experiments.paper.report.parts import Kind, Row, Section, Table, number
+from experiments.paper.report.tails import HEADER, tail_row, with_error
+from experiments.paper.results import Measures, measured
+from experiments.studies import COUNTS, DEFAULT, EXACT_LAPLACE, NAIVE, PRINTED, errors
 from prdp.local import Crowd
 from prdp.policy import Policy
 
@@ -40,3 +46,67 @@ def _crowd(data: str, policy: Policy, folder: Path | None) -> Crowd:
     if found is None:
         raise FileNotFoundError(f"{data} is not in {folder}")
     return Crowd.of({"v": found.values}, policy)
+
+
+# Below: how results are shown. They do not depend on it.
+
+
+Found = Mapping[tuple[Label, ...], Measures]
+
+_KINDS: dict[str, Kind] = {DEFAULT: "ours", PRINTED: "paper", NAIVE: "baseline"}
+
+
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
+    """Return the section."""
+    found = measured(results, ("set", "method"))
+    sets = context.present(config["sets"])
+    parts: list[Table | str] = [*context.absent(config["sets"])]
+    parts += [trimmed_errors(sets, found, config), tails(sets, found)]
+    return Section(config["title"], config["about"], tuple(parts), tuple(findings(sets, found, config)))
+
+
+def trimmed_errors(sets: Sequence[str], found: Found, config: Config) -> Table:
+    """Return trimmed means with their standard errors, published figures first."""
+    rows = [
+        Row((f"{name}, as published", *(printed.get(data, "–") for data in sets)), "published")
+        for name, printed in config["published"].items()
+    ]
+    for name in COUNTS:
+        cells = (with_error(found[data, name]) for data in sets)
+        rows.append(Row((name, *cells), _KINDS.get(name, "")))
+    caption = f"Local count: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
+    return Table(caption, ("", *sets), tuple(rows))
+
+
+def tails(sets: Sequence[str], found: Found) -> Table:
+    """Return median, 90th and 99th percentile and mean of every run, none left out."""
+    rows = tuple(
+        tail_row(f"{data}: {name}", found[data, name], _KINDS.get(name, ""))
+        for data in sets
+        for name in COUNTS
+    )
+    return Table("Local count: error in %, all runs", HEADER, rows)
+
+
+def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
+    """Say what the section shows, in sentences for the summary."""
+    printed = config["published"]["Algorithms 3 and 4"]
+    for data in sets:
+        if data in printed and data not in config["not_comparable"]:
+            faithful, exact, default = (
+                number(found[data, name].trimmed) for name in (PRINTED, EXACT_LAPLACE, DEFAULT)
+            )
+            yield (
+                f"Local count on {data}: {printed[data]} % in the paper; its algorithms as printed give "
+                f"{faithful} % here, with the exact threshold {exact} %, and the default {default} %."
+            )
+    worse = [
+        f"{data} ({number(found[data, DEFAULT].p99)} against {number(found[data, PRINTED].p99)} %)"
+        for data in sets
+        if found[data, DEFAULT].p99 > found[data, PRINTED].p99
+    ]
+    if worse:
+        yield (
+            "Local counts: the exact threshold lets an empty domain pass now and then, so that the default's "
+            f"99th percentile is above that of the printed algorithms on {', '.join(worse)}."
+        )

@@ -12,7 +12,7 @@ from experiments.joins.email_graph import EDGES, NODES, found, graph
 from experiments.paper.appendix_c import counted
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context
-from experiments.paper.figure_1_worked import checks, counts
+from experiments.paper.figure_1 import checks, counts
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 PRINTED = BY_NAME["figure_1"].config(quick=True)["printed"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.paper.measures import Measures
 from experiments.paper.report.parts import Kind, Row, number
+from experiments.paper.results import Measures
 
 HEADER = ("", "trimmed", "median", "p90", "p99", "mean")
 
