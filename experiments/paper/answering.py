@@ -40,10 +40,10 @@ def answer_jobs(
     return [
         Job(
             experiment,
-            (*labels, ("method", name)),
+            (*labels, ("method", method.name)),
             work,
-            (setting, name, runs, context.seed, context.data),
+            (setting, method.name, runs, context.seed, context.data),
         )
-        for name, method in BY_NAME.items()
+        for method in context.methods
         if setting.question in method.questions
     ]

@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow
 
-from experiments.datasets import can_be_had, why_missing
+from experiments.datasets import SETS, can_be_had, why_missing
+from experiments.method import Method
+from experiments.methods import METHODS
 from experiments.paper.job import Job
 from experiments.paper.report.parts import Section
 
@@ -19,11 +21,32 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is the same for all experiments of a run."""
+    """What is the same for all experiments of a run.
+
+    Attributes:
+        data: The folder with the real sets.
+        seed: Of the noise.
+        quick: Whether it is a run to see that everything works.
+        asked: The sets asked for; none means that each experiment has those that it is made for.
+        methods: The methods that are compared; the default is always among them.
+    """
 
     data: Path | None
     seed: int
     quick: bool
+    asked: tuple[str, ...] = ()
+    methods: tuple[Method, ...] = METHODS
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets asked for, or else all."""
+        return self.asked or tuple(SETS)
+
+    def sets_of(self, config: Config) -> list[str]:
+        """Return the sets of an experiment: those asked for, or else all that it does not leave out."""
+        kept = (name for name in SETS if SETS[name].quick or not self.quick)
+        left_out = config.get("left_out", ())
+        return list(self.asked) or [name for name in kept if name not in left_out]
 
     def present(self, names: Sequence[str]) -> list[str]:
         """Return the sets that can be had."""
@@ -53,7 +76,18 @@ class Experiment:
 
     def config(self, *, quick: bool) -> Config:
         """Read the config; for a quick run, what stands under [quick] replaces the rest."""
-        path = Path(__file__).with_name(f"{self.name}.toml")
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-        shorter = config.pop("quick", {})
-        return {"name": self.name, **config, **(shorter if quick else {})}
+        return config_of(self.name, quick=quick)
+
+
+def config_of(name: str, *, quick: bool = False) -> Config:
+    """Read an experiment's config, with its name; ``quick`` as for ``Experiment.config``."""
+    path = Path(__file__).with_name(f"{name}.toml")
+    config = tomllib.loads(path.read_text(encoding="utf-8"))
+    shorter = config.pop("quick", {})
+    return {"name": name, **config, **(shorter if quick else {})}
+
+
+def published(question: str) -> dict[str, dict[str, float]]:
+    """Return the figures that Table 3 of the paper prints for a question, by method and set."""
+    figures: dict[str, dict[str, float]] = config_of("table_3")["published"][question]
+    return figures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +10,8 @@ import numpy as np
 import pyarrow
 
 import prdp
-from experiments.paper.experiment import Config, Context
+from experiments.datasets import comparable
+from experiments.paper.experiment import Config, Context, published
 from experiments.paper.job import Columns, Job
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.results import measured
@@ -41,10 +41,16 @@ def jobs(config: Config, context: Context) -> list[Job]:
             read,
             (Setting(data, question=question), stages, config["runs"], context.seed, context.data),
         )
-        for data in context.present(config["sets"])
+        for data in context.present(printed_sets(config, context))
         for question in QUESTIONS
         for reading, stages in READINGS.items()
     ]
+
+
+def printed_sets(config: Config, context: Context) -> list[str]:
+    """Return the sets of the run whose printed figures can be compared with."""
+    printed = published("sum")["Algorithm 2"]
+    return [data for data in context.sets_of(config) if data in printed and comparable(data)]
 
 
 def read(
@@ -72,15 +78,16 @@ def dropped(problem: Problem, least: Sequence[float]) -> Floats:
 # Below: how results are shown. They do not depend on it.
 
 
-_PRINTED = tomllib.loads((Path(__file__).with_name("table_3.toml")).read_text(encoding="utf-8"))
-
-
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
+    named = printed_sets(config, context)
+    sets = context.present(named)
+    if not sets:
+        nothing = (*context.absent(named), "The paper prints no figures of this run's sets.")
+        return Section(config["title"], config["about"], nothing)
     found = measured(results, ("set", "question", "reading"))
     lost = measured(results, ("set", "question", "reading"), "dropped")
-    sets = context.present(config["sets"])
-    printed = {question: _PRINTED["published"][question]["Algorithm 2"] for question in QUESTIONS}
+    printed = {question: published(question)["Algorithm 2"] for question in QUESTIONS}
     columns = [(data, question) for question in QUESTIONS for data in sets]
     rows = [Row(("as published", *(number(printed[q][data]) for data, q in columns)), "published")]
     for reading in READINGS:
@@ -102,5 +109,5 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     )
     header = ("", *(f"{data} {question}" for data, question in columns))
     table = Table(f"Errors in %, {config['runs']:,} runs", header, tuple(rows))
-    shown: tuple[Table | str, ...] = (*context.absent(config["sets"]), table)
+    shown: tuple[Table | str, ...] = (*context.absent(named), table)
     return Section(config["title"], config["about"], shown, (conclusion,))

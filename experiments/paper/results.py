@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,3 +55,8 @@ def measured(
 ) -> Mapping[tuple[Label, ...], Measures]:
     """Measure a column for each combination of labels."""
     return {key: Measures.of(values, trim) for key, values in grouped(results, by, column).items()}
+
+
+def ratio(error: float, other: float) -> float:
+    """Return one error as a multiple of another; NaN where the other is 0."""
+    return error / other if other else math.nan

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import pyarrow
 
 from experiments.method import Method
-from experiments.methods import METHODS
 from experiments.paper.answering import answer_jobs, with_absolute
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Job, Label
@@ -41,35 +40,33 @@ def jobs(config: Config, context: Context) -> list[Job]:
 # Below: how results are shown. They do not depend on it.
 
 
-_METHODS = tuple(method for method in METHODS if "sum" in method.questions)
-_PAPERS = tuple(method.name for method in _METHODS if method.role == "paper")
-
-
 @dataclass(frozen=True, slots=True)
 class Scaling:
     """The results of one figure: absolute and relative errors by policy, value and method."""
 
     config: Config
+    methods: tuple[Method, ...]
     absolute: Mapping[tuple[Label, ...], Measures]
     relative: Mapping[tuple[Label, ...], Measures]
     largest_truth: float
 
     @classmethod
-    def of(cls, config: Config, results: pyarrow.Table) -> Scaling:
+    def of(cls, config: Config, context: Context, results: pyarrow.Table) -> Scaling:
         """Measure the results."""
+        methods = tuple(method for method in context.methods if "sum" in method.questions)
         by = ("policy", config["varied"], "method")
         largest = float(results["truth"].to_numpy().max())
-        return cls(config, measured(results, by, "absolute"), measured(results, by), largest)
+        return cls(config, methods, measured(results, by, "absolute"), measured(results, by), largest)
 
     def ratio(self, policy: str, value: int, method: str) -> float:
         """Return a method's trimmed error as a multiple of the default's."""
         return self.absolute[policy, value, method].trimmed / self.absolute[policy, value, "default"].trimmed
 
 
-def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section of a figure."""
     name = config["name"]
-    found = Scaling.of(config, results)
+    found = Scaling.of(config, context, results)
     parts: tuple[Figure | Table | str, ...] = (
         _figure(name, found, tail=False),
         _figure(f"{name}_p99", found, tail=True),
@@ -88,7 +85,7 @@ def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
             f"{policy}: {POLICIES[policy].expression}",
             config["across"],
             "absolute error of the sum" + (", 99th percentile" if tail else ""),
-            tuple(_line(method, policy, found, tail=tail) for method in _METHODS),
+            tuple(_line(method, policy, found, tail=tail) for method in found.methods),
         )
         for policy in config["policies"]
     )
@@ -114,7 +111,7 @@ def _ratios(found: Scaling) -> Table:
             method.role,
         )
         for policy in found.config["policies"]
-        for method in _METHODS
+        for method in found.methods
         if method.role != "ours"
     )
     caption = "Trimmed error as a multiple of the default's: above 1, the default is better"
@@ -124,8 +121,8 @@ def _ratios(found: Scaling) -> Table:
 def _errors(policy: str, found: Scaling) -> Table:
     """Return relative errors; absolute ones are in the figure."""
     values = found.config["values"]
-    here = {m.name: [found.relative[policy, value, m.name] for value in values] for m in _METHODS}
-    rows = tuple(Row((m.name, *(number(x.trimmed) for x in here[m.name])), m.role) for m in _METHODS)
+    here = {m.name: [found.relative[policy, value, m.name] for value in values] for m in found.methods}
+    rows = tuple(Row((m.name, *(number(x.trimmed) for x in here[m.name])), m.role) for m in found.methods)
     widest = max(x.standard_error / x.trimmed for measures in here.values() for x in measures)
     caption = (
         f"{policy}: error in % of the sum, {found.config['runs']:,} runs, trimmed; "
@@ -144,7 +141,7 @@ def _findings(found: Scaling) -> Iterator[str]:
     config = found.config
     cells = [(policy, value) for policy in config["policies"] for value in config["values"]]
     title = config["title"].split(":")[0]
-    for name in _PAPERS:
+    for name in (method.name for method in found.methods if method.role == "paper"):
         ratios = {cell: found.ratio(*cell, name) for cell in cells}
         behind = {cell: ratio for cell, ratio in ratios.items() if ratio < 1}
         sentence = (

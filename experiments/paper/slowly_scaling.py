@@ -23,7 +23,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
         return []
     return [
         Job("slowly_scaling", (("set", data),), sampled, (data, config["runs"], context.seed, context.data))
-        for data in context.present(config["sets"])
+        for data in context.present(context.sets_of(config))
     ]
 
 
@@ -44,7 +44,7 @@ def sampled(data: str, runs: int, seed: int, folder: Path | None) -> Columns:
 
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
-    parts: list[Table | str] = list(context.absent(config["sets"]))
+    parts: list[Table | str] = list(context.absent(context.sets_of(config)))
     if not config["run"]:
         parts.append("Left out of quick runs, because the environment takes long to make.")
     rows = [

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 
-from experiments.datasets import NAMES
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from experiments.paper.report.parts import Row, Section, Table
@@ -17,7 +16,8 @@ from experiments.paper.setting import Setting
 def jobs(config: Config, context: Context) -> list[Job]:  # noqa: ARG001  (as every experiment's)
     """Return a job for each set that can be had."""
     return [
-        Job("table_2", (("set", data),), statistics, (data, context.data)) for data in context.present(NAMES)
+        Job("table_2", (("set", data),), statistics, (data, context.data))
+        for data in context.present(context.sets)
     ]
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow
 
-from experiments.datasets import NAMES
+from experiments.datasets import comparable
+from experiments.method import Method
 from experiments.methods import METHODS
 from experiments.paper.answering import answer_jobs
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job, Label
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.report.tails import HEADER, tail_row, with_error
-from experiments.paper.results import Measures, grouped, measured
+from experiments.paper.results import Measures, grouped, measured, ratio
 from experiments.paper.setting import Setting
 from experiments.problem import QUERIES
 from experiments.yardsticks import count_floor, sum_floor
@@ -26,7 +29,7 @@ FLOOR = "floor"
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return a job for each method that answers a question, on each set that can be had."""
     found: list[Job] = []
-    for data in context.present(config.get("sets", NAMES)):
+    for data in context.present(context.sets_of(config)):
         for question in QUERIES:
             setting = Setting(data, config["policy"], question)
             labels = (("set", data), ("question", question))
@@ -48,37 +51,71 @@ def floor(setting: Setting, folder: Path | None) -> Columns:
 # Below: how results are shown. They do not depend on it.
 
 
-Found = Mapping[tuple[Label, ...], Measures]
-
 _ROLES = {method.name: method.role for method in METHODS}
 _TITLES = {"count": "Count", "sum": "Sum", "max": "Maximum"}
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The measured errors by set, question and method, and what of it the run was asked for."""
+
+    config: Config
+    sets: Sequence[str]
+    methods: Sequence[Method]
+    measures: Mapping[tuple[Label, ...], Measures]
+
+    def of(self, data: str, question: str, method: str = _DEFAULT) -> Measures:
+        """Return the errors of a method, or of the default."""
+        return self.measures[data, question, method]
+
+    def answering(self, question: str) -> list[Method]:
+        """Return the methods that answer a question."""
+        return [method for method in self.methods if question in method.questions]
+
+    def published(self) -> Iterator[tuple[str, str, str, float]]:
+        """Yield every published figure that can be compared: question, set, method and figure."""
+        for question in QUERIES:
+            run = {method.name for method in self.answering(question)}
+            for data in filter(comparable, self.sets):
+                for name, printed in self.config["published"][question].items():
+                    if name in run and data in printed:
+                        yield question, data, name, printed[data]
+
+    def best_published(self, question: str, data: str) -> float | None:
+        """Return the least printed figure of the paper's own algorithms, if it has the set."""
+        printed = self.config["published"][question].items()
+        own = (figures[data] for name, figures in printed if _ROLES[name] == "paper" and data in figures)
+        return min(own, default=None)
 
 
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
-    found = measured(results, ("set", "question", "method"))
-    named = config.get("sets", NAMES)
-    sets = context.present(named)
+    named = context.sets_of(config)
+    measures = measured(results, ("set", "question", "method"))
+    found = Found(config, context.present(named), context.methods, measures)
     parts: list[Table | str] = list(context.absent(named))
-    parts += [errors(question, sets, found, config) for question in QUERIES]
-    parts += [beside_published(sets, found, config), heights(sets, results)]
-    parts += [tails(question, sets, found) for question in QUERIES]
-    return Section(config["title"], config["about"], tuple(parts), tuple(findings(sets, found, config)))
+    parts += [errors(question, found) for question in QUERIES]
+    parts += [beside_published(found), heights(found, results)]
+    parts += [tails(question, found) for question in QUERIES]
+    return Section(config["title"], config["about"], tuple(parts), tuple(findings(found)))
 
 
-def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> Table:
+def errors(question: str, found: Found) -> Table:
     """Return the paper's measure: trimmed means with their standard errors, published figures first."""
-    naive = ("naive, as published", *(config["naive"][question] if data != "CBP" else "–" for data in sets))
-    rows = [Row(naive, "published")]
-    for name, printed in config["published"][question].items():
-        figures = (str(printed.get(data, "–")) for data in sets)
-        rows.append(Row((f"{config['called'].get(name, name)}, as published", *figures), "published"))
-    for method in METHODS:
-        if question in method.questions:
-            here = [found[data, question, method.name] for data in sets]
-            rows.append(Row((method.name, *map(with_error, here)), method.role))
+    config, sets = found.config, found.sets
+    printed = config["published"][question]
+    known = {data for figures in printed.values() for data in figures}
+    naive = (config["naive"][question] if data in known else "–" for data in sets)
+    rows = [Row(("naive, as published", *naive), "published")]
+    for name, figures in printed.items():
+        cells = (str(figures.get(data, "–")) for data in sets)
+        rows.append(Row((f"{config['called'].get(name, name)}, as published", *cells), "published"))
+    for method in found.answering(question):
+        here = (with_error(found.of(data, question, method.name)) for data in sets)
+        rows.append(Row((method.name, *here), method.role))
     if question != "max":
-        least = tuple(number(found[data, question, FLOOR].mean) for data in sets)
+        least = (number(found.of(data, question, FLOOR).mean) for data in sets)
         rows.append(Row(("floor: any private method, here or nearby", *least), "yardstick"))
     caption = (
         f"{_TITLES[question]}: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
@@ -86,11 +123,11 @@ def errors(question: str, sets: Sequence[str], found: Found, config: Config) -> 
     return Table(caption, ("", *sets), tuple(rows))
 
 
-def beside_published(sets: Sequence[str], found: Found, config: Config) -> Table:
+def beside_published(found: Found) -> Table:
     """Return what each published figure is beside our run of the same method, and beside the default."""
     rows = []
-    for question, data, name, printed in compared(sets, config):
-        here, default = found[data, question, name], found[data, question, "default"]
+    for question, data, name, printed in found.published():
+        here, default = found.of(data, question, name), found.of(data, question)
         figures = (
             here.trimmed,
             here.trimmed / printed,
@@ -98,7 +135,7 @@ def beside_published(sets: Sequence[str], found: Found, config: Config) -> Table
             default.trimmed / printed,
             here.p99,
             default.p99,
-            here.p99 / default.p99,
+            ratio(here.p99, default.p99),
         )
         rows.append(Row((f"{data}, {question}: {name}", str(printed), *(number(x) for x in figures))))
     header = (
@@ -115,103 +152,92 @@ def beside_published(sets: Sequence[str], found: Found, config: Config) -> Table
     return Table("Beside the published figures, and the tails that trimming hides", header, tuple(rows))
 
 
-def compared(sets: Sequence[str], config: Config) -> Iterator[tuple[str, str, str, float]]:
-    """Yield every published figure that can be compared: question, set, method and figure."""
-    for question in QUERIES:
-        for data in sets:
-            for name, printed in config["published"][question].items():
-                if data in printed and data not in config["not_comparable"]:
-                    yield question, data, name, printed[data]
-
-
-def heights(sets: Sequence[str], results: pyarrow.Table) -> Table:
+def heights(found: Found, results: pyarrow.Table) -> Table:
     """Return how high answers to a maximum are, which its rank error does not say."""
     answers = grouped(results, ("set", "question", "method"), "answer")
     truths = grouped(results, ("set", "question", "method"), "truth")
     rows = []
-    for data in sets:
-        for method in METHODS:
-            if "max" in method.questions:
-                key = (data, "max", method.name)
-                ratio = answers[key] / truths[key]
-                figures = (*(np.quantile(ratio, part) for part in (0.5, 0.99)), 100 * (ratio > 1.7).mean())
-                rows.append(
-                    Row((f"{data}: {method.name}", *(number(float(x)) for x in figures)), method.role)
-                )
+    for data in found.sets:
+        for method in found.answering("max"):
+            key = (data, "max", method.name)
+            high = answers[key] / truths[key]
+            figures = (*(np.quantile(high, part) for part in (0.5, 0.99)), 100 * (high > 1.7).mean())
+            rows.append(Row((f"{data}: {method.name}", *(number(float(x)) for x in figures)), method.role))
     header = ("", "median", "p99", "above 1.7 times, %")
     return Table("Maximum: the answer as a multiple of the largest value, all runs", header, tuple(rows))
 
 
-def best_published(config: Config, question: str, data: str) -> float | None:
-    """Return the least printed figure of the paper's own algorithms, if it has the set."""
-    published = config["published"][question].items()
-    own = (printed[data] for name, printed in published if _ROLES[name] == "paper" and data in printed)
-    return min(own, default=None)
-
-
-def tails(question: str, sets: Sequence[str], found: Found) -> Table:
+def tails(question: str, found: Found) -> Table:
     """Return median, 90th and 99th percentile and mean of every run, none left out."""
     rows = tuple(
-        tail_row(f"{data}: {method.name}", found[data, question, method.name], method.role)
-        for data in sets
-        for method in METHODS
-        if question in method.questions
+        tail_row(f"{data}: {method.name}", found.of(data, question, method.name), method.role)
+        for data in found.sets
+        for method in found.answering(question)
     )
     return Table(f"{_TITLES[question]}: error in %, all runs", HEADER, rows)
 
 
-def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]:
+def findings(found: Found) -> Iterator[str]:
     """Say what the section shows, in sentences for the summary."""
-    yield _against_published(sets, found, config)
-    yield _faithful(sets, found, config)
+    yield from _against_published(found)
+    yield from _faithful(found)
     for question, name in (("count", "Algorithm 1"), ("sum", "Algorithm 1"), ("max", "Algorithm 2")):
-        ratios = {d: found[d, question, name].p99 / found[d, question, "default"].p99 for d in sets}
+        if name in {method.name for method in found.methods}:
+            yield from _shorter_tail(question, name, found)
+    yield _ahead_of_default(found)
+
+
+def _against_published(found: Found) -> Iterator[str]:
+    cells = [(question, data) for question in QUERIES for data in filter(comparable, found.sets)]
+    best = {cell: found.best_published(*cell) for cell in cells}
+    ratios = {
+        f"{data} {question}": found.of(data, question).trimmed / figure
+        for (question, data), figure in best.items()
+        if figure is not None
+    }
+    above = ", ".join(f"{cell} ({number(x)})" for cell, x in ratios.items() if x > 1)
+    below = sum(x <= 1 for x in ratios.values())
+    if ratios:
+        yield (
+            f"The default is at or below the paper's best published figure in {below} of {len(ratios)} cells"
+            + (f"; above it in {above}." if above else ".")
+        )
+
+
+def _faithful(found: Found) -> Iterator[str]:
+    ratios = {
+        f"{data} {question}, {name}": found.of(data, question, name).trimmed / printed
+        for question, data, name, printed in found.published()
+    }
+    apart = {cell: x for cell, x in ratios.items() if not 1 / 1.5 <= x <= 1.5}
+    named = "; ".join(f"{cell} ({number(x)} of the published figure)" for cell, x in apart.items())
+    if ratios:
+        yield (
+            f"Run as published, {len(ratios) - len(apart)} of {len(ratios)} figures come out within a factor "
+            "of 1.5" + (f"; not so {named}." if apart else ".")
+        )
+
+
+def _shorter_tail(question: str, name: str, found: Found) -> Iterator[str]:
+    shown = {d: ratio(found.of(d, question, name).p99, found.of(d, question).p99) for d in found.sets}
+    ratios = {data: x for data, x in shown.items() if math.isfinite(x)}
+    if ratios:
         least = min(ratios, key=lambda data: ratios[data])
         yield (
             f"The 99th percentile of the default's error, {question}, is at least {number(ratios[least])} "
             f"times smaller than {name}'s on every set (least on {least})."
         )
-    yield _ahead_of_default(sets, found)
 
 
-def _against_published(sets: Sequence[str], found: Found, config: Config) -> str:
-    cells = [(d, question) for question in QUERIES for d in sets if d not in config["not_comparable"]]
-    best = {cell: best_published(config, cell[1], cell[0]) for cell in cells}
-    ratios = {
-        f"{data} {question}": found[data, question, "default"].trimmed / figure
-        for (data, question), figure in best.items()
-        if figure is not None
-    }
-    above = ", ".join(f"{cell} ({number(ratio)})" for cell, ratio in ratios.items() if ratio > 1)
-    below = sum(ratio <= 1 for ratio in ratios.values())
-    return (
-        f"The default is at or below the paper's best published figure in {below} of {len(ratios)} cells"
-        + (f"; above it in {above}." if above else ".")
-    )
-
-
-def _faithful(sets: Sequence[str], found: Found, config: Config) -> str:
-    ratios = {
-        f"{data} {question}, {name}": found[data, question, name].trimmed / printed
-        for question, data, name, printed in compared(sets, config)
-    }
-    apart = {cell: ratio for cell, ratio in ratios.items() if not 1 / 1.5 <= ratio <= 1.5}
-    named = "; ".join(f"{cell} ({number(ratio)} of the published figure)" for cell, ratio in apart.items())
-    return (
-        f"Run as published, {len(ratios) - len(apart)} of {len(ratios)} figures come out within a factor "
-        "of 1.5" + (f"; not so {named}." if apart else ".")
-    )
-
-
-def _ahead_of_default(sets: Sequence[str], found: Found) -> str:
+def _ahead_of_default(found: Found) -> str:
     ahead = [
-        f"{method.name} ({data} {question}: "
-        f"{number(found[data, question, method.name].trimmed / found[data, question, 'default'].trimmed)})"
-        for method in METHODS
+        f"{method.name} ({data} {question}: {number(there.trimmed / default.trimmed)})"
+        for method in found.methods
         if method.role != "yardstick"
         for question in method.questions
-        for data in sets
-        if found[data, question, method.name].trimmed < found[data, question, "default"].trimmed
+        for data in found.sets
+        if (there := found.of(data, question, method.name)).trimmed
+        < (default := found.of(data, question)).trimmed
     ]
     if not ahead:
         return "No other private method has a smaller trimmed error than the default on any set."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow
 
-from experiments.datasets import find
+from experiments.datasets import comparable, find
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job, Label
 from experiments.paper.report.parts import Kind, Row, Section, Table, number
@@ -28,7 +28,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
             counted,
             (data, name, config["runs"], context.seed, context.data),
         )
-        for data in context.present(config["sets"])
+        for data in context.present(context.sets_of(config))
         for name in COUNTS
     ]
 
@@ -59,8 +59,8 @@ _KINDS: dict[str, Kind] = {DEFAULT: "ours", PRINTED: "paper", NAIVE: "baseline"}
 def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
     found = measured(results, ("set", "method"))
-    sets = context.present(config["sets"])
-    parts: list[Table | str] = [*context.absent(config["sets"])]
+    sets = context.present(context.sets_of(config))
+    parts: list[Table | str] = [*context.absent(context.sets_of(config))]
     parts += [trimmed_errors(sets, found, config), tails(sets, found)]
     return Section(config["title"], config["about"], tuple(parts), tuple(findings(sets, found, config)))
 
@@ -92,7 +92,7 @@ def findings(sets: Sequence[str], found: Found, config: Config) -> Iterator[str]
     """Say what the section shows, in sentences for the summary."""
     printed = config["published"]["Algorithms 3 and 4"]
     for data in sets:
-        if data in printed and data not in config["not_comparable"]:
+        if data in printed and comparable(data):
             faithful, exact, default = (
                 number(found[data, name].trimmed) for name in (PRINTED, EXACT_LAPLACE, DEFAULT)
             )

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow
 
 from experiments.baselines import ROW_TWINS
-from experiments.datasets import NAMES
 from experiments.method import Method
 from experiments.methods import METHODS
 from experiments.paper.experiment import Config, Context
@@ -31,23 +30,26 @@ BY_NAME = {method.name: method for method in (*TIMED, *ROW_TWINS)}
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return a job for each set, question and way of answering it."""
     found: list[Job] = []
-    for data in context.present(config.get("sets", NAMES)):
+    for data in context.present(context.sets_of(config)):
         for question in QUERIES:
             setting = Setting(data, question=question)
             labels = (("set", data), ("question", question))
             for name in (OPEN, WHOLE):
                 arguments = (setting, name, config["repeats"], context.data)
                 found.append(Job("times", (*labels, ("method", name)), released, arguments))
-            for method, repeats in _others(config, data):
+            for method, repeats in _others(config, context, data):
                 if question in method.questions:
                     arguments = (setting, method.name, repeats, context.data)
                     found.append(Job("times", (*labels, ("method", method.name)), answered, arguments))
     return found
 
 
-def _others(config: Config, data: str) -> list[tuple[Method, int]]:
+def _others(config: Config, context: Context, data: str) -> list[tuple[Method, int]]:
+    """Return the methods to time on a set, and how often; a twin over rows comes with its method."""
+    timed = [method for method in TIMED if method in context.methods]
     slow = ROW_TWINS if data in config["slow_sets"] else ()
-    return [(m, config["repeats"]) for m in TIMED] + [(m, config["slow_repeats"]) for m in slow]
+    twins = [twin for twin in slow if any(twin.name.startswith(method.name) for method in timed)]
+    return [(m, config["repeats"]) for m in timed] + [(m, config["slow_repeats"]) for m in twins]
 
 
 def released(setting: Setting, name: str, repeats: int, folder: Path | None) -> Columns:
@@ -95,7 +97,7 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     """Return the section."""
     seconds = grouped(results, ("set", "question", "method"), "seconds")
     medians = {key: float(np.median(values)) for key, values in seconds.items()}
-    named = config.get("sets", NAMES)
+    named = context.sets_of(config)
     sets = context.present(named)
     tables = tuple(times(question, sets, medians, config) for question in QUERIES)
     machine = f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores."

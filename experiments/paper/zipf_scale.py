@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyarrow
 
+from experiments.datasets import SETS, Zipf
 from experiments.paper.answering import answered
-from experiments.paper.experiment import Config, Context
+from experiments.paper.experiment import Config, Context, published
 from experiments.paper.job import Job
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.results import measured
@@ -15,7 +16,7 @@ from experiments.paper.setting import Setting
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return a job for each of the four printed figures, on each set and scale."""
     found = []
-    for data in config["sets"]:
+    for data in scaled_sets(context):
         for scale in config["scales"]:
             for cell in config["cells"]:
                 method, question = cell["method"], cell["question"]
@@ -26,20 +27,29 @@ def jobs(config: Config, context: Context) -> list[Job]:
     return found
 
 
+def scaled_sets(context: Context) -> list[str]:
+    """Return the Zipf sets of the run that the paper has."""
+    printed = published("max")["Algorithm 2"]
+    return [data for data in context.sets if isinstance(SETS[data], Zipf) and data in printed]
+
+
 # Below: how results are shown. They do not depend on it.
 
 
 Ratios = dict[int, tuple[float, ...]]
 
 
-def section(config: Config, _: Context, results: pyarrow.Table) -> Section:
+def section(config: Config, context: Context, results: pyarrow.Table) -> Section:
     """Return the section."""
+    sets = scaled_sets(context)
+    if not sets:
+        return Section(config["title"], config["about"], ("None of the paper's Zipf sets is in this run.",))
     found = {key: m.trimmed for key, m in measured(results, ("set", "scale", "method", "question")).items()}
     parts: list[Table] = []
     findings: list[str] = []
     every: dict[int, tuple[float, ...]] = dict.fromkeys(config["scales"], ())
-    for data in config["sets"]:
-        printed = [cell["published"][data] for cell in config["cells"]]
+    for data in sets:
+        printed = [published(cell["question"])[cell["method"]][data] for cell in config["cells"]]
         errors = {
             scale: tuple(found[data, scale, cell["method"], cell["question"]] for cell in config["cells"])
             for scale in config["scales"]
