@@ -17,7 +17,7 @@ import numpy as np
 from experiments.datasets import DataSet, normal, real
 from experiments.paper.report.figures import png
 from experiments.paper.report.parts import Figure, Line, Panel
-from experiments.studies import COUNT_WAYS, POLICY, SUMS, errors, errors_at
+from experiments.studies import COUNT_WAYS, POLICY, SUMS, errors, errors_among
 from experiments.yardsticks import slope, trimmed
 from prdp.local import Crowd
 
@@ -44,8 +44,9 @@ def against_n(runs: int, seed: int) -> dict[str, list[tuple[float, float]]]:
     """Return the trimmed error in clients against their number, for some ways of counting."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for n in SIZES:
+        values = normal("", 50_000, n, seed).values
         for name, study in COUNT_WAYS.items():
-            found, truth = errors_at(n, "count", study, runs, seed)
+            found, truth = errors_among(values, "count", study, runs, seed)
             lines.setdefault(name, []).append((float(n), trimmed(found)[0] * truth / 100))
     return lines
 

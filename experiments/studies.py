@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import prdp
-from experiments.datasets import LARGEST, normal
+from experiments.datasets import LARGEST
 from experiments.problem import GREATEST_BUDGET, POLICIES
 from experiments.yardsticks import Floats
 from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy, simulate
@@ -60,8 +61,9 @@ def errors(study: Study, crowd: Crowd, truth: float, runs: int, seed: int) -> Fl
     return np.array([100 * abs(estimate.value - truth) / truth for estimate in estimates])
 
 
-def errors_at(n: int, query: str, study: Study, runs: int, seed: int) -> tuple[Floats, float]:
-    """Return relative errors in percent for n clients drawn from Normal(50k), and the truth."""
-    values = normal("", 50_000, n, seed).values
-    truth = float(n if query == "count" else values.sum())
+def errors_among(
+    values: NDArray[np.int64], query: str, study: Study, runs: int, seed: int
+) -> tuple[Floats, float]:
+    """Return relative errors in percent for clients with these values, and the truth."""
+    truth = float(values.size if query == "count" else values.sum())
     return errors(study, Crowd.of({"v": values}, study.policy), truth, runs, seed), truth

@@ -26,8 +26,8 @@ from experiments.paper.runner import collect, run
 TITLE = "Per-record differential privacy: the paper, reproduced and beaten"
 
 
-def main() -> None:
-    asked = options(__doc__)
+def main(arguments: Sequence[str] | None = None) -> None:
+    asked = options(__doc__, arguments)
     console, context = Console(), asked.context
     for line in context.absent(context.sets):
         console.print(line, highlight=False)
@@ -85,9 +85,9 @@ def lead(context: Context) -> str:
         "run again. "
         "Blue rows are this library's default, yellow ones the paper's printed figures, plain ones its "
         "algorithms and the baselines as run here, grey ones yardsticks that are not private. "
-        f"Errors are in percent unless said otherwise; the noise's seed is {context.seed}. A method "
-        "has the same noise on sets of one size, so that some of its figures repeat.\n\n"
-        + "\n\n".join((*context.absent(context.sets), quick))
+        f"Errors are in percent unless said otherwise; the noise's seed is {context.seed}, and each set "
+        "has noise of its own. Figures of the tails come from several seeds; in brackets stand the least and "
+        "the greatest of them.\n\n" + "\n\n".join((*context.absent(context.sets), quick))
     )
 
 

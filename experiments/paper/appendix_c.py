@@ -13,30 +13,29 @@ from experiments.joins.path_methods import DEFAULT, FRAMEWORK, METHODS
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from experiments.paper.report.parts import Row, Section, Table, number
-from experiments.paper.report.tails import HEADER, with_error
+from experiments.paper.report.tails import HEADER, SPREAD, with_error, with_spread
 from experiments.paper.results import measured
 from prdp.mechanisms.smooth import two_paths
 
 FLOOR = "floor"
-_PARTS = 1000
-"""More parts than a run has, so that runs with different seeds have no part's seed in common."""
 
 
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return jobs of a few runs for each method, and one for the floor."""
     path = found(context.data)
-    size = config["runs_a_job"]
+    starts = range(0, config["runs"], size := config["runs_a_job"])
+    seeds = context.seeds("email-Eu-core" if path else "a graph made up", len(starts))
     parts = [
         Job(
             "appendix_c",
-            (("method", name), ("part", part)),
+            (("method", name), ("seed", part)),
             counted,
-            (path, name, min(size, config["runs"] - first), context.seed * _PARTS + part),
+            (path, name, min(size, config["runs"] - first), seeds[part]),
         )
         for name in METHODS
-        for part, first in enumerate(range(0, config["runs"], size))
+        for part, first in enumerate(starts)
     ]
-    return [*parts, Job("appendix_c", (("method", FLOOR), ("part", 0)), floor, (path,))]
+    return [*parts, Job("appendix_c", (("method", FLOOR), ("seed", 0)), floor, (path,))]
 
 
 def counted(path: Path | None, name: str, runs: int, seed: int) -> Columns:
@@ -66,11 +65,15 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
     ]
     for name, method in METHODS.items():
         m = measures[name]
-        figures = (number(x) for x in (m.median, m.p90, m.p99, m.mean))
-        rows.append(Row((name, with_error(m), *figures), method.role))
-    least = number(measures[FLOOR].mean)
+        tail = (with_spread(figure) for figure in (m.p90, m.p99, m.mean))
+        rows.append(Row((name, with_error(m), number(m.median), *tail), method.role))
+    least = number(measures[FLOOR].mean.value)
     rows.append(Row(("floor: any private method, here or nearby", least, *["–"] * 4), "yardstick"))
-    caption = f"Paths of two edges: error in %, {config['runs']:,} runs, a tenth left out at each end, ± s.e."
+    spread = SPREAD.format(-(-config["runs"] // config["runs_a_job"]))
+    caption = (
+        f"Paths of two edges: error in %, {config['runs']:,} runs, a tenth left out at each end, ± s.e.; "
+        f"for the last three columns, which leave nothing out, {spread}"
+    )
     table = Table(caption, HEADER, tuple(rows))
     if not real:
         return Section(config["title"], config["about"], (missing(context), table))

@@ -15,6 +15,7 @@ from experiments.method import Method
 from experiments.methods import METHODS
 from experiments.paper.job import Job
 from experiments.paper.report.parts import Section
+from experiments.paper.seeds import seeds_of
 
 Config = dict[str, Any]
 
@@ -47,6 +48,10 @@ class Context:
         kept = (name for name in SETS if SETS[name].quick or not self.quick)
         left_out = config.get("left_out", ())
         return list(self.asked) or [name for name in kept if name not in left_out]
+
+    def seeds(self, data: str, count: int = 1) -> tuple[int, ...]:
+        """Return seeds of a set's own, so that no two sets share their noise."""
+        return seeds_of(self.seed, data, count)
 
     def present(self, names: Sequence[str]) -> list[str]:
         """Return the sets that can be had."""

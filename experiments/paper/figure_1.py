@@ -15,7 +15,10 @@ import prdp
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job
 from experiments.paper.report.parts import Row, Section, Table, number
-from experiments.paper.results import Measures
+from experiments.paper.report.tails import SPREAD, with_spread
+from experiments.paper.results import Measures, OverSeeds
+from experiments.paper.seeds import batches, places
+from experiments.yardsticks import Floats
 from prdp.testing import simulate
 
 BETA = Fraction(1, 100)
@@ -146,17 +149,27 @@ def table(printed: dict[str, Any]) -> prdp.Table:
 
 def jobs(config: Config, context: Context) -> list[Job]:
     """Return the one job."""
-    arguments = (config["printed"], config["runs"], context.seed)
+    arguments = (config["printed"], config["runs"], context.seeds("Example 1", config["seeds"]))
     return [Job("figure_1", (("method", "Algorithm 1"),), counted, arguments)]
 
 
-def counted(printed: dict[str, Any], runs: int, seed: int) -> Columns:
+def counted(printed: dict[str, Any], runs: int, seeds: tuple[int, ...]) -> Columns:
     """Return answers, their relative errors in percent, and the budget from which domains were kept."""
-    releases = simulate(table(printed), prdp.Count(), method="partition", beta=BETA, runs=runs, seed=seed)
+    asked = table(printed)
+    releases = [
+        release
+        for seed, size in batches(runs, seeds)
+        for release in simulate(asked, prdp.Count(), method="partition", beta=BETA, runs=size, seed=seed)
+    ]
     answers = np.array([float(release.exact) for release in releases])
     kept = np.array([float(dict(release.choices)["kept budgets from"].split()[0]) for release in releases])
     truth = printed["truth"]
-    return {"answer": answers, "error": 100 * np.abs(answers - truth) / truth, "kept_from": kept}
+    return {
+        "answer": answers,
+        "error": 100 * np.abs(answers - truth) / truth,
+        "kept_from": kept,
+        "seed": places(runs, seeds),
+    }
 
 
 # Below: how results are shown. They do not depend on it.
@@ -193,17 +206,23 @@ def domain_table(config: Config) -> Table:
 
 def ran(config: Config, results: pyarrow.Table) -> str:
     """Say which path the library took, and with what error."""
-    kept, errors = (results[name].to_numpy() for name in ("kept_from", "error"))
+    kept, errors, seeds = (results[name].to_numpy() for name in ("kept_from", "error", "seed"))
     target = float(config["printed"]["kept_from"])
     on_path = np.isclose(kept, target, rtol=1e-3)
-    measures = Measures.of(errors)
+    measures = Measures.of(errors, seeds)
     printed_error = 100 * (1 - float(config["printed"]["answer"]) / config["printed"]["truth"])
-    before, after = kept < 0.99 * target, kept > 1.01 * target
+    rates = (_rate(runs, seeds) for runs in (on_path, kept < 0.99 * target, kept > 1.01 * target))
+    beginning, before, after = rates
     return (
         f"Algorithm 1, as the library runs it, begins at X_12 (ε_τ = {target}) in "
-        f"{100 * on_path.mean():.2f} % of {kept.size:,} runs, before it in {100 * before.mean():.2f} % and "
-        f"after it in {100 * after.mean():.2f} %. On that path the answer has the median "
+        f"{beginning} % of {kept.size:,} runs, before it in {before} % and after it in {after} % "
+        f"({SPREAD.format(config['seeds'])}). On that path the answer has the median "
         f"{np.median(results['answer'].to_numpy()[on_path]):,.1f}; the error's trimmed mean is "
         f"{number(measures.trimmed)} % (the example's is {printed_error:.2f} %) and its 99th percentile "
-        f"{number(measures.p99)} %."
+        f"{with_spread(measures.p99)} %."
     )
+
+
+def _rate(runs: Floats, seeds: Floats) -> str:
+    """Write which part of the runs are so, in percent."""
+    return with_spread(OverSeeds.of(100.0 * runs, seeds, np.mean), 4)

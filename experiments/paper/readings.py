@@ -39,7 +39,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
             "readings",
             (("set", data), ("question", question), ("reading", reading)),
             read,
-            (Setting(data, question=question), stages, config["runs"], context.seed, context.data),
+            (Setting(data, question=question), stages, config["runs"], *context.seeds(data), context.data),
         )
         for data in context.present(printed_sets(config, context))
         for question in QUESTIONS

@@ -30,7 +30,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
             config["name"],
             (("policy", policy), (config["varied"], value)),
             replace(Setting("Normal", policy), **{config["varies"]: value}),
-            config["runs"],
+            config,
             context,
             work=with_absolute,
         )
@@ -89,14 +89,18 @@ def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
         )
         for policy in config["policies"]
     )
-    caption = f"Error of the sum, {shown} of {config['runs']:,} runs. All axes are logarithmic."
+    bars = f" Bars go from the least to the greatest of {config['seeds']} seeds." if tail else ""
+    caption = f"Error of the sum, {shown} of {config['runs']:,} runs.{bars} All axes are logarithmic."
     return held(Figure(name, caption, panels), found.largest_truth)
 
 
 def _line(method: Method, policy: str, found: Scaling, *, tail: bool) -> Line:
     measures = ((value, found.absolute[policy, value, method.name]) for value in found.config["values"])
-    points = tuple((float(value), m.p99 if tail else m.trimmed) for value, m in measures)
-    return Line(method.name, points, method.role)
+    found_at = [(float(value), m) for value, m in measures]
+    if not tail:
+        return Line(method.name, tuple((x, m.trimmed) for x, m in found_at), method.role)
+    points = tuple((x, m.p99.value) for x, m in found_at)
+    return Line(method.name, points, method.role, tuple((m.p99.least, m.p99.greatest) for _, m in found_at))
 
 
 def _ratios(found: Scaling) -> Table:

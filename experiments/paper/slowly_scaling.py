@@ -22,7 +22,12 @@ def jobs(config: Config, context: Context) -> list[Job]:
     if not config["run"]:
         return []
     return [
-        Job("slowly_scaling", (("set", data),), sampled, (data, config["runs"], context.seed, context.data))
+        Job(
+            "slowly_scaling",
+            (("set", data),),
+            sampled,
+            (data, config["runs"], *context.seeds(data), context.data),
+        )
         for data in context.present(context.sets_of(config))
     ]
 

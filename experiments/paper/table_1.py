@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow
 
 import prdp
+from experiments.datasets import normal
 from experiments.methods import METHODS
 from experiments.paper.answering import answer_jobs, with_absolute
 from experiments.paper.experiment import Config, Context
@@ -19,7 +20,7 @@ from experiments.paper.report.parts import Figure, Kind, Line, Panel, Row, Secti
 from experiments.paper.results import Measures, measured
 from experiments.paper.setting import Setting
 from experiments.problem import GREATEST_BUDGET, Question
-from experiments.studies import COUNT_WAYS, SUM_WAYS, errors_at
+from experiments.studies import COUNT_WAYS, SUM_WAYS, errors_among
 from experiments.yardsticks import slope
 from prdp.testing import simulate
 
@@ -43,13 +44,13 @@ def jobs(config: Config, context: Context) -> list[Job]:
 def _answers(question: Question, config: Config, context: Context) -> Iterator[Job]:
     for varied, x, setting in settings(question, config):
         labels = (("question", question), ("varied", varied), ("x", x))
-        yield from answer_jobs(EXPERIMENT, labels, setting, config["runs"], context, work=with_absolute)
+        yield from answer_jobs(EXPERIMENT, labels, setting, config, context, work=with_absolute)
 
 
 def _distinct_counts(config: Config, context: Context) -> Iterator[Job]:
     for varied, x, setting in settings("count", config):
         labels = (("question", "distinct count"), ("varied", varied), ("x", x), ("method", "default"))
-        yield Job(EXPERIMENT, labels, distinct, (setting, config["runs"], context.seed))
+        yield Job(EXPERIMENT, labels, distinct, (setting, config["runs"], *context.seeds(setting.name)))
 
 
 def _local_studies(config: Config, context: Context) -> Iterator[Job]:
@@ -57,7 +58,7 @@ def _local_studies(config: Config, context: Context) -> Iterator[Job]:
         for n in config["local_sizes"]:
             for way in ways:
                 labels = (("question", question), ("varied", SIZE), ("x", float(n)), ("method", way))
-                given = (question, way, n, config["local_runs"], context.seed)
+                given = (question, way, n, config["local_runs"], *context.seeds(f"{n:,} clients"))
                 yield Job(EXPERIMENT, labels, local, given)
 
 
@@ -91,17 +92,20 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
         "error": 100 * absolute / truth,
         "absolute": absolute,
         "truth": np.full(runs, truth),
+        "seed": np.zeros(runs),
     }
 
 
 def local(question: str, way: str, n: int, runs: int, seed: int) -> Columns:
-    """Return the errors of a study among n clients."""
-    relative, truth = errors_at(n, question.removeprefix("local "), LOCAL[question][way], runs, seed)
+    """Return the errors of a study among n clients with values from Normal(50k)."""
+    values = normal("", 50_000, n).values
+    relative, truth = errors_among(values, question.removeprefix("local "), LOCAL[question][way], runs, seed)
     return {
         "answer": np.full(runs, np.nan),
         "error": relative,
         "absolute": relative * truth / 100,
         "truth": np.full(runs, truth),
+        "seed": np.zeros(runs),
     }
 
 
@@ -176,7 +180,7 @@ def growth(
     question, varied, method = key
     bounds = config["bounds"][question].get(method)
     bound = None if bounds is None else float(bounds[VARIED.index(varied)])
-    truth = max(100 * absolute[*key, x].mean / relative[*key, x].mean for x in xs)
+    truth = max(100 * absolute[*key, x].mean.value / relative[*key, x].mean.value for x in xs)
     return Growth(points, len(fitted), steep, error if len(fitted) > 2 else math.nan, bound, truth)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from experiments.paper.answering import answer_jobs
 from experiments.paper.experiment import Config, Context
 from experiments.paper.job import Columns, Job, Label
 from experiments.paper.report.parts import Row, Section, Table, number
-from experiments.paper.report.tails import HEADER, tail_row, with_error
-from experiments.paper.results import Measures, grouped, measured, ratio
+from experiments.paper.report.tails import HEADER, SPREAD, tail_row, with_error, with_spread
+from experiments.paper.results import Measures, OverSeeds, grouped, measured, percentile, ratio
 from experiments.paper.setting import Setting
 from experiments.problem import QUERIES
-from experiments.yardsticks import count_floor, sum_floor
+from experiments.yardsticks import Floats, count_floor, sum_floor
 
 FLOOR = "floor"
 
@@ -33,7 +32,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
         for question in QUERIES:
             setting = Setting(data, config["policy"], question)
             labels = (("set", data), ("question", question))
-            found += answer_jobs("table_3", labels, setting, config["runs"], context)
+            found += answer_jobs("table_3", labels, setting, config, context)
             if question != "max":
                 found.append(Job("table_3", (*labels, ("method", FLOOR)), floor, (setting, context.data)))
     return found
@@ -45,7 +44,7 @@ def floor(setting: Setting, folder: Path | None) -> Columns:
     counted = setting.question == "count"
     least = count_floor(problem.budgets) if counted else sum_floor(problem.weights, problem.budgets)
     truth = np.array([problem.truth])
-    return {"answer": np.array([np.nan]), "error": 100 * least / truth, "truth": truth}
+    return {"answer": np.array([np.nan]), "error": 100 * least / truth, "truth": truth, "seed": np.zeros(1)}
 
 
 # Below: how results are shown. They do not depend on it.
@@ -68,6 +67,11 @@ class Found:
     def of(self, data: str, question: str, method: str = _DEFAULT) -> Measures:
         """Return the errors of a method, or of the default."""
         return self.measures[data, question, method]
+
+    @property
+    def spread(self) -> str:
+        """What stands in brackets behind a figure of the tail."""
+        return SPREAD.format(self.config["seeds"])
 
     def answering(self, question: str) -> list[Method]:
         """Return the methods that answer a question."""
@@ -115,7 +119,7 @@ def errors(question: str, found: Found) -> Table:
         here = (with_error(found.of(data, question, method.name)) for data in sets)
         rows.append(Row((method.name, *here), method.role))
     if question != "max":
-        least = (number(found.of(data, question, FLOOR).mean) for data in sets)
+        least = (number(found.of(data, question, FLOOR).mean.value) for data in sets)
         rows.append(Row(("floor: any private method, here or nearby", *least), "yardstick"))
     caption = (
         f"{_TITLES[question]}: error in %, {config['runs']:,} runs, a fifth left out at each end, ± s.e."
@@ -128,16 +132,14 @@ def beside_published(found: Found) -> Table:
     rows = []
     for question, data, name, printed in found.published():
         here, default = found.of(data, question, name), found.of(data, question)
-        figures = (
-            here.trimmed,
-            here.trimmed / printed,
-            default.trimmed,
-            default.trimmed / printed,
-            here.p99,
-            default.p99,
-            ratio(here.p99, default.p99),
+        middle = (here.trimmed, here.trimmed / printed, default.trimmed, default.trimmed / printed)
+        cells = (
+            *map(number, middle),
+            with_spread(here.p99),
+            with_spread(default.p99),
+            number(ratio(here.p99.value, default.p99.value)),
         )
-        rows.append(Row((f"{data}, {question}: {name}", str(printed), *(number(x) for x in figures))))
+        rows.append(Row((f"{data}, {question}: {name}", str(printed), *cells)))
     header = (
         "",
         "published",
@@ -149,22 +151,32 @@ def beside_published(found: Found) -> Table:
         "default's p99",
         "ratio of p99s",
     )
-    return Table("Beside the published figures, and the tails that trimming hides", header, tuple(rows))
+    caption = "Beside the published figures, and the tails that trimming hides"
+    return Table(f"{caption}; {found.spread}", header, tuple(rows))
 
 
 def heights(found: Found, results: pyarrow.Table) -> Table:
     """Return how high answers to a maximum are, which its rank error does not say."""
     answers = grouped(results, ("set", "question", "method"), "answer")
     truths = grouped(results, ("set", "question", "method"), "truth")
+    seeds = grouped(results, ("set", "question", "method"), "seed")
     rows = []
     for data in found.sets:
         for method in found.answering("max"):
             key = (data, "max", method.name)
             high = answers[key] / truths[key]
-            figures = (*(np.quantile(high, part) for part in (0.5, 0.99)), 100 * (high > 1.7).mean())
-            rows.append(Row((f"{data}: {method.name}", *(number(float(x)) for x in figures)), method.role))
+            tail = (percentile(99), above(1.7))
+            figures = (with_spread(OverSeeds.of(high, seeds[key], figure)) for figure in tail)
+            cells = (f"{data}: {method.name}", number(float(np.median(high))), *figures)
+            rows.append(Row(cells, method.role))
     header = ("", "median", "p99", "above 1.7 times, %")
-    return Table("Maximum: the answer as a multiple of the largest value, all runs", header, tuple(rows))
+    caption = f"Maximum: the answer as a multiple of the largest value, all runs; {found.spread}"
+    return Table(caption, header, tuple(rows))
+
+
+def above(most: float) -> Callable[[Floats], float]:
+    """Return the function that computes which part of the runs is above a number, in percent."""
+    return lambda runs: 100 * float(np.mean(runs > most))
 
 
 def tails(question: str, found: Found) -> Table:
@@ -174,7 +186,7 @@ def tails(question: str, found: Found) -> Table:
         for data in found.sets
         for method in found.answering(question)
     )
-    return Table(f"{_TITLES[question]}: error in %, all runs", HEADER, rows)
+    return Table(f"{_TITLES[question]}: error in %, all runs; {found.spread}", HEADER, rows)
 
 
 def findings(found: Found) -> Iterator[str]:
@@ -219,13 +231,16 @@ def _faithful(found: Found) -> Iterator[str]:
 
 
 def _shorter_tail(question: str, name: str, found: Found) -> Iterator[str]:
-    shown = {d: ratio(found.of(d, question, name).p99, found.of(d, question).p99) for d in found.sets}
-    ratios = {data: x for data, x in shown.items() if math.isfinite(x)}
+    """Compare 99th percentiles: of all runs, and of those seeds that are worst for the default."""
+    pairs = {data: (found.of(data, question, name).p99, found.of(data, question).p99) for data in found.sets}
+    ratios = {data: ratio(there.value, ours.value) for data, (there, ours) in pairs.items() if ours.least}
     if ratios:
         least = min(ratios, key=lambda data: ratios[data])
+        worst = min(ratio(pairs[data][0].least, pairs[data][1].greatest) for data in ratios)
         yield (
             f"The 99th percentile of the default's error, {question}, is at least {number(ratios[least])} "
-            f"times smaller than {name}'s on every set (least on {least})."
+            f"times smaller than {name}'s on every set (least on {least}); with its greatest over "
+            f"{found.config['seeds']} seeds and the other's least, {number(worst)} times."
         )
 
 

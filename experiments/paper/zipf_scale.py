@@ -22,7 +22,7 @@ def jobs(config: Config, context: Context) -> list[Job]:
                 method, question = cell["method"], cell["question"]
                 labels = (("set", data), ("scale", scale), ("method", method), ("question", question))
                 setting = Setting(data, question=question, scale=scale)
-                asked = (setting, method, config["runs"], context.seed, None)
+                asked = (setting, method, config["runs"], context.seeds(setting.name), None)
                 found.append(Job("zipf_scale", labels, answered, asked))
     return found
 

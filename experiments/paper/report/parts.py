@@ -32,11 +32,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a figure: its name, its points, and the kind of method it stands for."""
+    """A line of a figure: its name and points, the kind of method it stands for, and the ends of bars."""
 
     name: str
     points: tuple[tuple[float, float], ...]
     kind: Kind = ""
+    bars: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
