@@ -18,18 +18,7 @@ from numpy.typing import NDArray
 CUT = 100
 LARGEST = 10**12
 SIZE = 200_000
-
-_REAL = {
-    "Bank": ("bank.parquet", "balance"),
-    "SF": ("sf_salary.parquet", "total_pay"),
-    "CBP": ("cbp_2021.parquet", "payroll_kusd"),
-}
-_NORMAL = {"Normal(50k)": 50_000, "Normal(500k)": 500_000}
-_ZIPF = {"Zipf(3)": 3, "Zipf(5)": 5}
 ZIPF_SCALE = 10_000
-
-NAMES = (*_NORMAL, *_ZIPF, *_REAL)
-"""Every set, in the order of the tables; one that is added above has a column in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +27,43 @@ class DataSet:
 
     name: str
     values: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """A set drawn from Normal(mean, mean); ``quick`` says whether quick runs have it."""
+
+    mean: int
+    quick: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Zipf:
+    """A set drawn with the density ∝ (x + 1)^-power, times a scale; ``quick`` as above."""
+
+    power: int
+    quick: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A column of a Parquet file in the folder given by ``--data``; ``quick`` as above."""
+
+    file: str
+    column: str
+    quick: bool = False
+
+
+SETS: dict[str, Normal | Zipf | File] = {
+    "Normal(50k)": Normal(50_000, quick=True),
+    "Normal(500k)": Normal(500_000),
+    "Zipf(3)": Zipf(3, quick=True),
+    "Zipf(5)": Zipf(5),
+    "Bank": File("bank.parquet", "balance", quick=True),
+    "SF": File("sf_salary.parquet", "total_pay"),
+    "CBP": File("cbp_2021.parquet", "payroll_kusd"),
+}
+"""Every set, in the order of the tables; one that is added here has a column in them."""
 
 
 def normal(name: str, mean: int, size: int = SIZE, seed: int = 0, deviation: float | None = None) -> DataSet:
@@ -70,8 +96,12 @@ def _drawn(
 
 def real(name: str, folder: Path) -> DataSet | None:
     """Read a real set, or return None where its file is missing."""
-    file, column = _REAL[name]
-    path = folder / file
+    source = SETS[name]
+    return _read(name, source, folder) if isinstance(source, File) else None
+
+
+def _read(name: str, source: File, folder: Path) -> DataSet | None:
+    path, column = folder / source.file, source.column
     if not path.exists():
         return None
     try:
@@ -87,26 +117,36 @@ def find(name: str, folder: Path | None, scale: int = ZIPF_SCALE) -> DataSet | N
 
     ``scale`` is what a Zipf set's values are multiplied by.
     """
-    if name in _NORMAL:
-        return normal(name, _NORMAL[name])
-    if name in _ZIPF:
-        return zipf(name, _ZIPF[name], scale=scale)
-    return real(name, folder) if folder else None
+    match SETS[name]:
+        case Normal(mean):
+            return normal(name, mean)
+        case Zipf(power):
+            return zipf(name, power, scale=scale)
+        case File() as source:
+            return _read(name, source, folder) if folder else None
 
 
 def can_be_had(name: str, folder: Path | None) -> bool:
     """Say whether ``find`` would find a set, without drawing or reading it."""
-    return name not in _REAL or (folder is not None and (folder / _REAL[name][0]).exists())
+    source = SETS[name]
+    return not isinstance(source, File) or (folder is not None and (folder / source.file).exists())
 
 
 def why_missing(name: str, folder: Path | None) -> str:
     """Say which file a missing set would be read from."""
-    return f"{name}: left out, {_REAL[name][0]} is not in {folder or 'a folder given by --data'}"
+    source = SETS[name]
+    file = source.file if isinstance(source, File) else name
+    return f"{name}: left out, {file} is not in {folder or 'a folder given by --data'}"
+
+
+def comparable(name: str) -> bool:
+    """Say whether a set is as in the paper, if the paper has it: it does not print the scale of Zipf sets."""
+    return not isinstance(SETS[name], Zipf)
 
 
 def all_sets(folder: Path | None) -> Iterator[DataSet]:
     """Yield the Normal and the real sets that can be had, and say which cannot."""
-    for name in (*_NORMAL, *_REAL):
+    for name in filter(comparable, SETS):
         found = find(name, folder)
         if found is None:
             print(why_missing(name, folder))

@@ -9,41 +9,18 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-import prdp
-from experiments.datasets import LARGEST, DataSet, normal, real
+from experiments.datasets import DataSet, normal, real
 from experiments.paper.report.figures import png
 from experiments.paper.report.parts import Figure, Line, Panel
-from experiments.paper.table_4.studies import BASICS, COUNTS, DEFAULT, POLICY, PRINTED, errors
+from experiments.studies import COUNT_WAYS, POLICY, SUMS, errors, errors_among
 from experiments.yardsticks import slope, trimmed
-from prdp.declare.measure import Measure
-from prdp.local import CountStudy, Crowd, Study, SumStudy
+from prdp.local import Crowd
 
-MEASURE = Measure("v", Fraction(1), 0, LARGEST)
-SUMS: Mapping[str, Study] = {
-    "one round, by ratio": SumStudy(**BASICS, measure=MEASURE, method="ratio"),
-    "two rounds, proportional": SumStudy(**BASICS, measure=MEASURE, method="proportional"),
-    "framework, LDP sum": SumStudy(**BASICS, measure=MEASURE, method="framework"),
-}
-QUARTER = CountStudy(name="quarter", policy=prdp.Policy.constant("1/4"), share="1")
-ONE: dict[str, Any] = {"name": "one", "policy": prdp.Policy.constant(1), "share": "1", "measure": MEASURE}
-COUNT_WAYS: Mapping[str, Study] = {
-    "10000 / v, bits": COUNTS[DEFAULT],
-    "10000 / v, printed": COUNTS[PRINTED],
-    "1/4 for all, bits": QUARTER,
-}
-SUM_WAYS: Mapping[str, Study] = {
-    "10000 / v, two rounds": SUMS["two rounds, proportional"],
-    "1 for all, two rounds": SumStudy(**ONE, method="proportional"),
-    "1 for all, framework": SumStudy(**ONE, method="framework"),
-}
 SIZES = (1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 
 
@@ -67,17 +44,11 @@ def against_n(runs: int, seed: int) -> dict[str, list[tuple[float, float]]]:
     """Return the trimmed error in clients against their number, for some ways of counting."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for n in SIZES:
+        values = normal("", 50_000, n, seed).values
         for name, study in COUNT_WAYS.items():
-            found, truth = errors_at(n, "count", study, runs, seed)
+            found, truth = errors_among(values, "count", study, runs, seed)
             lines.setdefault(name, []).append((float(n), trimmed(found)[0] * truth / 100))
     return lines
-
-
-def errors_at(n: int, query: str, study: Study, runs: int, seed: int) -> tuple[NDArray[np.float64], float]:
-    """Return relative errors in percent for n clients drawn from Normal(50k), and the truth."""
-    values = normal("", 50_000, n, seed).values
-    truth = float(n if query == "count" else values.sum())
-    return errors(study, Crowd.of({"v": values}, study.policy), truth, runs, seed), truth
 
 
 def main() -> None:

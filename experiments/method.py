@@ -31,6 +31,7 @@ class Method:
         questions: What it answers.
         answers: Its answers to a problem, drawn from a seed at share 1.
         note: One sentence on what it is, for the report.
+        also: What else it is called on the command line: the library's own names.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Method:
     questions: tuple[Question, ...]
     answers: Answering
     note: str
+    also: tuple[str, ...] = ()
 
 
 def seeded(problem: Problem, seed: int, name: str) -> np.random.Generator:

@@ -44,6 +44,7 @@ METHODS = (
         ("count", "sum", "max"),
         library(None),
         "The library's default: clip for counts and sums, choice for maxima.",
+        ("clip", "choice"),
     ),
     Method(
         "Algorithm 1",
@@ -51,6 +52,7 @@ METHODS = (
         ("count", "sum"),
         library("partition"),
         "The paper's count and its extension to sums, as printed (β = 0.1).",
+        ("partition",),
     ),
     Method(
         "Algorithm 2",
@@ -58,6 +60,7 @@ METHODS = (
         ("sum", "max"),
         library("framework", Fraction(1, 2), beta=Fraction(1, 20)),
         "The paper's framework as printed: half of the budget, and of β = 0.1, for either step.",
+        ("framework",),
     ),
     Method(
         "Algorithm 2, split 1/4",
@@ -65,6 +68,7 @@ METHODS = (
         ("sum", "max"),
         library("framework", Fraction(1, 4)),
         "The framework with a quarter of the budget for the domain, the library's split.",
+        ("framework", "split 1/4"),
     ),
     *BASELINES,
     Method(

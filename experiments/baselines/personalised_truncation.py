@@ -161,4 +161,5 @@ MENDED = Method(
     questions=("count", "sum"),
     answers=lambda problem, runs, seed: _answers(problem, runs, seed, mended=True),
     note="The same race, with as much noise as its promise needs and no more.",
+    also=("mended",),
 )

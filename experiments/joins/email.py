@@ -14,9 +14,9 @@ import duckdb
 import numpy as np
 
 import prdp
+from experiments.joins.email_graph import FILE, found, greedy_floor, opened
+from experiments.joins.path_methods import METHODS
 from experiments.options import options
-from experiments.paper.appendix_c.graph import FILE, found, greedy_floor, opened
-from experiments.paper.appendix_c.methods import METHODS
 from experiments.yardsticks import Floats, trimmed
 from prdp.mechanisms.smooth import two_paths
 from prdp.testing import simulate

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from experiments.paper.experiment import Experiment
 
-_FOLDERS = (
+_SAME_TWICE = (
     "table_2",
     "table_3",
     "readings",
@@ -20,12 +20,13 @@ _FOLDERS = (
     "figure_1",
 )
 _NEVER_THE_SAME = ("times", "slowly_scaling")
+_MODULES = dict.fromkeys(("figure_3", "figure_4", "figure_5"), "scaling")
+"""Where an experiment's module is not called like it."""
 
 
-def _experiment(folder: str) -> Experiment:
-    jobs = import_module(f"experiments.paper.{folder}.jobs").jobs
-    section = import_module(f"experiments.paper.{folder}.section").section
-    return Experiment(folder, jobs, section, folder not in _NEVER_THE_SAME)
+def _experiment(name: str) -> Experiment:
+    module = import_module(f"experiments.paper.{_MODULES.get(name, name)}")
+    return Experiment(name, module.jobs, module.section, name in _SAME_TWICE)
 
 
-EXPERIMENTS = tuple(_experiment(folder) for folder in (*_FOLDERS, *_NEVER_THE_SAME))
+EXPERIMENTS = tuple(_experiment(name) for name in (*_SAME_TWICE, *_NEVER_THE_SAME))

@@ -1,4 +1,4 @@
-"""What an experiment is: a folder with a config, the jobs to do, and the section of the report they make."""
+"""What an experiment is: a config, the jobs to do, and the section of the report they make."""
 
 from __future__ import annotations
 
@@ -10,20 +10,48 @@ from typing import Any
 
 import pyarrow
 
-from experiments.datasets import can_be_had, why_missing
+from experiments.datasets import SETS, can_be_had, why_missing
+from experiments.method import Method
+from experiments.methods import METHODS
 from experiments.paper.job import Job
 from experiments.paper.report.parts import Section
+from experiments.paper.seeds import seeds_of
 
 Config = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is the same for all experiments of a run."""
+    """What is the same for all experiments of a run.
+
+    Attributes:
+        data: The folder with the real sets.
+        seed: Of the noise.
+        quick: Whether it is a run to see that everything works.
+        asked: The sets asked for; none means that each experiment has those that it is made for.
+        methods: The methods that are compared; the default is always among them.
+    """
 
     data: Path | None
     seed: int
     quick: bool
+    asked: tuple[str, ...] = ()
+    methods: tuple[Method, ...] = METHODS
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets asked for, or else all."""
+        return self.asked or tuple(SETS)
+
+    def sets_of(self, config: Config) -> list[str]:
+        """Return the sets of an experiment: those asked for, or else all that it does not leave out."""
+        kept = (name for name in SETS if SETS[name].quick or not self.quick)
+        left_out = config.get("left_out", ())
+        return list(self.asked) or [name for name in kept if name not in left_out]
+
+    def seeds(self, data: str, count: int = 1) -> tuple[int, ...]:
+        """Return seeds of a set's own, so that no two sets share their noise."""
+        return seeds_of(self.seed, data, count)
 
     def present(self, names: Sequence[str]) -> list[str]:
         """Return the sets that can be had."""
@@ -36,10 +64,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A folder of ``experiments.paper`` with a ``config.toml``.
+    """A config in ``experiments.paper``, and the module that makes jobs and a section of it.
 
     Attributes:
-        name: The folder's name.
+        name: That of its TOML file.
         jobs: The work to do.
         section: The section of the report, from the results of all jobs.
         repeatable: Whether the same seed gives the same results. If not, its jobs run alone, one after the
@@ -53,7 +81,18 @@ class Experiment:
 
     def config(self, *, quick: bool) -> Config:
         """Read the config; for a quick run, what stands under [quick] replaces the rest."""
-        path = Path(__file__).parent / self.name / "config.toml"
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-        shorter = config.pop("quick", {})
-        return {**config, **shorter} if quick else config
+        return config_of(self.name, quick=quick)
+
+
+def config_of(name: str, *, quick: bool = False) -> Config:
+    """Read an experiment's config, with its name; ``quick`` as for ``Experiment.config``."""
+    path = Path(__file__).with_name(f"{name}.toml")
+    config = tomllib.loads(path.read_text(encoding="utf-8"))
+    shorter = config.pop("quick", {})
+    return {"name": name, **config, **(shorter if quick else {})}
+
+
+def published(question: str) -> dict[str, dict[str, float]]:
+    """Return the figures that Table 3 of the paper prints for a question, by method and set."""
+    figures: dict[str, dict[str, float]] = config_of("table_3")["published"][question]
+    return figures

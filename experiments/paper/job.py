@@ -20,6 +20,8 @@ Columns = Mapping[str, Floats]
 Work = Callable[..., Columns]
 
 ROOT = Path(__file__).parents[2]
+SHOWN = "\n# Below: how results are shown. They do not depend on it.\n"
+"""The line that ends the part of an experiment's module that its results depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Job:
     """Some runs of one method on one problem.
 
     Attributes:
-        experiment: The folder of the experiment that it belongs to.
+        experiment: The experiment that it belongs to.
         labels: What tells it from the experiment's other jobs, as columns of the results.
         work: A function of a module, so that another process can call it; gives one number for each run
             and column.
@@ -53,15 +55,16 @@ class Job:
 def digest_of(data: Path | None) -> str:
     """Return a digest of all that results depend on: the library's and the experiments' code, and the data.
 
-    How results are shown is left out: ``section.py`` and the folder ``report``.
+    How results are shown is left out: the folder ``report``, and what stands below ``SHOWN`` in a module.
     """
     digest = hashlib.sha256()
     for path in sorted(data.glob("*.parquet")) if data else ():
         digest.update(path.name.encode() + path.read_bytes())
     for folder in ("src/prdp", "experiments"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if "report" not in path.parts and path.name != "section.py":
-                digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+            if "report" not in path.parts:
+                working = path.read_text(encoding="utf-8").partition(SHOWN)[0]
+                digest.update(str(path.relative_to(ROOT)).encode() + working.encode())
     return digest.hexdigest()
 
 

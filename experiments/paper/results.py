@@ -1,15 +1,62 @@
-"""Reading results: the errors of a job by its labels, measured."""
+"""Reading results: the runs of each combination of labels, and what is said of their errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow
 
 from experiments.paper.job import Label
-from experiments.paper.measures import Measures
-from experiments.yardsticks import Floats
+from experiments.yardsticks import Floats, trimmed
+
+
+@dataclass(frozen=True, slots=True)
+class OverSeeds:
+    """A figure of all runs, and the least and the greatest that it is for the runs of one seed."""
+
+    value: float
+    least: float
+    greatest: float
+
+    @classmethod
+    def of(cls, runs: Floats, seeds: Floats, figure: Callable[[Floats], float]) -> OverSeeds:
+        """Compute a figure of all runs together and of those of each seed."""
+        each = [float(figure(runs[seeds == seed])) for seed in np.unique(seeds)]
+        return cls(float(figure(runs)), min(each), max(each))
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The paper's trimmed mean with its standard error, and what trimming hides."""
+
+    trimmed: float
+    standard_error: float
+    median: float
+    p90: OverSeeds
+    p99: OverSeeds
+    mean: OverSeeds
+
+    @classmethod
+    def of(cls, errors: Floats, seeds: Floats, trim: float = 0.2) -> Measures:
+        """Measure errors.
+
+        Args:
+            errors: One for each run.
+            seeds: Which seed drew each run.
+            trim: The part left out at each end of the trimmed mean.
+        """
+        middle, error = trimmed(errors, trim)
+        tails = (percentile(90), percentile(99), np.mean)
+        p90, p99, mean = (OverSeeds.of(errors, seeds, figure) for figure in tails)
+        return cls(middle, error, float(np.median(errors)), p90, p99, mean)
+
+
+def percentile(percent: int) -> Callable[[Floats], float]:
+    """Return the function that computes a percentile."""
+    return lambda runs: float(np.quantile(runs, percent / 100))
 
 
 def grouped(
@@ -32,5 +79,13 @@ def grouped(
 def measured(
     results: pyarrow.Table, by: tuple[str, ...], column: str = "error", trim: float = 0.2
 ) -> Mapping[tuple[Label, ...], Measures]:
-    """Measure a column for each combination of labels."""
-    return {key: Measures.of(values, trim) for key, values in grouped(results, by, column).items()}
+    """Measure a column for each combination of labels; a column ``seed`` says which seed drew each run."""
+    errors = grouped(results, by, column)
+    several = "seed" in results.column_names
+    seeds = grouped(results, by, "seed") if several else {key: np.zeros(e.size) for key, e in errors.items()}
+    return {key: Measures.of(values, seeds[key], trim) for key, values in errors.items()}
+
+
+def ratio(error: float, other: float) -> float:
+    """Return one error as a multiple of another; NaN where the other is 0."""
+    return error / other if other else math.nan

@@ -77,7 +77,7 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[str, float], None]]
         yield lambda name, _: progress.update(task, advance=1, description=name)
 
 
-def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.Table]:
+def collect(jobs: Sequence[Job], folder: Path, code: str, prefix: str = "") -> dict[str, pyarrow.Table]:
     """Return the results of each experiment as one table, and write it beside the report."""
     parts: dict[str, list[pyarrow.Table]] = {}
     for job in jobs:
@@ -87,5 +87,5 @@ def collect(jobs: Sequence[Job], folder: Path, code: str) -> dict[str, pyarrow.T
     tables = {}
     for name, tables_of_jobs in parts.items():
         tables[name] = pyarrow.concat_tables(tables_of_jobs, promote_options="default")
-        pyarrow.parquet.write_table(tables[name], folder / f"{name}.parquet", compression="zstd")
+        pyarrow.parquet.write_table(tables[name], folder / f"{prefix}{name}.parquet", compression="zstd")
     return tables

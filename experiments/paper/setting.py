@@ -35,6 +35,13 @@ class Setting:
     deviation: int = 50_000
     scale: int = ZIPF_SCALE
 
+    @property
+    def name(self) -> str:
+        """What the data are called, with all that was drawn otherwise than in Table 2."""
+        if self.data == "Normal":
+            return f"Normal, {self.size:,} records, σ = {self.deviation:,}"
+        return self.data if self.scale == ZIPF_SCALE else f"{self.data}, scale {self.scale:,}"
+
     def problem(self, folder: Path | None) -> Problem:
         """Return the problem itself."""
         data = _data(self.data, self.size, self.deviation, self.scale, folder)

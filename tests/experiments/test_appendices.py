@@ -9,11 +9,11 @@ import pytest
 
 import prdp
 from experiments.datasets import zipf
-from experiments.paper.appendix_c.graph import EDGES, NODES, found, graph
-from experiments.paper.appendix_c.jobs import counted
+from experiments.joins.email_graph import EDGES, NODES, found, graph
+from experiments.paper.appendix_c import counted
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context
-from experiments.paper.figure_1.worked import checks, counts
+from experiments.paper.figure_1 import checks, counts
 from prdp.testing.raw_cells import raw_cells
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

@@ -79,6 +79,9 @@ def _draw(
             linestyle=dash,
             linewidth=thick,
         )
+        if line.bars:
+            least, greatest = ([min(y, top) for y in ends] for ends in zip(*line.bars, strict=True))
+            axes.vlines(xs, least, greatest, color=colour, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(panel.title)

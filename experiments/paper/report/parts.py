@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["ours", "paper", "published", "baseline", "yardstick", ""]
+
+
+HIGHEST = 10
+"""How many times the largest truth a figure reaches; a method that errs by more says nothing anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +32,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a figure: its name, its points, and the kind of method it stands for."""
+    """A line of a figure: its name and points, the kind of method it stands for, and the ends of bars."""
 
     name: str
     points: tuple[tuple[float, float], ...]
     kind: Kind = ""
+    bars: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,15 @@ class Section:
     about: str
     parts: tuple[Table | Figure | str, ...]
     findings: tuple[str, ...] = ()
+
+
+def held(figure: Figure, largest_truth: float) -> Figure:
+    """Return a figure whose scale ends at ``HIGHEST`` times the truth if a line goes higher."""
+    top = HIGHEST * largest_truth
+    if all(y <= top for panel in figure.panels for line in panel.lines for _, y in line.points):
+        return figure
+    edge = f" Errors above {HIGHEST} times the largest true answer are drawn at the upper edge."
+    return replace(figure, caption=figure.caption + edge, top=top)
 
 
 def number(value: float, digits: int = 3) -> str:

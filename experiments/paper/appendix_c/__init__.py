@@ -1,1 +1,0 @@
-"""The paper's Appendix C: paths of two edges in a graph of e-mails."""

@@ -1,1 +1,0 @@
-"""Figure 3: the error of a sum against the number of records, under three policies."""

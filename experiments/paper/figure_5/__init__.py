@@ -1,1 +1,0 @@
-"""Figure 5: the error of a sum against the deviation, under three policies."""

@@ -1,1 +1,0 @@
-"""Which reading of Algorithm 2 gives the printed sums and maxima."""

@@ -1,1 +1,0 @@
-"""Tumult Core's slowly scaling samplers beside the default."""

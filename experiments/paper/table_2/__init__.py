@@ -1,1 +1,0 @@
-"""Table 2: what the data sets are like."""

@@ -1,1 +1,0 @@
-"""Table 3: counts, sums and maxima on every set."""

@@ -1,1 +1,0 @@
-"""Table 4, in the paper's Appendix B: counts in the local model."""

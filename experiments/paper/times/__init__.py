@@ -1,1 +1,0 @@
-"""How long one query takes, beside the paper's algorithms over rows."""
