@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.cells.grids import largest_until, power_below, smallest_from, whole_root
 from prdp.errors import PolicyError
+from prdp.grids import largest_until, power_below, smallest_from, whole_root
 from prdp.levels import Levels
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))

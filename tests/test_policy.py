@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError
 from prdp.expressions.json_form import from_json, to_json
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
 from prdp.policy import Bounds, Policy
+from prdp.schema import ColumnType, Kind
 
 SCHEMA = {
     "balance": ColumnType(Kind.NUMBER, integer=True, native="BIGINT"),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 import prdp
 from experiments.datasets import CUT, LARGEST, DataSet, normal, real
 from experiments.yardsticks import oracle_clip
+from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
-from prdp.declare.measure import Measure
 from prdp.mechanisms._point import Points, RecordLadder
 from prdp.plan.reads import Reading
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.errors import InvalidRequest
+from prdp.schema import ColumnType, Kind, Schema
 from prdp.tables.outcomes import Mechanism
 
 _LARGEST = {"f32": 3.4e38, "f64": 1.7e308}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from prdp.cells.grids import PER_OCTAVE, SLACK, power_below
 from prdp.errors import PolicyError
+from prdp.grids import PER_OCTAVE, SLACK, power_below
 
 QUANTUM_BITS = 20
 """A level's budget is a whole number of quanta; a quantum is 2^-20 of the least budget."""

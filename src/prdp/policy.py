@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import NoReturn
 
 from prdp.declare.exact import Exact, exact
-from prdp.declare.schema import Kind, Schema
 from prdp.errors import PolicyError
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
@@ -20,6 +19,7 @@ from prdp.expressions.parse import parse
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import Levels
+from prdp.schema import Kind, Schema
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 

@@ -10,9 +10,9 @@ import pytest
 
 import prdp
 from prdp.cells.cell_columns import CellColumns
+from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary
-from prdp.declare.measure import Measure
 from prdp.mechanisms._point import Points
 from prdp.plan.reads import Reading
 

@@ -14,8 +14,8 @@ import pyarrow
 import pytest
 
 from prdp.declare.groups import Bin, bins, date_trunc, read_grouping
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import InvalidRequest
+from prdp.schema import ColumnType, Kind
 
 SCHEMA = {
     "job": ColumnType(Kind.TEXT, native="VARCHAR"),

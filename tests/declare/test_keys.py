@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.declare.groups import bins, read_grouping
-from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.engines._cells import statement
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_form import release_from_json, release_to_json
@@ -29,6 +28,7 @@ from prdp.noise.spread import spread
 from prdp.plan.reads import Reading
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
+from prdp.schema import ColumnType, Kind, Schema
 
 NATIVES = ["BIGINT", "UBIGINT", "HUGEINT", "INTEGER", "DOUBLE", "FLOAT", "DECIMAL(18,2)", "DECIMAL(38,20)"]
 SCHEMA: Schema = {

@@ -18,9 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from prdp.cells.measure import Measure
 from prdp.declare.groups import date_trunc, read_grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Kind
 from prdp.engines._database import connected
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import EngineFailure, InvalidRequest
@@ -30,6 +29,7 @@ from prdp.expressions.parse import parse
 from prdp.levels import Levels
 from prdp.plan.reads import KeyReading, Reading
 from prdp.policy import Policy
+from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
 
 SCHEMA = pyarrow.schema(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.engines._expressions import quoted, to_sql
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.nodes import Node, Number, canonical
 from prdp.expressions.parse import parse
+from prdp.schema import ColumnType, Kind
 from tests.expressions.expression_trees import SCHEMA, conditions, library_numbers, numbers, records
 
 RECORDS = records(extra=80)

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._tables import open_tables
 from prdp.engines.duckdb import open_source
 from prdp.errors import InvalidRequest
+from prdp.schema import Kind, Schema
 
 SECRET = "SECRET \ud800"  # noqa: S105
 texts = st.one_of(st.text(max_size=4), st.sampled_from([SECRET, "", "\0", "a", "A", "\udfff", "é"]))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.protocol import Protocol
 from prdp.policy import Policy

@@ -18,13 +18,13 @@ import pytest
 from scipy.stats import chisquare
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Dropped
+from prdp.release.drawn import Answer
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio, worst_loss
 from prdp.testing.mechanism_contract import MechanismAnswers, Twin

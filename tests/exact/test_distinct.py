@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.columns import exact_column, product, total
-from prdp.cells.grids import power_below
 from prdp.cells.summary import KeySummary, key_edges
+from prdp.grids import power_below
 from prdp.levels import Levels
 from prdp.mechanisms._point import Ladder, PointFinder, Tuning
 from prdp.mechanisms.distinct import Distinct, KeyLadder

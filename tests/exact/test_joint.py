@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, UnitGroups
-from prdp.declare.measure import Measure
 from prdp.mechanisms.joint import Joint
 from prdp.noise.laws import Gated, Law
 from prdp.testing.mechanism_contract import MechanismContract, Twin

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.cells.edges import Pairs
-from prdp.cells.grids import PER_OCTAVE
+from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._domain import DomainFinder
 from prdp.mechanisms.smooth import (

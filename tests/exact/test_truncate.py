@@ -14,7 +14,6 @@ import pytest
 
 from prdp.cells.edges import Pairs
 from prdp.levels import Levels
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Tuning, evidence
 from prdp.mechanisms._results import FixedWeights, Packed
 from prdp.mechanisms._stars import Stars
@@ -23,6 +22,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.release.drawn import Answer
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.tied_answers import untied
 from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta

@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow
 
+from prdp.cells.measure import Measure
 from prdp.cells.owners import Fold, UnitGroups
 from prdp.cells.summary import Summary
 from prdp.declare.groups import read_grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Kind
 from prdp.engines.duckdb import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import UnitReading
+from prdp.schema import Kind
 from prdp.testing.owner_reference import reference_scaled, reference_units
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 

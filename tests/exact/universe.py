@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow
 
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.measure import Measure
 from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
 from prdp.plan.reads import Reading

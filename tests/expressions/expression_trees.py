@@ -9,7 +9,6 @@ from itertools import zip_longest
 
 from hypothesis import strategies as st
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
@@ -32,6 +31,7 @@ from prdp.expressions.nodes import (
     conjunction,
     disjunction,
 )
+from prdp.schema import ColumnType, Kind
 
 SCHEMA = {
     "small": ColumnType(Kind.NUMBER, integer=True, native="INTEGER"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import ExpressionError
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, columns
 from prdp.expressions.parse import parse
+from prdp.schema import ColumnType, Kind
 
 SCHEMA = {
     "balance": ColumnType(Kind.NUMBER, integer=True, native="BIGINT"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local import (  # fmt: skip
     Bins,

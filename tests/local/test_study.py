@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, stats
 
 import prdp
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local import (  # fmt: skip
     Bins,

@@ -13,12 +13,12 @@ import pytest
 import prdp
 from prdp.cells.summary import Summary
 from prdp.errors import InvalidRequest
-from prdp.mechanisms._mechanism import Answer
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.plan.methods import Method, Options, counted
 from prdp.plan.queries import OfColumn, Query
+from prdp.release.drawn import Answer
 from prdp.testing import simulate
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import OnThisUniverse, Record, count_of

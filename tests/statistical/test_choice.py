@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from prdp.cells.cell import magnitude_key
-from prdp.cells.grids import PER_OCTAVE
+from prdp.grids import PER_OCTAVE
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.testing import Seeded

@@ -11,8 +11,8 @@ from scipy.stats import chisquare
 
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms.distinct import Distinct
+from prdp.release.drawn import Answer
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SEED
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import prdp
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.local import Campaign, Crowd
 from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Bins, Categories, Frequencies

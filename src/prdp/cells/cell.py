@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from prdp.cells.grids import PER_OCTAVE, largest_until, smallest_from
+from prdp.grids import PER_OCTAVE, largest_until, smallest_from
 
 
 class CellKey(NamedTuple):

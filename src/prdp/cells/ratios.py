@@ -14,14 +14,14 @@ from functools import lru_cache
 from typing import Protocol
 
 from prdp.cells.cell import magnitudes
-from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Ratios, Span
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Bounds
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import walk
+from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.policy import Policy, ranges_of
+from prdp.schema import Bounds
 
 _STEP = 2 ** (1 / PER_OCTAVE)
 _CELL = _STEP**2

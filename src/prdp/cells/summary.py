@@ -28,7 +28,7 @@ from prdp.cells.columns import (
     total,
     totals_at,
 )
-from prdp.cells.grids import quarter_octaves
+from prdp.grids import quarter_octaves
 from prdp.levels import Levels
 
 _HEAVIEST_KEY = 1024

@@ -10,10 +10,10 @@ import typer
 
 from prdp.cli.policy_facts import Declared
 from prdp.declare.exact import exact
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.expressions.spelling import shown_name
 from prdp.policy import Policy
+from prdp.schema import ColumnType, Kind
 
 _NUMBER = ColumnType(Kind.NUMBER, native="DOUBLE")
 _WHOLE = ColumnType(Kind.NUMBER, integer=True, native="BIGINT")

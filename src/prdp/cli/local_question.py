@@ -18,7 +18,7 @@ from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
-    from prdp.declare.measure import Measure
+    from prdp.cells.measure import Measure
     from prdp.local import Bins, Categories, Crowd, Estimate, Study
 
 

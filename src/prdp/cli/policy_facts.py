@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from prdp.declare.schema import Schema
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval
 from prdp.expressions.regions import Threshold, invalid_regions
 from prdp.levels import Levels
 from prdp.policy import Bounds, Policy
+from prdp.schema import Schema
 
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 """The shares at which a record's losses are shown."""

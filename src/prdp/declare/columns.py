@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.exact import Exact, exact, told
-from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.errors import InvalidRequest
+from prdp.schema import Bounds, Kind, Schema, Units
 
 Number = int | float | str | Fraction
 """What a bound may be written as; a float is taken for the very number it is."""

@@ -26,9 +26,9 @@ from prdp.declare.keys import (
     snapped,
     typed_key,
 )
-from prdp.declare.schema import Kind, Schema
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import number_text
+from prdp.schema import Kind, Schema
 
 Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
 """What a moment can be cut down to."""

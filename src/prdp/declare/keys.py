@@ -12,9 +12,9 @@ from itertools import islice
 from typing import Any
 
 from prdp.declare.exact import told
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable, moment_from
+from prdp.schema import ColumnType, Kind
 
 MOST_KEYS = 100_000
 LARGEST = 10**300

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.declare.groups import Bins
-from prdp.declare.schema import ColumnType, Schema
 from prdp.engines._column_types import column_sql, whole_range
 from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Schema
 
 _FEW = 256
 """So many bins are told apart by a CASE; among more, a sorted search is faster, and by far among many."""

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from prdp.cells.cell_columns import NO_VALUE, CellColumns
 from prdp.cells.columns import Column, exact_column, from_halves
-from prdp.cells.grids import PER_OCTAVE, SLACK
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import ColumnType, Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
+from prdp.grids import PER_OCTAVE, SLACK
 from prdp.levels import Levels
 from prdp.plan.reads import Reading
+from prdp.schema import ColumnType, Schema
 
 Arrays = Mapping[str, NDArray[Any]]
 """The columns of a statement, by name; masked where there is NULL."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.expressions.intervals import UNBOUNDED, Interval
 from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _RANGES = {

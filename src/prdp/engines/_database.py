@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 from numpy.typing import NDArray
 
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._frames import readable, types_of
 from prdp.engines._interrupts import stoppable
@@ -28,6 +27,7 @@ from prdp.engines._sources import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.spelling import text_literal
+from prdp.schema import Kind, Schema
 
 Rows = list[tuple[Any, ...]]
 Read = TypeVar("Read")

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines._guards import UNKNOWN, Double, Guards, constant
 from prdp.expressions.evaluate import evaluate
@@ -43,6 +42,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.spelling import quoted, text_literal
 from prdp.expressions.strict import is_whole
+from prdp.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.edges import Integers, Nodes, Pairs
-from prdp.declare.schema import Schema
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._links import name_sql, names_of
@@ -23,6 +22,7 @@ from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

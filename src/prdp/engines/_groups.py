@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from prdp.declare.groups import Bin, Bins, Grouping, GroupKey, KeyValue, Truncated
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._bins import BinColumn
 from prdp.engines._column_types import column_sql, fits_64_bits, is_native_integer
 from prdp.expressions.spelling import quoted, text_literal
+from prdp.schema import Kind, Schema
 
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 """Between these no date function of the engine can overflow."""

@@ -14,16 +14,16 @@ from typing import Any, Protocol
 
 from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import exact_column
-from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.measure import Measure
-from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.engines._cells import code_sql, level_sql, measured
 from prdp.engines._expressions import to_sql
 from prdp.expressions.nodes import Node, columns
 from prdp.expressions.spelling import quoted
+from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.schema import ColumnType, Kind, Schema
 
 VALUE, ID = "prdp value", "prdp id"
 """What the added-up expression and the private record's key are called inside the statement."""

@@ -11,7 +11,6 @@ import numpy as np
 from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import kept
 from prdp.cells.summary import KeySummary, Summary, key_edges
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import (
     Arrays,
     by_group,
@@ -27,6 +26,7 @@ from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyReading
+from prdp.schema import Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.edges import Integers, places_among
-from prdp.declare.schema import Schema
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
@@ -19,6 +18,7 @@ from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import quoted
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

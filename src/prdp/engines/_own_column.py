@@ -13,13 +13,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.cells.cell import magnitudes
-from prdp.cells.grids import PER_OCTAVE
-from prdp.declare.schema import Schema
 from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
+from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.plan.reads import Reading
 from prdp.policy import Policy
+from prdp.schema import Schema
 
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""

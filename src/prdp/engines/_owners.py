@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prdp.cells.cell_columns import NO_VALUE, CellColumns
-from prdp.cells.grids import PER_OCTAVE
+from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, level_sql, measured, wide
 from prdp.engines._column_types import column_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._keys import value_sql
+from prdp.grids import PER_OCTAVE
 from prdp.plan.reads import UnitReading
+from prdp.schema import Kind, Schema
 
 _TOTALS, _ROWS = 0, 1
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from prdp.cells.owners import Caps
-from prdp.declare.schema import Schema
 from prdp.engines._cells import statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._owners import scaled_statement, unit_statement
 from prdp.engines._rows import rows_statement
 from prdp.plan.reads import KeyReading, Reading, RowReading, TopReading, UnitReading
+from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
 """Stands for a number that is drawn before the statement can be written."""

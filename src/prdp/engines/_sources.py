@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from prdp.declare.schema import ColumnType, Kind
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind
 
 _WHOLE = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),

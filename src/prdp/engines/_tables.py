@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
-from prdp.declare.schema import Schema
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -26,6 +25,7 @@ from prdp.engines._database import (
 from prdp.engines._interrupts import stoppable
 from prdp.engines._opened import InOneProcess
 from prdp.errors import InvalidRequest
+from prdp.schema import Schema
 
 
 class DuckDBTables(InOneProcess):

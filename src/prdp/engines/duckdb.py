@@ -12,7 +12,6 @@ import duckdb
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.declare.columns import known_column
-from prdp.declare.schema import Schema
 from prdp.engines._cells import statement
 from prdp.engines._database import (
     STOPPED,
@@ -36,6 +35,7 @@ from prdp.engines._shown import statements
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
-from prdp.declare.schema import Schema
 from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.schema import Schema
 
 
 class Engine(Protocol):

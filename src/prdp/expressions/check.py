@@ -7,7 +7,6 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, assert_never
 
-from prdp.declare.schema import Kind, Schema
 from prdp.errors import ExpressionError
 from prdp.expressions.nodes import (
     Among,
@@ -29,6 +28,7 @@ from prdp.expressions.nodes import (
     Text,
 )
 from prdp.expressions.spelling import number_text, shown_name, text_literal
+from prdp.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.exact import spelled
-from prdp.declare.schema import Bounds, Schema, Units
 from prdp.expressions.nodes import canonical
 from prdp.ledger.strict_json import strict_json
 from prdp.policy import Policy
+from prdp.schema import Bounds, Schema, Units
 
 _MAY_GROW = {"bounds", "units"}
 

@@ -19,7 +19,7 @@ from prdp.local.client.client import Checked, Client
 from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
-    from prdp.declare.measure import Measure
+    from prdp.cells.measure import Measure
     from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
     from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
@@ -56,7 +56,7 @@ else:
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
         "quantiles": "prdp.local.analyst.reading_off",
         "measured": "prdp.local.protocols.summing",
-        "Measure": "prdp.declare.measure",
+        "Measure": "prdp.cells.measure",
     }
 
     def __getattr__(name: str) -> object:

@@ -8,13 +8,14 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.cells.columns import totals_at
-from prdp.cells.grids import PER_OCTAVE
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer, beyond
+from prdp.grids import PER_OCTAVE
+from prdp.mechanisms._mechanism import beyond
 from prdp.mechanisms.rank import Ranges, ranges_between
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Scan, Then
+from prdp.release.drawn import Answer
 
 
 class Base(Protocol):

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Bounds
+from prdp.cells.measure import Measure
 from prdp.expressions.intervals import Interval, bound
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.schema import Bounds
 
 _PER_OCTAVE = 64
 

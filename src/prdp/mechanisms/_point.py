@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 
 from prdp.cells.columns import Column, Places, exact_column, product, total, totals_at
-from prdp.cells.grids import quarter_octaves
 from prdp.cells.summary import Span, Summary
+from prdp.grids import quarter_octaves
 from prdp.levels import Levels
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace

@@ -8,11 +8,12 @@ from functools import lru_cache
 
 from prdp.cells.cell import CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import totals_at
-from prdp.cells.grids import PER_OCTAVE
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer, beyond
+from prdp.grids import PER_OCTAVE
+from prdp.mechanisms._mechanism import beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
+from prdp.release.drawn import Answer
 
 
 @dataclass(frozen=True, slots=True)

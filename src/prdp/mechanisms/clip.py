@@ -9,13 +9,13 @@ from functools import cache, partial
 from math import isqrt
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning, evidence
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Then, followed
 from prdp.release.bias import Clipping
+from prdp.release.drawn import Answer
 
 FINEST_BITS = 20
 """How many bits finer than the values a sum's lattice is at most."""

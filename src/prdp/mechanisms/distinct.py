@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.drawn import Answer
 
 _OCTAVE = 4
 _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum

@@ -9,9 +9,9 @@ from prdp.cells.summary import Summary, TopSummary
 from prdp.levels import Levels
 from prdp.mechanisms._base import Base
 from prdp.mechanisms._domain import DomainFinder
-from prdp.mechanisms._mechanism import Answer
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Lazily
+from prdp.release.drawn import Answer
 
 SPLIT = Fraction(1, 4)
 """The part of the share that finds the domain, unless the caller says another; the paper's is 1/2."""

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.owners import Caps, UnitGroups
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.drawn import Answer
 
 
 @dataclass(frozen=True, slots=True)

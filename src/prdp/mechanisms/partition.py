@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
+from prdp.release.drawn import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ import numpy as np
 
 from prdp.cells.cell import CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import product, totals_at
-from prdp.cells.grids import FINE_PER_OCTAVE
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer
+from prdp.grids import FINE_PER_OCTAVE
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Together
+from prdp.release.drawn import Answer
 
 _RECORD_BITS = 20
 

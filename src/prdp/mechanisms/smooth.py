@@ -9,13 +9,13 @@ from math import isqrt
 import numpy as np
 
 from prdp.cells.edges import Pairs
-from prdp.cells.grids import PER_OCTAVE
+from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._domain import DomainFinder
-from prdp.mechanisms._mechanism import Answer
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic
+from prdp.release.drawn import Answer
 
 STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 """3^(3/4) rounded up: how steeply the logarithm of the quartic density can fall, per unit of scale."""

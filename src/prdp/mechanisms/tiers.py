@@ -11,12 +11,12 @@ from statistics import median_low
 import numpy as np
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import Dropped
+from prdp.release.drawn import Answer
 
 _STRIDE = 2
 _MOST_TIERS = 8

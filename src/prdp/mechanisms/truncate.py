@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol
 
-from prdp.cells.grids import quarter_octaves
+from prdp.grids import quarter_octaves
 from prdp.levels import Levels
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.drawn import Answer
 
 _GRID_BITS = 20
 _CAP, _CAP_PER_OCTAVE = 300, 20

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Bounds
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
@@ -27,7 +26,6 @@ from prdp.mechanisms._base import (
     UniversalSum,
 )
 from prdp.mechanisms._influence import count_influences, sum_influences
-from prdp.mechanisms._mechanism import Answer
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import Distinct
@@ -38,6 +36,8 @@ from prdp.mechanisms.rank import Rank
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import KeyReading, Read, Reading, TopReading
 from prdp.policy import Policy
+from prdp.release.drawn import Answer
+from prdp.schema import Bounds
 
 _LEAST_RATE = Fraction(1, 10**12)
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
-from prdp.ledger.account import Ledger
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import Read, Reader, widened
 from prdp.plan.steps import QueryPlan, Row
@@ -21,6 +20,13 @@ from prdp.release.table import Key, Released, ReleaseTable
 
 _MOST_ANSWERS = 10**6
 """How many answers one charge may pay for: they are drawn, kept and written as one."""
+
+
+class Answered(Protocol):
+    """A ledger, as far as it says what was answered before."""
+
+    def standing(self, purpose: str, share: Fraction, /) -> Released | None:
+        """Return the release that a purpose has had for a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class Plan:
         """Which read serves each query's; one may serve several."""
         return widened([query.read for query in self.queries])
 
-    def standing(self, ledger: Ledger) -> Released | None:
+    def standing(self, ledger: Answered) -> Released | None:
         """Return the answer that the question has had, if it has one."""
         return ledger.standing(self.text, self.share)
 

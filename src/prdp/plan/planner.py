@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from prdp.cells.measure import Measure
 from prdp.cells.owners import MOST_ROWS, UnitCells
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
@@ -24,6 +23,7 @@ from prdp.plan.reads import Read, UnitReading
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
+from prdp.schema import Bounds, Kind, Schema, Units
 
 _MOST_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""

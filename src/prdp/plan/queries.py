@@ -7,14 +7,13 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from prdp.cells.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
 from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact, exact, told
-from prdp.declare.schema import Kind, Schema
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, canonical
+from prdp.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -27,6 +26,7 @@ from prdp.plan.methods import (
     Method,
 )
 from prdp.release.derived import PARTS
+from prdp.schema import Kind, Schema
 
 _MOST_QUANTILES = 1_000
 

@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Any, Protocol
 
+from prdp.cells.measure import Measure
 from prdp.cells.owners import MOST_ROWS, Fold, UnitCells, UnitGroups
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import TopSummary
 from prdp.declare.groups import Grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Bounds
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.policy import Policy
+from prdp.schema import Bounds
 
 
 class Reader(Protocol):

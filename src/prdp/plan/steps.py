@@ -8,13 +8,13 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, Literal
 
-from prdp.declare.measure import Measure
-from prdp.mechanisms._mechanism import Answer
+from prdp.cells.measure import Measure
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Asked
 from prdp.plan.reads import Read
 from prdp.release.derived import combined
+from prdp.release.drawn import Answer
 from prdp.release.label import Label
 from prdp.release.release import Release
 
@@ -112,6 +112,30 @@ class Derived:
             rule=self.rule,
         )
 
+    def drawn(
+        self,
+        steps: Sequence[Step],
+        found: Sequence[Any],
+        first: Sequence[Sequence[Sequence[Row]]],
+        abouts: Sequence[str],
+        entropy: Entropy,
+        *,
+        simulated: bool,
+    ) -> list[list[Row]]:
+        """Return the answers that follow from parts; parts that follow from others are drawn on the way."""
+        releases: list[list[Row]] = []
+        for place, about in enumerate(abouts):
+            rows: list[Row] = []
+            for parts in zip(*(drawn[place] for drawn in first), strict=True):
+                row = tuple(chain.from_iterable(parts))
+                for step in steps:
+                    if step.sees is None:
+                        drawn = step.draw([self.squares(found[place], row)], "", entropy, 1)
+                        row += step.labelled(drawn, [about], simulated=simulated)[0][0]
+                rows.append((self.release(row, about, simulated=simulated),))
+            releases.append(rows)
+        return releases
+
     def squares(self, cells: Any, parts: Row) -> Any:
         """Return the records' squared distances from the mean that a drawn sum and count give."""
         mean = combined("mean", [part.exact for part in parts], _limits("mean", self.measure))
@@ -165,36 +189,18 @@ class QueryPlan:
         self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
     ) -> list[list[Row]]:
         """Draw independent answers, group by group and run by run, from what was read of each group."""
-        if self.together:
-            return self._drawn(found, entropy, runs, abouts, simulated=simulated)
         each = zip(found, abouts, strict=True)
-        alone = (self._drawn([cells], entropy, runs, [about], simulated=simulated) for cells, about in each)
-        return list(chain.from_iterable(alone))
-
-    def _drawn(
-        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
-    ) -> list[list[Row]]:
-        first = [
-            step.labelled(
-                step.draw([step.sees(cells) for cells in found], self.together, entropy, runs),
-                abouts,
-                simulated=simulated,
-            )
-            for step in self.steps
-            if step.sees is not None
-        ]
-        if self.derived is None:
-            return first[0]
+        batches = [(found, abouts)] if self.together else [([cells], [about]) for cells, about in each]
         releases: list[list[Row]] = []
-        for place, about in enumerate(abouts):
-            rows: list[Row] = []
-            for parts in zip(*(drawn[place] for drawn in first), strict=True):
-                row = tuple(chain.from_iterable(parts))
-                for step in self.steps:
-                    if step.sees is None:  # what it sees follows from what was drawn
-                        shown = self.derived.squares(found[place], row)
-                        drawn = step.draw([shown], "", entropy, 1)
-                        row += step.labelled(drawn, [about], simulated=simulated)[0][0]
-                rows.append((self.derived.release(row, about, simulated=simulated),))
-            releases.append(rows)
+        for cells, names in batches:
+            first: list[list[list[Row]]] = []
+            for step in self.steps:
+                if step.sees is not None:
+                    shown = list(map(step.sees, cells))
+                    drawn = step.draw(shown, self.together, entropy, runs)
+                    first.append(step.labelled(drawn, names, simulated=simulated))
+            if self.derived is not None:
+                releases += self.derived.drawn(self.steps, cells, first, names, entropy, simulated=simulated)
+            else:
+                releases += first[0]
         return releases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from prdp.mechanisms._mechanism import Answer
+from prdp.release.drawn import Answer
 from prdp.release.release import Release
 
 

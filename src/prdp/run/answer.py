@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
 from typing import Protocol
 
@@ -58,22 +59,20 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
         charge = ledger.charge(plan.text, plan.share, fresh=fresh)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
             return charge
-        recorded = _drawn_and_recorded(ledger, charge, plan, reader)
+        drawn = threading.Event()
+
+        def draw_and_record() -> Released:
+            """Draw an answer and record it; one that could not be recorded is in no variable that is left."""
+            (released,) = plan.draw(reader, SystemEntropy(), 1)
+            drawn.set()
+            return ledger.record(charge, released)
+
+        recorded = guarded(draw_and_record, lambda: _not_recorded() if drawn.is_set() else EngineFailure())
     except KeyboardInterrupt as stop:
         stop.add_note(plan.on_interrupt)
         raise
     plan.raise_what_was_held_back()
     return recorded
-
-
-def _drawn_and_recorded(ledger: Ledger, charge: Charge, plan: Answerable, reader: Reader) -> Released:
-    """Draw an answer and record it; one that could not be recorded is in no variable that is left."""
-
-    def draw() -> Released:
-        (released,) = plan.draw(reader, SystemEntropy(), 1)
-        return released
-
-    return guarded(lambda: ledger.record(charge, guarded(draw, EngineFailure)), _not_recorded)
 
 
 def _not_recorded() -> LedgerError:

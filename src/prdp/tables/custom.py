@@ -13,13 +13,12 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.grids import PER_OCTAVE
 from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact
-from prdp.declare.schema import Kind
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import canonical
 from prdp.expressions.spelling import is_writable
+from prdp.grids import PER_OCTAVE
 from prdp.ledger import Ledger
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
@@ -30,6 +29,7 @@ from prdp.plan.reads import Reader, Reading, RowReading
 from prdp.plan.text import question_text, without_token
 from prdp.release.custom import ForeignRelease
 from prdp.release.table import Released
+from prdp.schema import Kind
 from prdp.tables.outcomes import Mechanism, outcome, refuse_unless_mechanism
 
 

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 from prdp.cells.edges import Nodes, Pairs
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed
-from prdp.declare.schema import Kind
 from prdp.engines._graphs import GraphReading, TriangleEngine, read_pairs
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
@@ -34,8 +32,10 @@ from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
+from prdp.schema import Kind
 from prdp.tables.nodes import described, read_nodes
 from prdp.tables.opened import Opened
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
 from prdp.tables.roles import refuse_private_nodes
 
 MOST_NODES = 1_000_000

@@ -9,12 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact, exact_share
-from prdp.declare.measure import Measure
-from prdp.declare.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
-from prdp.declare.schema import Bounds, Kind, Schema, Units
 from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
 from prdp.engines._tables import DuckDBTables, open_tables
 from prdp.errors import InvalidRequest
@@ -35,7 +33,9 @@ from prdp.release.label import Label
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
+from prdp.schema import Bounds, Kind, Schema, Units
 from prdp.tables.opened import Opened
+from prdp.tables.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
 from prdp.tables.references import Tree
 from prdp.tables.roles import refuse_two_names
 

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
-from prdp.declare.schema import Kind, Schema
 from prdp.engines._links import LinkReading, RecordReading, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
@@ -32,7 +30,9 @@ from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
+from prdp.schema import Kind, Schema
 from prdp.tables.opened import Opened
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 
 MOST_COLUMNS = 64

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from prdp.cells.edges import Nodes
-from prdp.declare.schema import Kind
 from prdp.engines.duckdb import open_source
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
+from prdp.schema import Kind
 
 MOST_NODES = 50_000_000
 """So many public nodes can be counted with in memory; more would fail after the charge."""

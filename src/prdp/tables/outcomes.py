@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from prdp.declare.schema import Schema
 from prdp.errors import InvalidRequest
+from prdp.schema import Schema
 
 Mechanism = Callable[[Any, Fraction, Fraction], object]
 """From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""

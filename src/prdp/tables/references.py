@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from prdp.declare.columns import known_column
-from prdp.declare.schema import ColumnType, Kind, Schema
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)

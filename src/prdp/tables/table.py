@@ -16,8 +16,6 @@ from prdp.declare.columns import (
 )
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import GroupKey, bins, read_grouping
-from prdp.declare.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
-from prdp.declare.schema import Bounds, Units
 from prdp.engines._origins import Origin, origin_of
 from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
@@ -36,9 +34,11 @@ from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
+from prdp.schema import Bounds, Units
 from prdp.tables.custom import custom_plan
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.questions import Questions, listed_quantiles
 

@@ -9,16 +9,16 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.cell import magnitude_key
+from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Kind
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import KeyReading, Reading, UnitReading
 from prdp.policy import Policy
+from prdp.schema import Kind
 from prdp.testing.owner_reference import reference_scaled, reference_units
 from prdp.testing.reference import in_groups, magnitude_code, reference_keys, reference_summary
 

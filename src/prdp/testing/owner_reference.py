@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
-from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate
 from prdp.plan.reads import UnitReading
 from prdp.testing.reference import Record, in_groups, magnitude_code, whole_value

@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.cell import Cell, CellKey, magnitude_key
-from prdp.cells.grids import PER_OCTAVE, SLACK
+from prdp.cells.measure import Measure
 from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
-from prdp.declare.measure import Measure
 from prdp.expressions.evaluate import evaluate
+from prdp.grids import PER_OCTAVE, SLACK
 from prdp.plan.reads import Reading
 
 Record = Mapping[str, Any]

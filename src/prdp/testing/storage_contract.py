@@ -24,14 +24,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prdp.cells.measure import Measure
 from prdp.declare.groups import bins, read_grouping
-from prdp.declare.measure import Measure
-from prdp.declare.schema import Kind
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import KeyReading, Reading
 from prdp.policy import Policy
+from prdp.schema import Kind
 from prdp.testing.reference import in_groups, reference_keys, reference_summary
 
 Record = Mapping[str, Any]

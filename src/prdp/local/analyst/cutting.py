@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.local.protocols.counting import DomainCounts
 from prdp.local.protocols.protocol import Terms
 from prdp.local.protocols.summing import Ratios

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
+from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact, exact_share
-from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.collector import Collector
 from prdp.local.analyst.cutting import clipping_slope, full_count_budget

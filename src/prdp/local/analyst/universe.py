@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.expressions.intervals import Interval, bound
 from prdp.local.protocols.protocol import Terms
 from prdp.local.protocols.summing import Ratios

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prdp.declare.measure import Measure
+    from prdp.cells.measure import Measure
     from prdp.local.protocols.protocol import Record
 
 Category = str | int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import Reader
 from prdp.local.client.values import steps_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact
-from prdp.declare.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import Reader, column_name, sayable
 from prdp.local.client.values import steps_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.measure import Measure
+from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.local.client.client import own_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prdp.cells.grids import PER_OCTAVE
+from prdp.grids import PER_OCTAVE
 
 
 @dataclass(frozen=True, slots=True)

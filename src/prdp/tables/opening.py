@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from prdp.declare.schema import Bounds, Kind, Schema
 from prdp.errors import InvalidRequest, RecordsLeftOut
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
@@ -13,6 +12,7 @@ from prdp.expressions.parse import parse
 from prdp.expressions.spelling import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
+from prdp.schema import Bounds, Kind, Schema
 
 _MOST_ROWS = 2**40
 
