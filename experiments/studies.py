@@ -13,7 +13,8 @@ import prdp
 from experiments.datasets import LARGEST
 from experiments.problem import GREATEST_BUDGET, POLICIES
 from experiments.yardsticks import Floats
-from prdp.local import CountStudy, Crowd, Measure, Study, SumStudy, simulate
+from prdp.cells.measure import Measure
+from prdp.local import CountStudy, Crowd, Study, SumStudy, simulate
 
 LEAST_BUDGET = Fraction(10_000, LARGEST)
 POLICY = prdp.Policy(POLICIES["inverse"].expression, at_least=LEAST_BUDGET, at_most=GREATEST_BUDGET)

@@ -48,12 +48,22 @@ def arrow(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist([dict(record) for record in records], schema=SCHEMA)
 
 
-class TestArrow(EngineContract):
+class InMemory(EngineContract):
+    """A table that cannot be lost: the engine holds it, and nobody can change its columns."""
+
+    def lost(self, _: Sequence[Mapping[str, Any]]) -> None:
+        return None
+
+    def changed(self, _: Sequence[Mapping[str, Any]]) -> None:
+        return None
+
+
+class TestArrow(InMemory):
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         return open_source(arrow(records), None)
 
 
-class TestTwoKeys(EngineContract):
+class TestTwoKeys(InMemory):
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         return open_source(arrow(records), None, own_column=False)
 
@@ -69,6 +79,18 @@ class TestParquet(EngineContract):
             pyarrow.parquet.write_table(arrow(part), self.folder / f"part{number}.parquet")
         return open_source(str(self.folder / "part*.parquet"), None)
 
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        engine = self.engine(records)
+        for part in self.folder.glob("part*.parquet"):
+            part.unlink()
+        return engine
+
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        engine = self.engine(records)
+        for part in self.folder.glob("part*.parquet"):
+            pyarrow.parquet.write_table(arrow(records).drop_columns("v"), part)
+        return engine
+
 
 class TestRelation(EngineContract):
     """Also with the setting that turns a division by zero into NULL."""
@@ -78,13 +100,26 @@ class TestRelation(EngineContract):
         connection.execute("SET ieee_floating_point_ops = false")
         return open_source(connection.from_arrow(arrow(records)), None)
 
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        return self.after("DROP TABLE accounts", records)
 
-class TestPolars(EngineContract):
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        return self.after("ALTER TABLE accounts ALTER v TYPE DOUBLE", records)
+
+    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+        connection = duckdb.connect()
+        connection.from_arrow(arrow(records)).create("accounts")
+        engine = open_source(connection.table("accounts"), None)
+        connection.execute(statement)
+        return engine
+
+
+class TestPolars(InMemory):
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         return open_source(pl.from_arrow(arrow(records)), None)
 
 
-class TestPandas(EngineContract):
+class TestPandas(InMemory):
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         frame = arrow(records).to_pandas(types_mapper=pd.ArrowDtype)
         return open_source(frame, None)

@@ -208,7 +208,7 @@ def test_an_engine_whose_optimiser_is_left_on_is_caught(
         def storages(self) -> Mapping[str, Storage]:
             return {storage: STORAGES[storage]}
 
-    with pytest.raises(AssertionError, match=r"Case\("):
+    with pytest.raises(AssertionError, match=r"StorageCase\("):
         Careless().test_one_extreme_record_changes_nothing_about_the_others()
 
 

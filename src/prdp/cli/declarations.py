@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import typer
 
-from prdp.cli.policy_facts import Declared
+from prdp.cli.policy_facts import DeclaredColumns
 from prdp.declare.exact import exact
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.expressions.spelling import shown_name
@@ -21,7 +21,7 @@ _TEXT = ColumnType(Kind.TEXT, native="VARCHAR")
 _OPTIONS = {"at_most=": "--at-most 10", "at_least=": "--at-least 1e-6"}
 
 
-def declared_columns(policy: Policy, bounds: list[str], text: list[str], whole: list[str]) -> Declared:
+def declared_columns(policy: Policy, bounds: list[str], text: list[str], whole: list[str]) -> DeclaredColumns:
     """Return the columns that the options name, and those of the policy that none of them does.
 
     A name that is close to a declared one is taken for a slip and not added: the check of the policy
@@ -39,7 +39,7 @@ def declared_columns(policy: Policy, bounds: list[str], text: list[str], whole: 
         for name in sorted(policy.columns)
         if name.lower() not in known and not get_close_matches(name.lower(), known, n=1)
     )
-    return Declared(named | dict.fromkeys(assumed, _NUMBER), ends, assumed)
+    return DeclaredColumns(named | dict.fromkeys(assumed, _NUMBER), ends, assumed)
 
 
 def _bounds_of(option: str) -> tuple[str, tuple[Fraction, Fraction]]:
@@ -60,7 +60,7 @@ def _parts(option: str) -> list[str]:
     return re.split(r",(?=[^,=]+=)", option)
 
 
-def record_of(options: list[str], policy: Policy, declared: Declared) -> dict[str, object]:
+def record_of(options: list[str], policy: Policy, declared: DeclaredColumns) -> dict[str, object]:
     """Return the record that ``--record`` options say, holding every column that the policy reads."""
     record: dict[str, object] = {}
     for part in (part for option in options for part in _parts(option)):
@@ -81,14 +81,14 @@ def record_of(options: list[str], policy: Policy, declared: Declared) -> dict[st
     return record
 
 
-def _value(name: str, value: str, declared: Declared) -> object:
+def _value(name: str, value: str, declared: DeclaredColumns) -> object:
     if not value:
         return None
     kind = declared.schema.get(name, _TEXT).kind
     return exact(value, f"--record {name}") if kind is Kind.NUMBER else value
 
 
-def with_options(error: InvalidRequest, policy: Policy, declared: Declared) -> InvalidRequest:
+def with_options(error: InvalidRequest, policy: Policy, declared: DeclaredColumns) -> InvalidRequest:
     """Return an error with the command line's spelling of what it asks for."""
     unbounded = [name for name in declared.schema if name in policy.columns and name not in declared.bounds]
     message = str(error)

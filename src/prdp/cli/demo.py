@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console, RenderableType
 
 import prdp
-from prdp.cli.figure import WIDE, Domain, drawn_domains, kept_total, picture
+from prdp.cli.figure import WIDE, DrawnDomain, drawn_domains, kept_total, picture
 from prdp.cli.printing import grid, number, show, show_json, waiting
 from prdp.release.release import Release
 
@@ -29,7 +29,7 @@ Accounts = dict[str, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DemoLine:
     """One question of the demo: what was asked, the truth that only a demo can show, the answer."""
 
     asked: str
@@ -75,8 +75,8 @@ class Story:
 
     rows: int
     smallest: float
-    lines: list[Line]
-    domains: list[Domain]
+    lines: list[DemoLine]
+    domains: list[DrawnDomain]
     again: Release
     left_before: Fraction
     left: Fraction
@@ -126,18 +126,18 @@ def _told(rows: int, ledger: Path) -> Story:
     )
 
 
-def _lines(table: prdp.Table, accounts: Accounts) -> list[Line]:
+def _lines(table: prdp.Table, accounts: Accounts) -> list[DemoLine]:
     balance, older = accounts["balance"], accounts["age"] >= 40
     everybody, all_money = balance.size, int(balance.sum())
     aged, aged_money = int(older.sum()), int(balance[older].sum())
     elders = table.where("age >= 40")
     return [
-        Line("accounts", everybody, table.count(share=_SHARE)),
-        Line("sum of balances", all_money, table.sum("balance", share=_SHARE)),
-        Line("accounts, age 40 on", aged, elders.count(share=_SHARE)),
-        Line("their balances", aged_money, elders.sum("balance", share=_SHARE)),
-        Line("accounts, paper's way", everybody, table.count(share=_SHARE, method="partition")),
-        Line("accounts, naive", everybody, table.count(share=_SHARE, method="naive")),
+        DemoLine("accounts", everybody, table.count(share=_SHARE)),
+        DemoLine("sum of balances", all_money, table.sum("balance", share=_SHARE)),
+        DemoLine("accounts, age 40 on", aged, elders.count(share=_SHARE)),
+        DemoLine("their balances", aged_money, elders.sum("balance", share=_SHARE)),
+        DemoLine("accounts, paper's way", everybody, table.count(share=_SHARE, method="partition")),
+        DemoLine("accounts, naive", everybody, table.count(share=_SHARE, method="naive")),
     ]
 
 
@@ -162,7 +162,7 @@ def _show(story: Story) -> None:
     )
 
 
-def _answers(lines: list[Line], width: int) -> RenderableType:
+def _answers(lines: list[DemoLine], width: int) -> RenderableType:
     wide = width >= WIDE
     made = grid(
         ["question", "truth", "private answer", *(["95 % of noise"] if wide else []), "error"],

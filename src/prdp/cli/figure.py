@@ -23,7 +23,7 @@ WIDE = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class DrawnDomain:
     """One of the paper's domains, as Algorithm 1 sees it; ``records`` only a demo can show."""
 
     domain: int
@@ -41,7 +41,7 @@ class Domain:
         return not self.records and not self.kept
 
 
-def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
+def drawn_domains(table: prdp.Table, share: Fraction) -> list[DrawnDomain]:
     """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
     levels = table.levels
     (summary,) = table.engine.summarise(Reading(table.policy, levels, table.bounds, None, None))
@@ -52,7 +52,7 @@ def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
     first = mechanism.first_kept(noisy, thresholds)
     ends = [float(levels.at_least * 2**i) for i in range(levels.domains)] + [float(levels.at_most)]
     return [
-        Domain(
+        DrawnDomain(
             domain=i + 1,
             budget_from=ends[i],
             budget_to=ends[i + 1],
@@ -66,12 +66,12 @@ def drawn_domains(table: prdp.Table, share: Fraction) -> list[Domain]:
     ]
 
 
-def kept_total(domains: list[Domain]) -> int:
+def kept_total(domains: list[DrawnDomain]) -> int:
     """Return Algorithm 1's answer: the noisy counts from the first heavy domain on."""
     return sum(domain.noisy_count for domain in domains if domain.kept)
 
 
-def picture(domains: list[Domain], width: int) -> RenderableType:
+def picture(domains: list[DrawnDomain], width: int) -> RenderableType:
     """Return the domains as a grid, with bars where there is room for them."""
     bars = width >= WIDE
     headings = ["domain", "E from", "to", "noisy", "threshold", "", *(["log scale"] if bars else [])]
@@ -96,9 +96,9 @@ def picture(domains: list[Domain], width: int) -> RenderableType:
     return made
 
 
-def _runs(domains: list[Domain]) -> Iterator[list[Domain]]:
+def _runs(domains: list[DrawnDomain]) -> Iterator[list[DrawnDomain]]:
     """Yield the domains one by one, but those where nothing happens together."""
-    waiting: list[Domain] = []
+    waiting: list[DrawnDomain] = []
     for domain in domains:
         if domain.trivial:
             waiting.append(domain)
@@ -111,7 +111,7 @@ def _runs(domains: list[Domain]) -> Iterator[list[Domain]]:
         yield waiting
 
 
-def _bar(domain: Domain, longest: int) -> str:
+def _bar(domain: DrawnDomain, longest: int) -> str:
     """Return the noisy count as a bar and the threshold as a mark, on one logarithmic scale."""
 
     def place(count: int) -> int:

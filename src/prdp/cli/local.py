@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prdp.cli.declarations import column_names, declared_columns, with_options
-from prdp.cli.local_question import METHODS, Ask, Line, Question, kind_of
+from prdp.cli.local_question import METHODS, Ask, EstimateLine, LocalQuestion, kind_of
 from prdp.cli.printing import counting, grid, plain, show, show_json, waiting
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy
@@ -116,7 +116,7 @@ def simulate(
     from prdp.local.simulation.simulation import simulate as simulated  # noqa: PLC0415
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
-    question = Question(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
+    question = LocalQuestion(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
     question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
     if file is not None:
@@ -191,7 +191,7 @@ def _typed(text: str) -> tuple[str, str]:
     return name, kind
 
 
-def _show(study: Study, found: list[Estimate], lines: list[Line], seed: int, dummies: int) -> None:
+def _show(study: Study, found: list[Estimate], lines: list[EstimateLine], seed: int, dummies: int) -> None:
     heads = ["simulated", "truth", "median answer", "5 % of runs", "95 % of runs", "error"]
     made = grid(heads, left=(0,), wraps=(0,))
     for line in lines:
@@ -220,7 +220,7 @@ def _show(study: Study, found: list[Estimate], lines: list[Line], seed: int, dum
 
 
 def _as_dict(
-    study: Study, found: list[Estimate], lines: list[Line], seed: int, dummies: int
+    study: Study, found: list[Estimate], lines: list[EstimateLine], seed: int, dummies: int
 ) -> dict[str, object]:
     last = found[-1]
     return {

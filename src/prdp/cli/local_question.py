@@ -42,7 +42,7 @@ METHODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EstimateLine:
     """One number of the answer: what it is, the truth, and what the runs said."""
 
     label: str
@@ -92,7 +92,7 @@ def kind_of(values: Iterable[Any]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LocalQuestion:
     """What the options ask."""
 
     ask: Ask
@@ -165,7 +165,7 @@ class Question:
             )
         return Categories(self.named, [int(each) for each in numbers])
 
-    def lines(self, found: list[Estimate], crowd: Crowd) -> list[Line]:
+    def lines(self, found: list[Estimate], crowd: Crowd) -> list[EstimateLine]:
         """Return the truth, that of all records and of their values as they are, beside the answers."""
         if self.ask is Ask.COUNT:
             return [_line("clients", float(len(crowd)), found)]
@@ -180,7 +180,7 @@ class Question:
         held = crowd.columns[self.named][crowd.has_number(self.named)]
         return [float(value) for value in held if math.isfinite(value)]
 
-    def _table(self, found: list[Estimate], crowd: Crowd) -> list[Line]:
+    def _table(self, found: list[Estimate], crowd: Crowd) -> list[EstimateLine]:
         by = self._by()
         where = crowd.places(by).tolist()
         if self.ask is Ask.FREQUENCIES:
@@ -216,7 +216,7 @@ def _of_part(run: Estimate, place: int) -> Estimate:
     return replace(run, value=part.value, deviation=part.deviation, parts=())
 
 
-def _line(label: str, truth: float, found: list[Estimate]) -> Line:
+def _line(label: str, truth: float, found: list[Estimate]) -> EstimateLine:
     """Return a line of what the runs said; one in which nothing was heard said nothing."""
     values = [math.nan if run.unheard else run.value for run in found]
-    return Line(label, truth, values, median(run.deviation for run in found))
+    return EstimateLine(label, truth, values, median(run.deviation for run in found))

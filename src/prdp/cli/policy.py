@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 
 from prdp.cli.declarations import column_names, declared_columns, record_of, with_options
 from prdp.cli.plot import Axis, curve
-from prdp.cli.policy_facts import Declared, Domain, Ranges, RecordFacts, domains, holes
+from prdp.cli.policy_facts import DeclaredColumns, Domain, Ranges, RecordFacts, domains, holes
 from prdp.cli.printing import grid, number, plain, show, show_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import shown_name
@@ -29,7 +29,7 @@ class Findings:
     given: Policy
     policy: Policy
     levels: Levels
-    declared: Declared
+    declared: DeclaredColumns
     domains: list[Domain]
     left_out: str | None
     record: RecordFacts | None
@@ -79,7 +79,7 @@ def policy(
         _show(found)
 
 
-def _found(given: Policy, declared: Declared, record: list[str]) -> Findings:
+def _found(given: Policy, declared: DeclaredColumns, record: list[str]) -> Findings:
     try:
         policy = given.within(declared.schema, declared.bounds)
     except InvalidRequest as error:

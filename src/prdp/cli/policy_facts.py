@@ -25,7 +25,7 @@ Ranges = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredColumns:
     """What the command line says about a table.
 
     Attributes:
@@ -89,7 +89,7 @@ class RecordFacts:
         )
 
 
-def holes(policy: Policy, levels: Levels, declared: Declared) -> list[Interval]:
+def holes(policy: Policy, levels: Levels, declared: DeclaredColumns) -> list[Interval]:
     """Return where in the policy's only column records are left out, as far as that is simple."""
     within = declared.only_range(policy)
     try:
@@ -98,7 +98,7 @@ def holes(policy: Policy, levels: Levels, declared: Declared) -> list[Interval]:
         return []
 
 
-def domains(policy: Policy, levels: Levels, declared: Declared) -> list[Domain]:
+def domains(policy: Policy, levels: Levels, declared: DeclaredColumns) -> list[Domain]:
     """Return the paper's domains, and where in the policy's only column they lie."""
     count = levels.domains
     ends = [*(levels.at_least * 2**i for i in range(count)), levels.at_most]
@@ -108,7 +108,7 @@ def domains(policy: Policy, levels: Levels, declared: Declared) -> list[Domain]:
     ]
 
 
-def _values(policy: Policy, starts: list[Fraction], declared: Declared) -> list[Ranges] | None:
+def _values(policy: Policy, starts: list[Fraction], declared: DeclaredColumns) -> list[Ranges] | None:
     """Return, for each domain, the values of the only column whose budgets lie in it, if that is simple."""
     within = declared.only_range(policy)
     if within is None:

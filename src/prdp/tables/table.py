@@ -16,8 +16,8 @@ from prdp.declare.columns import (
 )
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import GroupKey, bins, read_grouping
+from prdp.engines._given import engine_for
 from prdp.engines._origins import Origin, origin_of
-from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
@@ -44,9 +44,10 @@ from prdp.tables.questions import Questions, listed_quantiles
 
 
 def open(  # noqa: A001  (prdp.open is what the door is called)
-    source: object,
+    source: object = None,
     *,
     policy: Policy,
+    engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     units: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
@@ -63,6 +64,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
             or Polars frame, or a dict of NumPy arrays.
         policy: The public budget of a record, as a function of its content.
+        engine: In place of a source, an engine of your own: what reads the records and adds them up. It must
+            pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
         units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
@@ -86,7 +89,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     """
     refuse_unless_policy(policy)
     refuse_unless_mappings(bounds=bounds, units=units, types=types)
-    engine = open_source(source, types, rows_are_records=rows_are_records)
+    engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
@@ -105,7 +108,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         ledger=account,
         _reader=Reader(engine, stand_in),
         protect=protected,
-        _origin=origin_of(source),
+        _origin=None if source is None else origin_of(source),
     )
 
 

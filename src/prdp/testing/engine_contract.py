@@ -1,12 +1,13 @@
-"""What every engine must do, as tests: subclass ``EngineContract`` and say how to open a table."""
+"""What every engine must do, as tests: subclass ``EngineContract``, and say how to open and lose a table."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+
+import numpy as np
 
 from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
@@ -14,39 +15,25 @@ from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.engines.engine import Engine
+from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
+from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.plan.reads import KeyReading, Reading, UnitReading
+from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
 from prdp.policy import Policy
 from prdp.schema import Kind
+from prdp.tables.table import open as open_table
+from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, UNITS, WHOLES, record_of
 from prdp.testing.owner_reference import reference_scaled, reference_units
-from prdp.testing.reference import in_groups, magnitude_code, reference_keys, reference_summary
-
-Record = Mapping[str, Any]
-
-NAN, INFINITY = float("nan"), float("inf")
-
-BUDGETS = [
-    None,
-    NAN,
-    INFINITY,
-    -INFINITY,
-    -1.0,
-    -0.0,
-    0.0,
-    5e-324,
-    0.0999,
-    0.1,
-    0.2,
-    0.4,
-    1.0,
-    9.9,
-    1e300,
-]
-WHOLES = [None, 0, 1, -1, 7, 8, 9, 1023, 1024, 1025, 2**40 + 50, 2**53 + 1, 2**63 - 1, -(2**63)]
-FRACTIONS = [None, NAN, INFINITY, -INFINITY, -0.0, 0.005, 0.015, 2.5, -2.5, 123.456, 1e18, -1e18]
-
-DAYS = [datetime(2025, 1, 31, 23, 59), datetime(1, 1, 1), datetime(9999, 12, 31)]
+from prdp.testing.reference import (
+    Record,
+    in_groups,
+    magnitude_code,
+    reference_keys,
+    reference_rows,
+    reference_summary,
+    reference_tops,
+)
 
 
 class EngineContract:
@@ -54,6 +41,14 @@ class EngineContract:
 
     def engine(self, records: Sequence[Record]) -> Engine:
         """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
+        raise NotImplementedError
+
+    def lost(self, records: Sequence[Record]) -> Engine | None:
+        """Open the same table, then take its source away; None where nobody can, as with Arrow in memory."""
+        raise NotImplementedError
+
+    def changed(self, records: Sequence[Record]) -> Engine | None:
+        """Open the same table, then give its source other columns; None where nobody can."""
         raise NotImplementedError
 
     def summary(
@@ -67,20 +62,20 @@ class EngineContract:
         """Return what the engine finds, and what it should."""
         engine = self.engine(records)
         checked = policy.within(engine.schema, bounds or {})
-        condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
+        condition = _condition(engine, where)
         reading = Reading(checked, checked.levels, bounds or {}, measure, condition)
         (found,) = engine.summarise(reading)
         return found, reference_summary(records, reading)
 
     def test_budgets_of_every_kind_land_on_their_level_or_are_left_out(self) -> None:
         """Count records of ordinary and of odd budgets."""
-        records = [_record(eps=budget, v=1) for budget in BUDGETS]
+        records = [record_of(eps=budget, v=1) for budget in BUDGETS]
         found, expected = self.summary(records, PERSONAL)
         assert found.cells == expected.cells
 
     def test_whole_values_of_every_size_land_in_a_cell_that_contains_them(self) -> None:
         """Add up whole numbers from one end of 64 bits to the other."""
-        records = [_record(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0, NAN)]
+        records = [record_of(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0, NAN)]
         for low, high in ((-(2**63) + 1, 2**63 - 1), (0, 10**12), (5, 1024), (-9, -2)):
             found, expected = self.summary(records, PERSONAL, Measure("v", Fraction(1), low, high))
             assert found.cells == expected.cells
@@ -88,7 +83,7 @@ class EngineContract:
     def test_sums_beyond_64_bits_are_exact_in_either_direction(self) -> None:
         """Add up the ends of 64 bits several times over, for all records and for groups."""
         ends = [2**63 - 1] * 5 + [-(2**63) + 1] * 3 + [1]
-        records = [_record(eps=1.0, v=v, job=job) for v in ends for job in ("clerk", "nurse")]
+        records = [record_of(eps=1.0, v=v, job=job) for v in ends for job in ("clerk", "nurse")]
         engine = self.engine(records)
         measure = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
         for keys in (None, ["nurse", "nobody", "clerk"]):
@@ -101,7 +96,7 @@ class EngineContract:
 
     def test_fractions_are_rounded_to_their_unit_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
-        records = [_record(eps=0.5, x=x) for x in FRACTIONS]
+        records = [record_of(eps=0.5, x=x) for x in FRACTIONS]
         for unit in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
             measure = Measure("x", unit, -(10**9), 10**9)
             found, expected = self.summary(records, PERSONAL, measure)
@@ -109,7 +104,7 @@ class EngineContract:
 
     def test_a_filter_keeps_the_records_for_which_it_is_true(self) -> None:
         """Filter on text and numbers, with NULLs in both."""
-        records = [_record(eps=0.5, v=v, job=job) for v in (None, 1, 50) for job in (None, "", "clerk")]
+        records = [record_of(eps=0.5, v=v, job=job) for v in (None, 1, 50) for job in (None, "", "clerk")]
         for where in ("job = 'clerk'", "v > 10 OR job = ''", "NOT (v > 10)", "job IS NULL"):
             found, expected = self.summary(records, PERSONAL, where=where)
             assert found.cells == expected.cells
@@ -117,7 +112,7 @@ class EngineContract:
     def test_public_groups_hold_the_records_of_their_keys_and_no_others(self) -> None:
         """Group by text, numbers, bins and months, with NULL, NaN and moments at both ends of time."""
         records = [
-            _record(eps=0.5, v=v, x=x, job=job, day=day)
+            record_of(eps=0.5, v=v, x=x, job=job, day=day)
             for v, x in zip(WHOLES, (*FRACTIONS, 0.0, 3.0), strict=True)
             for job, day in (("clerk", DAYS[0]), ("", DAYS[1]), ("o'brien", DAYS[2]), (None, None))
         ]
@@ -141,7 +136,7 @@ class EngineContract:
 
     def test_squares_and_finer_magnitudes_are_exact(self) -> None:
         """Add up squares from 0 to beyond 64 bits, in cells of 256 an octave."""
-        records = [_record(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0)]
+        records = [record_of(eps=budget, v=v) for v in WHOLES for budget in (0.1, 1.0)]
         for per_octave in (8, 256):
             measure = Measure("v", Fraction(1), -(2**40), 2**40, per_octave, squares=True)
             found, expected = self.summary(records, PERSONAL, measure)
@@ -150,7 +145,7 @@ class EngineContract:
     def test_the_budgets_behind_each_value_add_up_exactly(self) -> None:
         """Count the values of every kind of column by what stands behind them, in groups and in all."""
         records = [
-            _record(eps=budget, v=v, x=x, job=job, day=day)
+            record_of(eps=budget, v=v, x=x, job=job, day=day)
             for budget in BUDGETS
             for v, x, job, day in zip(
                 (1, 1, 2, None), (0.0, -0.0, NAN, 2.5), ("a", "b", "a", None), (*DAYS, None), strict=True
@@ -164,6 +159,53 @@ class EngineContract:
                 expected = [reference_keys(group, reading, column) for group in in_groups(records, grouping)]
                 assert list(engine.key_totals(keys)) == expected
                 assert expected[0].keys
+
+    def test_each_value_stands_at_the_highest_level_of_its_records(self) -> None:
+        """Look at the values of every kind of column, in groups and in all, with a filter and without."""
+        for column, where in (("v", None), ("x", None), ("job", "v > 5"), ("day", "eps < 1"), ("x", "v < 0")):
+            engine = self.engine(UNITS)
+            for grouping in (None, read_grouping(["job"], ["several", "nobody", "clerk"], engine.schema)):
+                reading = _key_reading(engine, column, where, grouping)
+                expected = [reference_tops(group, reading) for group in in_groups(UNITS, grouping)]
+                assert list(engine.top_levels(reading)) == expected, (column, where, grouping)
+                assert any(summary.cells for summary in expected)
+
+    def test_rows_are_handed_out_with_their_levels_and_no_others(self) -> None:
+        """Ask for rows from several levels on, with filters, in columns of every kind and in any order."""
+        engine = self.engine(UNITS)
+        for columns, where in (
+            (("v",), None),
+            (("x", "eps"), None),
+            (("day", "job", "v"), "v > 5"),
+            (("job",), "job IS NULL OR eps < 1"),
+        ):
+            for least in (0, 1, 16, 40):
+                reading = _row_reading(engine, columns, where, least)
+                expected = [(tuple(row.values()), level) for row, level in reference_rows(UNITS, reading)]
+                assert _rows(engine, reading) == Counter(map(repr, expected)), (columns, where, least)
+                assert expected
+
+    def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
+        """Ask tables of the same rows in three orders for all that an engine is asked for."""
+        first, *others = (
+            _everything(self.engine(records)) for records in (UNITS, UNITS[::-1], UNITS[1::2] + UNITS[::2])
+        )
+        assert all(other == first for other in others)
+
+    def test_a_source_that_is_there_is_not_refused(self) -> None:
+        """Look for the source before a question and after one, with records and without."""
+        for records in ([], UNITS):
+            engine = self.engine(records)
+            engine.ensure_there()
+            engine.summarise(_reading(engine, VALUE, None))
+            engine.ensure_there()
+
+    def test_a_source_that_is_gone_or_has_other_columns_is_refused_before_any_charge(self) -> None:
+        """Ask tables that are no longer there; the words must be the same, whatever the records were."""
+        for opened in (self.lost, self.changed):
+            engines = map(opened, ([], UNITS, [record_of(eps=1.0, job="spy")]))
+            words = {_refusal(engine) for engine in engines if engine is not None}
+            assert len(words) <= 1, words
 
     def test_units_are_folded_from_all_their_rows(self) -> None:
         """Tell units apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
@@ -212,13 +254,13 @@ class EngineContract:
         """Ask an empty table and one whose values are all NULL."""
         measure = Measure("v", Fraction(1), 0, 100)
         empty, _ = self.summary([], PERSONAL, measure)
-        nothing, _ = self.summary([_record(eps=None)] * 3, PERSONAL, measure)
+        nothing, _ = self.summary([record_of(eps=None)] * 3, PERSONAL, measure)
         assert len(empty.cells) == len(nothing.cells) == 0
 
     def test_one_key_promises_no_more_than_two(self) -> None:
         """Let the magnitude of the summed column tell the budget, and look at every record's."""
         values = [None, *range(70), *(10**k + d for k in range(2, 14) for d in (-1, 0, 1))]
-        records = [_record(v=value) for value in values]
+        records = [record_of(v=value) for value in values]
         policy = Policy("10000 / v", at_most=100)
         bounds = {"v": (Fraction(0), Fraction(10**12))}
         found, expected = self.summary(records, policy, VALUE, bounds=bounds)
@@ -254,6 +296,58 @@ def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -
     return Reading(policy, policy.levels, {}, measure, None, groups)
 
 
+def _key_reading(
+    engine: Engine, column: str, where: str | None, groups: Grouping | None = None
+) -> KeyReading:
+    policy = PERSONAL.within(engine.schema, {})
+    return KeyReading(policy, policy.levels, column, _condition(engine, where), groups)
+
+
+def _row_reading(engine: Engine, columns: tuple[str, ...], where: str | None, least: int) -> RowReading:
+    policy = PERSONAL.within(engine.schema, {})
+    return RowReading(policy, policy.levels, columns, least, _condition(engine, where))
+
+
+def _condition(engine: Engine, where: str | None) -> Node | None:
+    return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
+
+
+def _rows(engine: Engine, reading: RowReading) -> Counter[str]:
+    """Return the rows that an engine hands out with their levels, as they print and in no order."""
+    table, levels = engine.rows(reading)
+    assert tuple(table.column_names) == reading.columns
+    columns = (table.column(place).to_pylist() for place in range(len(reading.columns)))
+    rows = list(zip(*columns, strict=True))
+    return Counter(map(repr, zip(rows, np.asarray(levels).tolist(), strict=True)))
+
+
+def _everything(engine: Engine) -> tuple[object, ...]:
+    """Return all that an engine can be asked for, of one table; rows in no order."""
+    grouping = read_grouping(["job"], ["clerk", "several", ""], engine.schema)
+    keys = _key_reading(engine, "x", "v > 5", grouping)
+    units = _unit_reading(engine, "job", VALUE, None, grouping)
+    return (
+        engine.summarise(_reading(engine, VALUE, grouping)),
+        engine.key_totals(keys),
+        engine.top_levels(keys),
+        engine.fold_units(units),
+        *(engine.scale_units(units, caps, count_rows=False) for caps in _caps(units)),
+        _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
+    )
+
+
+def _refusal(engine: Engine) -> str:
+    """Return in what words a question is refused; it must cost nothing."""
+    table = open_table(engine=engine, policy=PERSONAL)
+    try:
+        came: object = table.count(share="1/10")
+    except PrdpError as error:
+        came = error
+    assert isinstance(came, InvalidRequest), f"a source that is not what was opened gave {type(came)}"
+    assert not table.ledger.entries
+    return str(came)
+
+
 def _unit_reading(  # noqa: PLR0917
     engine: Engine,
     protect: str,
@@ -263,8 +357,7 @@ def _unit_reading(  # noqa: PLR0917
     fold: Fold = "sum",
 ) -> UnitReading:
     policy = PERSONAL.within(engine.schema, {})
-    condition = check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
-    return UnitReading(policy, policy.levels, protect, measure, fold, condition, groups)
+    return UnitReading(policy, policy.levels, protect, measure, fold, _condition(engine, where), groups)
 
 
 def _caps(reading: UnitReading) -> list[Caps]:
@@ -278,37 +371,3 @@ def _caps(reading: UnitReading) -> list[Caps]:
         Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
         Caps((most,) * len(rising)),
     ]
-
-
-def _record(
-    eps: float | None = None,
-    v: int | None = None,
-    x: float | None = None,
-    job: str | None = None,
-    day: datetime | None = None,
-) -> Record:
-    return {"eps": eps, "v": v, "x": x, "job": job, "day": day}
-
-
-UNITS = [
-    _record(eps=budget, v=v, x=x, job=job, day=day)
-    for job, day, x, rows in (
-        ("clerk", DAYS[0], 0.0, [(0.2, 7), (9.9, 2**63 - 1), (1.0, 2**63 - 1), (0.2, None)]),
-        ("chef", DAYS[1], -0.0, [(0.1, 8), (1e300, -1), (INFINITY, 1025)]),
-        ("Chef", DAYS[1], 2.5, [(1.0, -(2**63)), (1.0, -(2**63) + 1), (0.4, 9)]),
-        ("null", DAYS[2], INFINITY, [(1.0, 50), (None, 3)]),
-        ("nan", None, NAN, [(1.0, 50), (NAN, None)]),
-        ("zero", DAYS[0], 7.0, [(0.0, 1), (1.0, 9)]),
-        ("below", None, 8.0, [(1.0, 10), (0.0999, 10)]),
-        ("lowest", None, 9.0, [(-INFINITY, 10), (1.0, 10)]),
-        ("", None, 10.0, [(1.0, None), (2.0, None)]),
-        (None, DAYS[2], None, [(1.0, 12), (9.9, 7)]),
-        ("cancels", None, 11.0, [(0.4, 6), (0.4, -6)]),
-        ("several", None, 0.0, [(0.4, 6)]),
-        ("several", None, 2.5, [(0.2, 600), (0.3, -5)]),
-        ("several", None, 7.0, [(0.9, 5000)]),
-        ("clerk", DAYS[0], 2.5, [(5.0, 11), (5.0, 2**40)]),
-    )
-    for budget, v in rows
-]
-"""Rows of privacy units, told apart by job, day or x; several of them have an odd row."""

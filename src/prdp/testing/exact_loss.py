@@ -295,19 +295,28 @@ def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
 
 
 def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
-    """Enumerate the outputs between and just beyond two centres; further out the ratio is constant."""
-    if left == right:
-        return arb(0)
-    low, high = min(left, right) - 1, max(left, right) + 1
-    if high - low > _MOST_OUTPUTS:
+    """Return the largest log-ratio of two centres with the same noise."""
+    moved = abs(int(right) - int(left))
+    if moved + 2 > _MOST_OUTPUTS:
         raise ValueError(
-            f"the universe is not tiny: one record moves a value by {high - low - 2} steps, and all outputs "
+            f"the universe is not tiny: one record moves a value by {moved} steps, and all outputs "
             f"between are enumerated, {_MOST_OUTPUTS:,} at most. Take records with smaller values, or a "
             "coarser lattice: a larger unit, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
         )
+    return _moved_ratio(moved, noise)
+
+
+@lru_cache(maxsize=1 << 16)
+def _moved_ratio(moved: int, noise: DiscreteLaplace) -> Any:
+    """Enumerate the outputs between 0 and a centre so far off, and just beyond; further out it is constant.
+
+    Only how far the centres are apart decides, not which is the greater: the noise is symmetric.
+    """
+    if not moved:
+        return arb(0)
     return _largest(
-        _log_ratio(_probability(noise, output - left), _probability(noise, output - right))
-        for output in range(low, high + 1)
+        _log_ratio(_probability(noise, output), _probability(noise, output - moved))
+        for output in range(-1, moved + 2)
     )
 
 

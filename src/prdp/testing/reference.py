@@ -15,7 +15,7 @@ from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.expressions.evaluate import evaluate
 from prdp.grids import PER_OCTAVE, SLACK
-from prdp.plan.reads import Reading
+from prdp.plan.reads import KeyReading, Reading, RowReading
 
 Record = Mapping[str, Any]
 
@@ -53,25 +53,52 @@ def reference_keys(records: Iterable[Record], reading: Reading, column: str) -> 
     """Return how many keys a column has, by what the budgets of their records add up to."""
     most = key_edges(reading.levels)[-1]
     sums: dict[Any, int] = defaultdict(int)
-    for record, quanta in _taking_part(records, reading):
+    for record, level in _taking_part(records, reading):
         key = record[column]
-        if key is not None and key == key:  # noqa: PLR0124  (NaN alone differs from itself)
-            sums[key] += min(quanta, most)
+        if _is_there(key):
+            sums[key] += min(reading.levels.quanta(level), most)
     return KeySummary.of(reading.levels, sums.values())
 
 
-def _taking_part(records: Iterable[Record], reading: Reading) -> Iterator[tuple[Record, int]]:
-    """Yield the records that take part, with the quanta of their level."""
+def reference_tops(records: Iterable[Record], reading: KeyReading) -> Summary:
+    """Return a column's values, each once, at the highest level of its records."""
+    tops: dict[Any, int] = {}
+    for record, level in _taking_part(records, reading):
+        value = record[reading.column]
+        if _is_there(value):
+            tops[value] = max(level, tops.get(value, level))
+    keys = (CellKey(reading.levels.quanta(level), 1, 1, 1) for level in tops.values())
+    return Summary.of(reading.levels, 1, 1, [Cell(key, 1, 1) for key in keys])
+
+
+def reference_rows(records: Iterable[Record], reading: RowReading) -> list[tuple[Record, int]]:
+    """Return the rows that are handed out, with the asked columns alone, and their levels."""
+    return [
+        ({column: record[column] for column in reading.columns}, level)
+        for record, level in _taking_part(records, reading)
+        if level >= reading.least
+    ]
+
+
+def _is_there(value: Any) -> bool:
+    return value is not None and bool(value == value)  # noqa: PLR0124  (NaN alone differs from itself)
+
+
+def _taking_part(
+    records: Iterable[Record], reading: Reading | KeyReading | RowReading
+) -> Iterator[tuple[Record, int]]:
+    """Yield the records that take part, with their level."""
     for record in records:
         if reading.where is not None and evaluate(reading.where, record) is not True:
             continue
         level = reading.levels.index(_number(evaluate(reading.policy.expression, record)))
         if level is not None:
-            yield record, reading.levels.quanta(level)
+            yield record, level
 
 
 def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
-    for record, quanta in _taking_part(records, reading):
+    for record, level in _taking_part(records, reading):
+        quanta = reading.levels.quanta(level)
         if reading.measure is None:
             yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
             continue

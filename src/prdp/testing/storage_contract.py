@@ -110,7 +110,7 @@ EXTREMES: Sequence[Record] = (
 
 
 @dataclass(frozen=True)
-class Case:
+class StorageCase:
     """One thing to find out of a table: cells by a policy, for the records that a filter keeps."""
 
     policy: str = "1"
@@ -148,11 +148,11 @@ class Case:
 
 
 CASES = (
-    *(Case(policy=policy) for policy in POLICIES),
-    *(Case(where=where) for where in FILTERS),
-    *(Case(column=column) for column in ("x", "f", "d")),
-    *(Case(binned=column) for column in ("x", "v")),
-    *(Case(column=column, keys=True) for column in ("x", "job")),
+    *(StorageCase(policy=policy) for policy in POLICIES),
+    *(StorageCase(where=where) for where in FILTERS),
+    *(StorageCase(column=column) for column in ("x", "f", "d")),
+    *(StorageCase(binned=column) for column in ("x", "v")),
+    *(StorageCase(column=column, keys=True) for column in ("x", "job")),
 )
 
 
@@ -180,7 +180,7 @@ class StorageContract:
                 engines[name] = keep(records, place)
             yield engines
 
-    def hold(self, records: Sequence[Record], cases: Sequence[Case]) -> None:
+    def hold(self, records: Sequence[Record], cases: Sequence[StorageCase]) -> None:
         """Hold every storage of some records to the reference."""
         with self.opened(records) as engines:
             for case in cases:
@@ -210,20 +210,20 @@ class StorageContract:
             suppress_health_check=list(HealthCheck),
         )
         @given(st.lists(_RECORDS, min_size=1, max_size=12), st.lists(_CASES, min_size=4, max_size=4))
-        def hold(records: list[Record], cases: list[Case]) -> None:
+        def hold(records: list[Record], cases: list[StorageCase]) -> None:
             self.hold(records, cases)
 
         hold()
 
 
 _TELLING = (
-    Case(where="x < 100"),
-    Case(where="NOT (x < 100)"),
-    Case(where="x IS NULL"),
-    Case(where="NOT (v BETWEEN 0 AND 10)"),
-    Case(policy="greatest(x, 10) / 10"),
-    Case(column="x"),
-    Case(binned="x"),
+    StorageCase(where="x < 100"),
+    StorageCase(where="NOT (x < 100)"),
+    StorageCase(where="x IS NULL"),
+    StorageCase(where="NOT (v BETWEEN 0 AND 10)"),
+    StorageCase(policy="greatest(x, 10) / 10"),
+    StorageCase(column="x"),
+    StorageCase(binned="x"),
 )
 """The cases that a storage's statistics have been seen to change."""
 
@@ -254,11 +254,11 @@ _RECORDS: st.SearchStrategy[Record] = st.fixed_dictionaries(
     }
 )
 _CASES = st.one_of(
-    st.builds(Case, policy=st.sampled_from(POLICIES), where=st.sampled_from(FILTERS)),
-    st.builds(Case, where=st.sampled_from(FILTERS), column=st.sampled_from(["x", "f", "v", "d"])),
-    st.builds(Case, where=st.sampled_from(FILTERS), binned=st.sampled_from(["x", "f", "v"])),
+    st.builds(StorageCase, policy=st.sampled_from(POLICIES), where=st.sampled_from(FILTERS)),
+    st.builds(StorageCase, where=st.sampled_from(FILTERS), column=st.sampled_from(["x", "f", "v", "d"])),
+    st.builds(StorageCase, where=st.sampled_from(FILTERS), binned=st.sampled_from(["x", "f", "v"])),
     st.builds(
-        Case,
+        StorageCase,
         where=st.sampled_from(FILTERS),
         column=st.sampled_from(["x", "v", "job", "day"]),
         keys=st.just(value=True),

@@ -1,0 +1,79 @@
+"""An engine of somebody's own, on records in plain Python: what prdp.open takes in place of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow
+
+from prdp.cells.owners import Caps
+from prdp.cells.summary import KeySummary, Summary
+from prdp.errors import InvalidRequest
+from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.schema import ColumnType, Kind, Schema
+from prdp.testing.owner_reference import reference_scaled, reference_units
+from prdp.testing.reference import (
+    in_groups,
+    reference_keys,
+    reference_rows,
+    reference_summary,
+    reference_tops,
+)
+
+COLUMNS = {
+    "eps": ColumnType(Kind.NUMBER, native="double"),
+    "v": ColumnType(Kind.NUMBER, integer=True, native="int64"),
+    "x": ColumnType(Kind.NUMBER, native="double"),
+    "job": ColumnType(Kind.TEXT, native="string"),
+    "day": ColumnType(Kind.MOMENT, native="timestamp[us]"),
+}
+
+
+class PythonEngine:
+    """Reads a list of records, one by one.
+
+    Attributes:
+        records: The records; they may be taken away.
+        columns: Their columns; these may change too.
+    """
+
+    name = "python"
+    source = ""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], columns: Schema = COLUMNS) -> None:
+        self.records: Sequence[Mapping[str, Any]] | None = records
+        self.columns = columns
+        self.schema = columns
+
+    def ensure_there(self) -> None:
+        if self.records is None or self.columns != self.schema:
+            raise InvalidRequest("the list is gone, or has other columns. Nothing was charged.")
+
+    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+        return tuple(reference_summary(group, reading) for group in in_groups(self._read(), reading.groups))
+
+    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+        counted = Reading(reading.policy, reading.levels, {}, None, reading.where)
+        groups = in_groups(self._read(), reading.groups)
+        return tuple(reference_keys(group, counted, reading.column) for group in groups)
+
+    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+        return tuple(reference_tops(group, reading) for group in in_groups(self._read(), reading.groups))
+
+    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+        found = reference_rows(self._read(), reading)
+        columns = {name: [row[name] for row, _ in found] for name in reading.columns}
+        types = {"int64": pyarrow.int64(), "double": pyarrow.float64(), "string": pyarrow.string()}
+        schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
+        return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
+
+    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+        return reference_units(self._read(), reading)
+
+    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        return reference_scaled(self._read(), reading, caps, count_rows=count_rows)
+
+    def _read(self) -> Sequence[Mapping[str, Any]]:
+        assert self.records is not None
+        return self.records
