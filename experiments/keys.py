@@ -21,7 +21,7 @@ from experiments.options import options
 from experiments.yardsticks import count_floor, oracle_clip, trimmed
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
-from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.distinct import DistinctKeys
 from prdp.testing import Seeded
 
 SHARES = (Fraction(1), Fraction(1, 10))
@@ -81,7 +81,8 @@ def main() -> None:
         sums = np.array(keys.sums, dtype=float) * float(keys.levels.quantum)
         percent = 100 / sums.size
         for share in SHARES:
-            answers = Distinct.tuned(share).answers(summary, share, Seeded(arguments.seed), arguments.runs)
+            mechanism, entropy = DistinctKeys.tuned(share), Seeded(arguments.seed)
+            answers = mechanism.answers(summary, share, entropy, arguments.runs)
             found = np.array([float(answer.steps * answer.step) for answer in answers])
             errors = np.abs(found - sums.size) * percent
             best = oracle_clip(np.ones(sums.size), sums, float(share)) * percent

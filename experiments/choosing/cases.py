@@ -21,7 +21,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
 from prdp.mechanisms._point import Points, RecordLadder
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 
 Floats = NDArray[np.float64]
 
@@ -132,7 +132,7 @@ def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> I
                 values = data.values.astype(float) if query == "sum" else np.ones(data.values.size)
                 oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
                 measure = Measure("v", Fraction(1), CUT, LARGEST) if query == "sum" else None
-                reading = Reading(table.policy, table.levels, table.bounds, measure, None)
+                reading = CellRead(table.policy, table.levels, table.bounds, measure, None)
                 (summary,) = table.engine.summarise(reading)
                 summary = replace(summary, ratios=possible_ratios(reading))
                 if query == "count":

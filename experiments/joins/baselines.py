@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.edges import Pairs
-from prdp.mechanisms._stars import Stars
+from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.smooth import most_change, two_paths
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ def r2t_at_the_least_budget(pairs: Pairs, share: float, runs: int, random: np.ra
     most = most_change(pairs.nodes)
     thresholds = [2**step for step in range(1, math.ceil(math.log2(most)) + 1)]
     least = float(pairs.levels.at_least)
-    return _race(Stars.of(uniform, 2), [tau / least for tau in thresholds], share, runs, random)
+    return _race(CutStars.of(uniform, 2), [tau / least for tau in thresholds], share, runs, random)
 
 
 def r2t_with_personal_truncation(
@@ -43,10 +43,12 @@ def r2t_with_personal_truncation(
     levels = pairs.levels
     first, last = 1 / float(levels.at_most), most_change(pairs.nodes) / float(levels.at_least)
     points = [first * 2**step for step in range(math.ceil(math.log2(last / first)) + 1)]
-    return _race(Stars.of(pairs, 2), points, share, runs, random)
+    return _race(CutStars.of(pairs, 2), points, share, runs, random)
 
 
-def _race(stars: Stars, points: list[float], share: float, runs: int, random: np.random.Generator) -> Floats:
+def _race(
+    stars: CutStars, points: list[float], share: float, runs: int, random: np.random.Generator
+) -> Floats:
     """Return the largest of the truncated counts, with noise for all rounds and less its likely excess."""
     rounds = len(points)
     best = np.zeros(runs)

@@ -8,7 +8,7 @@ For asking:
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, Edges, Paths, Stars, Triangles
 For reading the answers and the account:
-    Release, ReleaseTable, ForeignRelease, Ledger, DurableLedger, MemoryLedger
+    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
     errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 When nobody is trusted with the records:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
     from prdp.policy import Policy
-    from prdp.release.custom import ForeignRelease
+    from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
     from prdp.tables.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
@@ -55,7 +55,7 @@ else:
         "Distinct": "prdp.plan.queries",
         "DurableLedger": "prdp.ledger",
         "Edges": "prdp.tables.graph",
-        "ForeignRelease": "prdp.release.custom",
+        "CustomRelease": "prdp.release.custom",
         "Graph": "prdp.tables.graph",
         "Groups": "prdp.tables.groups",
         "Join": "prdp.tables.join",
@@ -103,11 +103,11 @@ else:
 __all__ = [
     "BudgetExhausted",
     "Count",
+    "CustomRelease",
     "Distinct",
     "DurableLedger",
     "Edges",
     "EngineFailure",
-    "ForeignRelease",
     "Graph",
     "Groups",
     "InvalidRequest",

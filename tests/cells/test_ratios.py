@@ -14,7 +14,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._point import Points
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 
 LOW, HIGH = 0, 10**6
 POLICIES = {
@@ -37,7 +37,7 @@ def read(policy: str, measure: Measure | None, values: np.ndarray) -> tuple[Summ
         bounds={"v": (LOW, HIGH), "e": ("0.01", 2)},
         name="t",
     )
-    reading = Reading(table.policy, table.levels, table.bounds, measure, None)
+    reading = CellRead(table.policy, table.levels, table.bounds, measure, None)
     ratios = possible_ratios(reading)
     assert ratios is not None
     return table.engine.summarise(reading)[0], ratios
@@ -82,4 +82,4 @@ def test_a_policy_of_hundreds_of_steps_is_not_worked_out() -> None:
         bounds={"v": (LOW, HIGH)},
         name="t",
     )
-    assert possible_ratios(Reading(table.policy, table.levels, table.bounds, None, None)) is None
+    assert possible_ratios(CellRead(table.policy, table.levels, table.bounds, None, None)) is None

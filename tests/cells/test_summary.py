@@ -14,7 +14,7 @@ from prdp.cells.cell import Cell, CellKey, magnitude_key, magnitudes
 from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing.reference import magnitude_code, reference_keys
 
@@ -154,6 +154,6 @@ def test_the_reference_adds_up_the_budgets_of_each_key() -> None:
             ("d", 9.0, None),
         )
     ]
-    found = reference_keys(records, Reading(policy, LEVELS, {}, None, where), "k")
+    found = reference_keys(records, CellRead(policy, LEVELS, {}, None, where), "k")
     half, quarter = (LEVELS.quanta(level) for level in (15, 7))  # on an edge: the level below it
     assert found == KeySummary.of(LEVELS, [half + quarter, half])

@@ -25,7 +25,7 @@ from prdp.engines._cells import statement
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.noise.spread import spread
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind, Schema
@@ -364,7 +364,7 @@ def test_the_work_for_many_groups_grows_no_faster_than_their_number(by: str) -> 
             asked = table.group_by("t", keys=listed)
         else:
             asked = table.group_by("t", prdp.bins("x", range(3)), keys=listed[: groups // 2])
-        reading = Reading(table.policy, table.levels, {}, None, None, asked.grouping)
+        reading = CellRead(table.policy, table.levels, {}, None, None, asked.grouping)
         sizes.append(len(statement(reading, table.engine.schema, "prdp_records").sql))
         answers = asked.count(share="1/1000")
         answers.columns()
@@ -381,7 +381,7 @@ def test_the_work_for_many_groups_grows_no_faster_than_their_number(by: str) -> 
 def test_many_bins_are_no_deep_expression() -> None:
     table = prdp.open({"x": np.arange(40.0)}, policy=prdp.Policy.constant(1))
     asked = table.group_by(prdp.bins("x", range(50_001)))
-    reading = Reading(table.policy, table.levels, {}, None, None, asked.grouping)
+    reading = CellRead(table.policy, table.levels, {}, None, None, asked.grouping)
     assert statement(reading, table.engine.schema, "prdp_records").sql.count("CASE") < 600
 
 

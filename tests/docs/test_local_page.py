@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from prdp.local import Bit, Hashed, Noisy, Symbol
+from prdp.local import Bit, Hashed, NoisyValue, Symbol
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
@@ -60,7 +60,7 @@ def test_the_page_s_own_protocol_keeps_its_promise() -> None:
     assert not math.isinf(largest_log_ratio(laws[0], laws[1]))
 
 
-RANDOMISERS = {Bit: "local_bit", Symbol: "local_symbol", Hashed: "local_hashed", Noisy: "local_laplace"}
+RANDOMISERS = {Bit: "local_bit", Symbol: "local_symbol", Hashed: "local_hashed", NoisyValue: "local_laplace"}
 PROTOCOLS = (
     DomainCount, ProportionalCount, RatioSum, RatioMass, ProportionalSum, ValueOctaves, ClippedSum,
     Frequencies, Framework,

@@ -10,7 +10,7 @@ import pyarrow
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.owner_reference import reference_scaled, reference_units
 from prdp.testing.reference import (
@@ -50,28 +50,28 @@ class PythonEngine:
         if self.records is None or self.columns != self.schema:
             raise InvalidRequest("the list is gone, or has other columns. Nothing was charged.")
 
-    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
         return tuple(reference_summary(group, reading) for group in in_groups(self._read(), reading.groups))
 
-    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
-        counted = Reading(reading.policy, reading.levels, {}, None, reading.where)
+    def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
+        counted = CellRead(reading.policy, reading.levels, {}, None, reading.where)
         groups = in_groups(self._read(), reading.groups)
         return tuple(reference_keys(group, counted, reading.column) for group in groups)
 
-    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+    def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         return tuple(reference_tops(group, reading) for group in in_groups(self._read(), reading.groups))
 
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         found = reference_rows(self._read(), reading)
         columns = {name: [row[name] for row, _ in found] for name in reading.columns}
         types = {"int64": pyarrow.int64(), "double": pyarrow.float64(), "string": pyarrow.string()}
         schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
         return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
 
-    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
         return reference_units(self._read(), reading)
 
-    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         return reference_scaled(self._read(), reading, caps, count_rows=count_rows)
 
     def _read(self) -> Sequence[Mapping[str, Any]]:

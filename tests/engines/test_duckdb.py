@@ -27,7 +27,7 @@ from prdp.expressions.check import check
 from prdp.expressions.nodes import Arithmetic, Column, Number
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
-from prdp.plan.reads import KeyReading, Reading
+from prdp.plan.reads import CellRead, KeyRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
@@ -207,7 +207,7 @@ def test_whole_numbers_beyond_64_bits_are_moved_into_their_bounds(native: str) -
     policy = PERSONAL.within(engine.schema, {})
     measure = Measure("v", Fraction(1), -5, 10)
     levels = Levels(Fraction(1, 10), Fraction(10))
-    (summary,) = engine.summarise(Reading(policy, levels, {}, measure, None))
+    (summary,) = engine.summarise(CellRead(policy, levels, {}, measure, None))
     assert sum(cell.total for cell in summary.cells) == sum(min(value, 10) for value in values)
     assert sum(cell.count for cell in summary.cells) == len(values) + 1
 
@@ -219,7 +219,7 @@ def test_a_filter_with_or_does_not_reach_around_the_bounds() -> None:
     policy = Policy("10 / v", at_most=10).within(engine.schema, bounds)
     condition = check(parse("age > 60 OR v > 40"), engine.schema, Kind.BOOLEAN, "")
     levels = Levels(Fraction(1, 10), Fraction(10))
-    reading = Reading(policy, levels, bounds, Measure("v", Fraction(1), 0, 100), condition)
+    reading = CellRead(policy, levels, bounds, Measure("v", Fraction(1), 0, 100), condition)
     assert [cell.total for cell in engine.summarise(reading)[0].cells] == [50]
 
 
@@ -308,7 +308,7 @@ def test_a_column_may_have_any_name(name: str) -> None:
     bounds = {name: (Fraction(0), Fraction(100))}
     policy = Policy.of(Arithmetic("/", Number(10.0), Column(name)), at_most=10).within(engine.schema, bounds)
     levels = Levels(Fraction(1, 10), Fraction(10))
-    (summary,) = engine.summarise(Reading(policy, levels, bounds, Measure(name, Fraction(1), 0, 100), None))
+    (summary,) = engine.summarise(CellRead(policy, levels, bounds, Measure(name, Fraction(1), 0, 100), None))
     assert sum(cell.total for cell in summary.cells) == sum(range(1, 50))
 
 
@@ -320,7 +320,7 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
     found: dict[int, set[int]] = {n: set() for n in sizes}
 
     def ask(engine: DuckDBEngine, size: int) -> None:
-        reading = Reading(
+        reading = CellRead(
             PERSONAL.within(engine.schema, {}), Levels(Fraction(1, 10), Fraction(10)), {}, None, None
         )
         for _ in range(40):
@@ -364,9 +364,9 @@ def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
     )
     policy = Policy.constant(1).within(engine.schema, {})
     grouping = read_grouping([by if by == "c" else date_trunc(by, "c")], keys, engine.schema)
-    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
+    found = engine.summarise(CellRead(policy, policy.levels, {}, None, None, grouping))
     assert [sum(cell.count for cell in summary.cells) for summary in found] == counts
-    totals = engine.key_totals(KeyReading(policy, policy.levels, "c", None))
+    totals = engine.key_totals(KeyRead(policy, policy.levels, "c", None))
     assert totals[0].keys >= 1
 
 
@@ -384,14 +384,14 @@ def test_no_collation_puts_a_record_into_two_groups_or_two_values_into_one(setti
     engine = open_source(connection.table("t"), None)
     policy = Policy.constant(1).within(engine.schema, {})
     grouping = read_grouping(["k"], ["a", "A", "é", "e"], engine.schema)
-    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, grouping))
+    found = engine.summarise(CellRead(policy, policy.levels, {}, None, None, grouping))
     assert [sum(cell.count for cell in summary.cells) for summary in found] == [1, 0, 1, 0]
     connection.execute("INSERT INTO t VALUES ('A'), ('e')")
-    totals = engine.key_totals(KeyReading(policy, policy.levels, "k", None))
+    totals = engine.key_totals(KeyRead(policy, policy.levels, "k", None))
     assert totals[0].keys == 4
     for text in ("k = 'A'", "'A' = k", "k IN ('A')"):
         condition = check(parse(text), engine.schema, Kind.BOOLEAN, text)
-        (one,) = engine.summarise(Reading(policy, policy.levels, {}, None, condition))
+        (one,) = engine.summarise(CellRead(policy, policy.levels, {}, None, condition))
         assert sum(cell.count for cell in one.cells) == 1
 
 
@@ -407,7 +407,7 @@ def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
     bounds = {"v": (Fraction(0), Fraction(10**7))}
     policy = Policy("10000 / v", at_most=100).within(engine.schema, bounds)
     measure = Measure("v", Fraction(1), 0, 10**7, squares=True)
-    (found,) = engine.summarise(Reading(policy, policy.levels, bounds, measure, None))
+    (found,) = engine.summarise(CellRead(policy, policy.levels, bounds, measure, None))
     assert [cell.squares for cell in found.cells] == [top**2]
 
 

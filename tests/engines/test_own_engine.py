@@ -14,7 +14,7 @@ from prdp.cells.summary import KeySummary, Summary
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.plan.queries import Query
-from prdp.plan.reads import KeyReading, Reading, RowReading
+from prdp.plan.reads import CellRead, KeyRead, RowRead
 from prdp.schema import ColumnType, Kind
 from prdp.testing import simulate
 from prdp.testing.engine_contract import PERSONAL, EngineContract
@@ -48,37 +48,37 @@ class TestPython(EngineContract):
 class DropsWhatIsNull(PythonEngine):
     """Leaves the cells of records without a value out, as a GROUP BY that drops NULL would."""
 
-    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
         return tuple(summary.valued() for summary in super().summarise(reading))
 
 
 class DropsEmptyGroups(PythonEngine):
     """Returns the groups that have records alone: which ones do is then told."""
 
-    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
         return tuple(summary for summary in super().summarise(reading) if summary.cells)
 
 
 class LowersARow(PythonEngine):
     """Says of one row that its level is the one below."""
 
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         rows, (first, *others) = super().rows(reading)
         return rows, pyarrow.array([first.as_py() - 1, *(level.as_py() for level in others)])
 
 
 class HandsOutOneLevelMore(PythonEngine):
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         return super().rows(replace(reading, least=reading.least - 1))
 
 
 class HandsOutFilteredRows(PythonEngine):
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         return super().rows(replace(reading, where=None))
 
 
 class HandsOutOneColumnMore(PythonEngine):
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         wider = dict.fromkeys((*reading.columns, "eps"))
         return super().rows(replace(reading, columns=tuple(wider)))
 
@@ -86,7 +86,7 @@ class HandsOutOneColumnMore(PythonEngine):
 class StopsAtTheFirstRecord(PythonEngine):
     """Takes a value's level from the first record that has it."""
 
-    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+    def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         firsts = {record[reading.column]: record for record in reversed(self._read())}
         return PythonEngine(list(firsts.values())).top_levels(reading)
 
@@ -94,7 +94,7 @@ class StopsAtTheFirstRecord(PythonEngine):
 class CountsByOrder(PythonEngine):
     """Forgets whatever record comes last."""
 
-    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+    def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
         return PythonEngine(self._read()[:-1]).key_totals(reading)
 
 

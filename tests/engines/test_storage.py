@@ -22,7 +22,7 @@ from prdp.declare.groups import read_grouping
 from prdp.engines import _database, _optimisers, _relations
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing.storage_contract import COLUMNS, Record, Storage, StorageContract
 
@@ -253,5 +253,5 @@ def test_an_odd_value_in_the_statistics_of_a_column_that_nobody_reads_is_nothing
     engine = open_source(tmp_path / "t.parquet", None)
     keys = read_grouping(["k"], [1, 2], engine.schema)
     policy = Policy.constant(1).within(engine.schema, {})
-    found = engine.summarise(Reading(policy, policy.levels, {}, None, None, keys))
+    found = engine.summarise(CellRead(policy, policy.levels, {}, None, None, keys))
     assert [summary.records for summary in found] == [1, 1]

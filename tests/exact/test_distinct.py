@@ -14,11 +14,11 @@ from prdp.cells.summary import KeySummary, key_edges
 from prdp.grids import power_below
 from prdp.levels import Levels
 from prdp.mechanisms._point import Ladder, PointFinder, Tuning
-from prdp.mechanisms.distinct import Distinct, KeyLadder
+from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import Record
@@ -40,7 +40,7 @@ class Coarse(Levels):
 
 POLICY = Policy.column("eps", at_least="20", at_most="80")
 LEVELS = Coarse(Fraction(20), Fraction(80))
-READING = Reading(POLICY, LEVELS, {}, None, None)
+READING = CellRead(POLICY, LEVELS, {}, None, None)
 
 RECORDS: tuple[Record, ...] = (
     {"k": "a", "eps": 20.0},  # the least budget
@@ -59,7 +59,7 @@ GATE_PART, CHOICE_PART, TOTAL_PART = Fraction(10, 100), Fraction(36, 100), Fract
 TUNING = Tuning(CHOICE_PART, TOTAL_PART, fall=Fraction(2), stride=4)
 OTHER = replace(TUNING, fall=Fraction(5))
 FINDER = PointFinder(GATE_PART, ((0, TUNING), (None, OTHER)), gate_bits=1 << 20)
-RIGHT = Distinct(FINDER)
+RIGHT = DistinctKeys(FINDER)
 
 
 def summary_of(records: Sequence[Record]) -> KeySummary:
@@ -109,7 +109,7 @@ def on(ladder: Callable[[KeySummary], Ladder]) -> Callable[[KeySummary, Fraction
 
 
 @dataclass(frozen=True, slots=True)
-class CountsKeys(Distinct):
+class CountsKeys(DistinctKeys):
     """Counts every key fully, with the noise for keys that are clipped."""
 
     def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
@@ -182,6 +182,6 @@ def test_a_coarser_lattice_is_refused() -> None:
 @pytest.mark.parametrize("least", [Fraction(1, 10**8), Fraction(1, 2**90)])
 def test_an_empty_table_and_a_tiny_quantum_have_ordinary_answers(least: Fraction) -> None:
     empty = KeySummary.of(Levels(least, Fraction(100)), [])
-    for answer in Distinct().answers(empty, Fraction(1), Seeded(1), 20):
+    for answer in DistinctKeys().answers(empty, Fraction(1), Seeded(1), 20):
         assert isinstance(answer.steps, int)
         assert answer.noises

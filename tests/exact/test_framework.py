@@ -17,11 +17,11 @@ from prdp.mechanisms._base import (
     LaplaceCount,
     UniversalSum,
 )
-from prdp.mechanisms.framework import Framework, kept_from
+from prdp.mechanisms.framework import PaperFramework, kept_from
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds
-from prdp.plan.reads import KeyReading
+from prdp.plan.reads import KeyRead
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     LEVELS,
@@ -49,7 +49,7 @@ def _at(domain: int) -> Callable[[Gated], Law]:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeShare(Framework):
+class WholeShare(PaperFramework):
     """Runs the base mechanism at share · ε: together with stage one, (1 + split) · E."""
 
     def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
@@ -57,7 +57,7 @@ class WholeShare(Framework):
 
 
 @dataclass(frozen=True, slots=True)
-class Overspent(Framework):
+class Overspent(PaperFramework):
     """Runs the base mechanism at three times what it may cost: it must be seen on these tables at all."""
 
     def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
@@ -65,7 +65,7 @@ class Overspent(Framework):
 
 
 @dataclass(frozen=True, slots=True)
-class TwoDomainsTooMany(Framework):
+class TwoDomainsTooMany(PaperFramework):
     """Keeps the records of the two domains below, whose budgets are smaller than what is spent."""
 
     def rest(self, summary: Summary, share: Fraction, domain: int) -> Law:
@@ -74,7 +74,7 @@ class TwoDomainsTooMany(Framework):
 
 
 @dataclass(frozen=True, slots=True)
-class QuietCounts(Framework):
+class QuietCounts(PaperFramework):
     """Counts the domains with noise 15 % too small."""
 
     def law(self, summary: Summary | TopSummary, share: Fraction) -> Gated:
@@ -91,8 +91,8 @@ class FrameworkContract(OnThisUniverse):
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = parts(1, 3, 5)
 
     @property
-    def mechanism(self) -> Framework:
-        return Framework(self.base, SPLIT, self.beta)
+    def mechanism(self) -> PaperFramework:
+        return PaperFramework(self.base, SPLIT, self.beta)
 
     def twins(self) -> Mapping[str, Twin]:
         return {
@@ -147,7 +147,7 @@ class TestDistinct(FrameworkContract):
 
     def summarise(self, records: Sequence[Record]) -> TopSummary:  # type: ignore[override]
         engine = open_source(arrow_of(records), None)
-        reading = KeyReading(POLICY.within(engine.schema, {}), LEVELS, "v", None)
+        reading = KeyRead(POLICY.within(engine.schema, {}), LEVELS, "v", None)
         return TopSummary(summary_of(records, measure=None), engine.top_levels(reading)[0])
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps, UnitGroups
+from prdp.cells.owners import Caps, OwnerGroups
 from prdp.mechanisms.joint import Joint
 from prdp.noise.laws import Gated, Law
 from prdp.testing.mechanism_contract import MechanismContract, Twin
@@ -40,10 +40,10 @@ def by_the_net_sum(added: Sequence[int], cap: int) -> list[int]:
     return list(added) if size <= cap else [int(Fraction(v * cap, size)) for v in added]
 
 
-def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
+def scaled_as(how: Scaled) -> Callable[[OwnerGroups, Fraction], Gated]:
     """Return the law with another way to scale one unit; it sees tables of at most one unit."""
 
-    def law(units: UnitGroups, share: Fraction) -> Gated:
+    def law(units: OwnerGroups, share: Fraction) -> Gated:
         def look(caps: Caps) -> tuple[int, ...]:
             whole = [value << units.bits for value in replace(units, bits=0).unclipped()]
             quanta = [cell.key.quanta for cell in units.summary.cells]
@@ -71,14 +71,14 @@ class TestSums(MechanismContract):
         "totals, little clipped": (lambda law: law.laws[0].then(12), TOTAL_PART),
     }
 
-    def summarise(self, records: Sequence[Record]) -> UnitGroups:
+    def summarise(self, records: Sequence[Record]) -> OwnerGroups:
         return in_groups(records, self.measure).refined(4)
 
     def budget(self, record: Record) -> float:
         return budget(record)
 
     def twins(self) -> Mapping[str, Twin]:
-        def quiet(units: UnitGroups, share: Fraction) -> Gated:
+        def quiet(units: OwnerGroups, share: Fraction) -> Gated:
             return quieter(COARSE.law(units, share))
 
         return {

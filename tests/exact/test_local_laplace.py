@@ -14,7 +14,7 @@ from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import DomainCount
 from prdp.local.protocols.ldp_sums import ClippedSum
 from prdp.local.protocols.protocol import Framework, Record
-from prdp.local.protocols.randomisers import Law, Noisy
+from prdp.local.protocols.randomisers import Law, NoisyValue
 from prdp.local.protocols.summing import ProportionalSum, RatioSum
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import MEASURE, POLICY, RECORDS, OnThisUniverse, campaigns
@@ -26,7 +26,7 @@ def scaled(factor: Fraction) -> Laws:
 
     def laws(campaign: Campaign, record: Record | None) -> Sequence[Law]:
         right = laws_for(campaign, record)
-        return [replace(law, scale=law.scale * factor) for law in right if isinstance(law, Noisy)]
+        return [replace(law, scale=law.scale * factor) for law in right if isinstance(law, NoisyValue)]
 
     return laws
 
@@ -37,12 +37,12 @@ def made_for_the_own_budget(campaign: Campaign, record: Record | None) -> Sequen
     if own is None:
         return right
     scale = 1 / campaign.terms.loss(own.quanta)
-    return [replace(law, scale=scale) for law in right if isinstance(law, Noisy)]
+    return [replace(law, scale=scale) for law in right if isinstance(law, NoisyValue)]
 
 
 def one_octave_too_low(campaign: Campaign, record: Record | None) -> Sequence[Law]:
     """Tell a value where the noise is half of what it needs."""
-    right = [law for law in laws_for(campaign, record) if isinstance(law, Noisy)]
+    right = [law for law in laws_for(campaign, record) if isinstance(law, NoisyValue)]
     values = [law.value for law in right]
     moved = [*values[1:], 0] if not values[0] else values
     return [replace(law, value=value) for law, value in zip(right, moved, strict=True)]
@@ -50,7 +50,7 @@ def one_octave_too_low(campaign: Campaign, record: Record | None) -> Sequence[La
 
 def not_cut(campaign: Campaign, record: Record | None) -> Sequence[Law]:
     (law,) = laws_for(campaign, record)
-    assert isinstance(law, Noisy)
+    assert isinstance(law, NoisyValue)
     own = own_of(POLICY, POLICY.levels, record)
     return [replace(law, value=steps_of(own.record, MEASURE))] if own else [law]
 

@@ -17,7 +17,7 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import Packing
 from prdp.mechanisms._point import PointFinder, Tuning, evidence
 from prdp.mechanisms._results import FixedWeights, Packed
-from prdp.mechanisms._stars import Stars
+from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -53,8 +53,8 @@ def triangles(form: type[Packed], pairs: Pairs, steps: int) -> Packed:
 
 
 FORMS: dict[str, Callable[[Pairs], Truncation]] = {
-    "paths": lambda pairs: Stars(pairs, 2, STEPS),
-    "stars": lambda pairs: Stars(pairs, 3, STEPS),
+    "paths": lambda pairs: CutStars(pairs, 2, STEPS),
+    "stars": lambda pairs: CutStars(pairs, 3, STEPS),
     "triangles": lambda pairs: triangles(Packed, pairs, 1 << 16),
     "triangles at public weights": lambda pairs: triangles(FixedWeights, pairs, STEPS),
 }
@@ -88,7 +88,7 @@ def test_adding_an_edge_raises_the_cut_count_by_at_most_its_allowance(
 @pytest.mark.parametrize("size", [2, 3])
 def test_nodes_without_edges_cost_no_work_and_change_no_count(size: int) -> None:
     for edges in range(0, 1 << 10, 31):
-        few, many = (Stars(graph(edges, nodes=nodes), size, STEPS) for nodes in (5, 1_000_000))
+        few, many = (CutStars(graph(edges, nodes=nodes), size, STEPS) for nodes in (5, 1_000_000))
         for point in sample(few):
             assert many.value(point) == few.value(point)
         assert len(many._touched[0].degrees) <= 5
@@ -113,7 +113,7 @@ def test_the_cut_at_a_node_is_the_least_over_all_sets_of_edges_given_up() -> Non
     for edges in (0b1111, 0b1011111, 0b1111111111, 0b110101):
         pairs = graph(edges, shift=1)
         for size in (2, 3):
-            stars = Stars(pairs, size, STEPS)
+            stars = CutStars(pairs, size, STEPS)
             for point in ladder_points(stars, 3):
                 assert stars.value(point) == sum(_least(pairs, node, size, point) for node in range(5))
 
@@ -171,7 +171,7 @@ def clipped_masses(pairs: Pairs, stride: int, lattice: int) -> tuple[int, ...]:
     own = [LEVELS.quanta(int(level)) for level in pairs.level]
     return tuple(
         sum(q // lattice for q, load in zip(own, loads, strict=True) if load * STEPS > q * point)
-        for point in ladder_points(Stars(pairs, 2, STEPS), stride)
+        for point in ladder_points(CutStars(pairs, 2, STEPS), stride)
     )
 
 
@@ -179,7 +179,7 @@ def clipped_masses(pairs: Pairs, stride: int, lattice: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsplit(Stars):
+class Unsplit(CutStars):
     """Gives each end of an edge the whole allowance."""
 
     def value(self, per_quantum: Fraction) -> int:
@@ -187,7 +187,7 @@ class Unsplit(Stars):
 
 
 @dataclass(frozen=True, slots=True)
-class DropsOverloaded(Stars):
+class DropsOverloaded(CutStars):
     """Leaves out the edges that are part of more paths than they may be."""
 
     def value(self, per_quantum: Fraction) -> int:
@@ -199,7 +199,7 @@ class DropsOverloaded(Stars):
 
 
 @pytest.mark.parametrize("wrong", [Unsplit, DropsOverloaded])
-def test_a_wrong_way_to_cut_is_caught(wrong: type[Stars]) -> None:
+def test_a_wrong_way_to_cut_is_caught(wrong: type[CutStars]) -> None:
     excess: list[Fraction] = []
     kept = [wrong(graph(edges), 2, STEPS) for edges in range(1 << 10)]
     for edges, more, place in neighbours():
@@ -281,7 +281,7 @@ def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> Non
 
 def test_a_lattice_that_is_too_coarse_tells_nothing() -> None:
     pairs = graph(0b1111111111, levels=Levels(Fraction(8), Fraction(32)))
-    assert len(set(CutLadder(Stars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
+    assert len(set(CutLadder(CutStars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
 
 
 # What callers get.

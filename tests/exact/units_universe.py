@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Fold, UnitGroups
+from prdp.cells.owners import Fold, OwnerGroups
 from prdp.cells.summary import Summary
 from prdp.declare.groups import read_grouping
 from prdp.engines.duckdb import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import UnitReading
+from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind
 from prdp.testing.owner_reference import reference_scaled, reference_units
 from tests.exact.universe import LEVELS, MEASURE, POLICY
@@ -64,11 +64,11 @@ SCHEMA = pyarrow.schema(
 COLUMNS = open_source(SCHEMA.empty_table(), None).schema
 
 
-def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> UnitReading:
+def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> OwnerRead:
     """Return what is read of units: the rows that are kept, and for groups those of a and b."""
     kept = check(parse("kept"), COLUMNS, Kind.BOOLEAN, "kept")
     groups = read_grouping(["grp"], ["a", "b"], COLUMNS) if grouped else None
-    return UnitReading(POLICY.within(COLUMNS, {}), LEVELS, "id", measure, fold, kept, groups)
+    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, "id", measure, fold, kept, groups)
 
 
 def folded(
@@ -79,8 +79,8 @@ def folded(
     return engine.fold_units(reading(measure, grouped=False, fold=fold))[0]
 
 
-def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> UnitGroups:
+def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> OwnerGroups:
     """Return units whose rows lie in two groups, by the reference that engines are held to."""
     asked, rows = reading(measure, grouped=True), rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
-    return UnitGroups(reference_units(rows, asked)[0], look)
+    return OwnerGroups(reference_units(rows, asked)[0], look)

@@ -13,7 +13,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing.mechanism_contract import MechanismContract
 
@@ -53,7 +53,7 @@ def summary_of(records: Sequence[Record], *, measure: Measure | None = MEASURE) 
     """Return the cells of some records, as DuckDB finds them."""
     engine = open_source(arrow_of(records), None)
     policy = POLICY.within(engine.schema, {})
-    return engine.summarise(Reading(policy, LEVELS, {}, measure, None))[0]
+    return engine.summarise(CellRead(policy, LEVELS, {}, measure, None))[0]
 
 
 def count_of(records: Sequence[Record]) -> Summary:

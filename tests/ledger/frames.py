@@ -16,7 +16,7 @@ from prdp.engines._origins import Origin
 from prdp.engines._tables import DuckDBTables
 from prdp.engines.duckdb import DuckDBEngine
 from prdp.ledger import DurableLedger, MemoryLedger
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.run.reader import Reader
@@ -63,7 +63,7 @@ def _holds(value: Any, total: int, seen: dict[int, Any]) -> bool:  # noqa: C901,
     if id(value) in seen or isinstance(value, _THE_CALLER_S_OWN):
         return False
     seen[id(value)] = value  # kept, so that nothing else comes to have its number
-    if isinstance(value, Summary | Release | ReleaseTable | ForeignRelease):
+    if isinstance(value, Summary | Release | ReleaseTable | CustomRelease):
         return True
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return value != 0 and value % total == 0

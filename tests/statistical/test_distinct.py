@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
-from prdp.mechanisms.distinct import Distinct
+from prdp.mechanisms.distinct import DistinctKeys
 from prdp.release.drawn import Answer
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SEED
@@ -31,8 +31,8 @@ def fit(errors: Any, scale: float) -> float:
 def test_answers_fit_their_own_noise_and_none_that_is_15_percent_off() -> None:
     """Every key is heavier than every edge, so that all of an answer's error is noise."""
     share = Fraction(1, 3)
-    answers = Distinct.tuned(share).answers(HEAVY, share, Seeded(SEED), RUNS)
-    promised = {1 / tuning.answer for _, tuning in Distinct.tuned(share).finder.tunings}
+    answers = DistinctKeys.tuned(share).answers(HEAVY, share, Seeded(SEED), RUNS)
+    promised = {1 / tuning.answer for _, tuning in DistinctKeys.tuned(share).finder.tunings}
 
     def in_scales(answer: Answer) -> float:
         (noise,) = answer.noises
@@ -50,6 +50,6 @@ def test_keys_are_counted_to_within_a_few_of_their_noise(budget: Fraction, recor
     """Many equal keys of budget S together: the noise alone is 1 / (share · S) at best."""
     quanta = int(budget / LEVELS.quantum) * records
     summary = KeySummary.of(LEVELS, [quanta] * 3000)
-    answers = Distinct.tuned(Fraction(1)).answers(summary, Fraction(1), Seeded(SEED), 400)
+    answers = DistinctKeys.tuned(Fraction(1)).answers(summary, Fraction(1), Seeded(SEED), 400)
     errors = np.array([float(answer.steps * answer.step - 3000) for answer in answers])
     assert np.median(np.abs(errors)) < 6 / float(budget * records)

@@ -11,7 +11,7 @@ from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._base import LaplaceCount
-from prdp.mechanisms.framework import Framework
+from prdp.mechanisms.framework import PaperFramework
 from prdp.noise.sampling import flips, keep_bounds
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
@@ -28,7 +28,7 @@ CROWD = Summary.of(
 
 def test_counts_fit_laplace_noise_at_the_kept_budget_and_none_15_percent_off() -> None:
     """A million records sit in domain 4, twenty far below: those are dropped, and noise is for domain 4."""
-    framework = Framework(LaplaceCount(), Fraction(1, 4))
+    framework = PaperFramework(LaplaceCount(), Fraction(1, 4))
     answers = framework.answers(CROWD, Fraction(1), Seeded(3), RUNS)
     errors = np.array([answer.steps - 10**6 for answer in answers])
     scale = float(1 / framework.epsilon(LEVELS, Fraction(1), 4))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 from prdp.cells.cell import Cell, CellKey
-from prdp.cells.owners import Caps, UnitGroups
+from prdp.cells.owners import Caps, OwnerGroups
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._point import POOR, PointFinder
@@ -30,7 +30,7 @@ def half_each(caps: Caps) -> tuple[int, int]:
 
 
 CELLS = [Cell(CellKey(LEVELS.quanta(10), 20, 20, 1), 100, 2000)]
-UNITS = UnitGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
+UNITS = OwnerGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
 JOINT = Joint(PointFinder(tunings=((None, POOR),)))
 
 

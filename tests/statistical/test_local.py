@@ -21,7 +21,7 @@ from prdp.local.protocols.categories import Bins, Categories, Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import Framework, Own, Protocol, Tally, Terms
-from prdp.local.protocols.randomisers import Bit, Hashed, Law, Noisy, Symbol
+from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.local.simulation.simulation import crowd_tally
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -60,13 +60,13 @@ LAWS: list[tuple[Law, Sequence[int]]] = [
     (Bit.of(Fraction(2), part=Fraction(1, 10)), (0, 1)),
     (Symbol(2, 5, Fraction(1)), range(5)),
     (Hashed(3, 3, Fraction(3, 2), prime=5), range(60)),
-    (Noisy(4, Fraction(3)), range(-8, 17)),
+    (NoisyValue(4, Fraction(3)), range(-8, 17)),
 ]
 
 
 def off(law: Any, factor: Fraction) -> Law:
     """Return a law that is off by a factor: coins made for another loss, noise of another scale."""
-    if isinstance(law, Noisy):
+    if isinstance(law, NoisyValue):
         return replace(law, scale=law.scale * factor)
     if isinstance(law, Bit):
         return replace(law, lift=law.lift / factor, loss=law.loss / factor)
@@ -180,7 +180,7 @@ def moments(campaign: Campaign) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
 
 
 def _moments_of(law: Law) -> tuple[float, float]:
-    if isinstance(law, Noisy):
+    if isinstance(law, NoisyValue):
         return law.value, float(stats.dlaplace(1 / float(law.scale)).var())
     chance = chances(law, (1,))[0]
     return chance, chance * (1 - chance)

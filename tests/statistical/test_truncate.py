@@ -10,7 +10,7 @@ from scipy import stats
 from prdp.cells.edges import Pairs
 from prdp.levels import Levels
 from prdp.mechanisms._point import LARGE_SHARE
-from prdp.mechanisms._stars import Stars
+from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.truncate import Truncate, ladder_points
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
@@ -36,7 +36,7 @@ def fit(errors: np.ndarray, scale: float) -> float:
 
 
 def test_a_release_has_noise_in_proportion_to_its_point_and_no_noise_15_percent_off() -> None:
-    stars = Stars.of(random_graph(60, 400, seed=1), 2)
+    stars = CutStars.of(random_graph(60, 400, seed=1), 2)
     law = Truncate().totals(stars, SHARE)(LARGE_SHARE, 14)
     point = ladder_points(stars, LARGE_SHARE.stride)[14]
     scale = float(point / LEVELS.quantum / (SHARE * LARGE_SHARE.answer))
@@ -50,7 +50,7 @@ def test_the_answer_is_within_a_few_percent_where_budgets_are_plenty() -> None:
     pairs = random_graph(400, 20_000, seed=3)
     degrees = pairs.degrees()
     for size, true in ((2, (degrees * (degrees - 1) // 2).sum()),):
-        stars = Stars.of(pairs, size)
+        stars = CutStars.of(pairs, size)
         answers = Truncate.tuned(SHARE).answers(stars, SHARE, Seeded(5), 200)
         errors = [abs(float(answer.steps * answer.step) / float(true) - 1) for answer in answers]
         assert np.median(errors) < 0.03

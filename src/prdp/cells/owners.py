@@ -32,7 +32,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitGroups:
+class OwnerGroups:
     """Units whose rows may lie in several groups: what each adds to all of them, and a second look.
 
     Attributes:
@@ -45,9 +45,9 @@ class UnitGroups:
     clipped: Callable[[Caps], tuple[int, ...]] = field(repr=False)
     bits: int = 0
 
-    def refined(self, bits: int) -> UnitGroups:
+    def refined(self, bits: int) -> OwnerGroups:
         """Return the same on a lattice 2^bits times as fine."""
-        return UnitGroups(self.summary.refined(bits), self.clipped, self.bits + bits)
+        return OwnerGroups(self.summary.refined(bits), self.clipped, self.bits + bits)
 
     def unclipped(self) -> tuple[int, ...]:
         """Return each group's total when no unit is clipped but those beyond the public bounds."""
@@ -56,7 +56,7 @@ class UnitGroups:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitCells:
+class OwnerCells:
     """What an engine finds of units.
 
     Attributes:
@@ -64,5 +64,5 @@ class UnitCells:
         rows: How many rows with a value they contribute; for a count of rows, the same.
     """
 
-    totals: Summary | UnitGroups
-    rows: Summary | UnitGroups
+    totals: Summary | OwnerGroups
+    rows: Summary | OwnerGroups

@@ -17,7 +17,7 @@ from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.export import clock_went_back
 from prdp.plan.text import in_words
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import Released
 
@@ -121,7 +121,7 @@ def _answer(release: Released | None) -> list[str]:
     """Return an answer in words, a short table row by row."""
     if release is None:
         return ["! unanswered"]
-    if isinstance(release, ForeignRelease):
+    if isinstance(release, CustomRelease):
         return ["! the mechanism failed" if release.failed else f"{release.value}"]
     if isinstance(release, Release):
         return [f"{release.short} ({release.kind})"]

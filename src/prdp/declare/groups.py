@@ -83,7 +83,7 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class Binned:
     """Records told apart by which of some public intervals a number lies in."""
 
     column: str
@@ -104,10 +104,10 @@ class Bins:
         return tuple(Bin(low, high, place == len(pairs) - 1) for place, (low, high) in enumerate(pairs))
 
 
-GroupKey = Values | Truncated | Bins
+GroupKey = Values | Truncated | Binned
 
 
-def bins(column: str, edges: Iterable[Number]) -> Bins:
+def bins(column: str, edges: Iterable[Number]) -> Binned:
     """Tell records apart by which interval a number lies in, for ``group_by``.
 
     The intervals contain their lower end; the last one contains its upper end too. Numbers beyond
@@ -124,7 +124,7 @@ def bins(column: str, edges: Iterable[Number]) -> Bins:
         raise InvalidRequest(
             f"edges={told(shown)} for {column!r} are not two or more, ascending. Write edges=[0, 100, 1000]."
         )
-    return Bins(column, read)
+    return Binned(column, read)
 
 
 def _edge(edge: object, column: str) -> Fraction:
@@ -161,10 +161,10 @@ class Grouping:
     by: tuple[GroupKey, ...]
     keys: tuple[tuple[KeyValue, ...], ...]
 
-    def crossed(self, key: Bins, schema: Schema) -> Grouping:
+    def crossed(self, key: Binned, schema: Schema) -> Grouping:
         """Return the groups of both: every listed key with every bin."""
         known = _group_key(key, schema)
-        assert isinstance(known, Bins)  # noqa: S101  (see _group_key)
+        assert isinstance(known, Binned)  # noqa: S101  (see _group_key)
         refuse_too_many(len(self.keys) * (len(known.edges) - 1))
         pairs = product(self.keys, known.bins)
         return Grouping((*self.by, known), tuple((*listed, cell) for listed, cell in pairs))
@@ -188,7 +188,7 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     names = [key.column for key in read]
     if len(set(map(str, read))) < len(read):
         raise InvalidRequest(f"group_by names {', '.join(map(str, read))}: one of them twice.")
-    listed = [key for key in read if not isinstance(key, Bins)]
+    listed = [key for key in read if not isinstance(key, Binned)]
     if listed and keys is None:
         raise InvalidRequest(
             f"group_by({', '.join(map(repr, names))}) needs its public keys: write keys=[...]. They cannot "
@@ -197,7 +197,7 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     if not listed and keys is not None:
         raise InvalidRequest("bins are their own keys: leave keys= out.")
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
-    binned = [key for key in read if isinstance(key, Bins)]
+    binned = [key for key in read if isinstance(key, Binned)]
     refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
     typed = [
         tuple(_typed(key, value, schema) for key, value in zip(listed, row, strict=True)) for row in rows
@@ -212,7 +212,7 @@ def _ordered(
 ) -> tuple[KeyValue, ...]:
     """Return a group's key in the order of ``by``, from its listed values and its bins."""
     values, of_bins = iter(row), iter(cell)
-    return tuple(next(of_bins) if isinstance(key, Bins) else next(values) for key in by)
+    return tuple(next(of_bins) if isinstance(key, Binned) else next(values) for key in by)
 
 
 def _group_key(key: object, schema: Schema) -> GroupKey:
@@ -226,11 +226,11 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
         if schema[name].kind is not Kind.MOMENT:
             raise InvalidRequest(f"{key} needs dates or times, but {name!r} holds {schema[name].kind.value}.")
         return Truncated(name, key.part)
-    if isinstance(key, Bins):
+    if isinstance(key, Binned):
         name = known_column(key.column, schema, "bins")
         if schema[name].kind is not Kind.NUMBER:
             raise InvalidRequest(f"{key} need numbers, but {name!r} holds {schema[name].kind.value}.")
-        return _fitted(Bins(name, tuple(snapped(edge, schema[name]) for edge in key.edges)))
+        return _fitted(Binned(name, tuple(snapped(edge, schema[name]) for edge in key.edges)))
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
@@ -243,7 +243,7 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
     )
 
 
-def _fitted(key: Bins) -> Bins:
+def _fitted(key: Binned) -> Binned:
     """Refuse edges that the column's decimals cannot tell apart."""
     if any(low >= high for low, high in pairwise(key.edges)):
         raise InvalidRequest(f"two edges for {key.column!r} are the same decimal: leave one of them out.")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prdp.declare.groups import Bins
+from prdp.declare.groups import Binned
 from prdp.engines._column_types import column_sql, whole_range
 from prdp.expressions.spelling import quoted
 from prdp.schema import ColumnType, Schema
@@ -38,7 +38,7 @@ class BinColumn:
     end: str
 
     @classmethod
-    def of(cls, key: Bins, schema: Schema) -> BinColumn:
+    def of(cls, key: Binned, schema: Schema) -> BinColumn:
         """Return the column's bins, with edges that its own numbers can be compared with."""
         column = schema[key.column]
         steps = _steps(column)

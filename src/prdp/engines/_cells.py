@@ -24,7 +24,7 @@ from prdp.engines._own_column import OwnColumn
 from prdp.expressions.spelling import quoted
 from prdp.grids import PER_OCTAVE, SLACK
 from prdp.levels import Levels
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.schema import ColumnType, Schema
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -43,7 +43,7 @@ class Statement:
     """
 
     sql: str
-    reading: Reading
+    reading: CellRead
     own: OwnColumn | None
 
     def summaries(self, found: Arrays) -> tuple[Summary, ...]:
@@ -107,7 +107,7 @@ def by_group(
     return cells.where(valid).split(filled(found["grp"], -1)[valid], len(groups.keys))
 
 
-def statement(reading: Reading, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
+def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bool = True) -> Statement:
     """Write the statement for a reading: with one key where the policy allows it, else with two.
 
     Args:
@@ -151,7 +151,7 @@ def grouped_records(
     return joined(chosen, groups, schema) if groups else chosen
 
 
-def _grouped(keys: Mapping[str, str], inner: str, reading: Reading) -> str:
+def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead) -> str:
     """Return the statement that counts and adds up by the group and the keys."""
     names = [*(["grp"] if reading.groups else []), *keys]
     columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]

@@ -21,12 +21,13 @@ from prdp.engines._tables import Scratch
 from prdp.engines.duckdb import DuckDBEngine
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
+from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class GraphReading:
+class EdgeRead(Whole):
     """What must be found out of a table of edges.
 
     Attributes:
@@ -42,6 +43,10 @@ class GraphReading:
     policy: Policy
     levels: Levels
     where: Node | None
+
+    def find(self, reader: PlanReader) -> tuple[Pairs]:
+        """Return the edges between public nodes, each with its budget."""
+        return (read_pairs(reader.source.engine, self, reader.source.nodes),)
 
     def statement(self, records: str, schema: Schema) -> str:
         """Write the statement whose rows are (node, node, level), each pair once."""
@@ -60,7 +65,7 @@ class GraphReading:
         )
 
 
-def read_pairs(engine: DuckDBEngine, reading: GraphReading, nodes: Nodes) -> Pairs:
+def read_pairs(engine: DuckDBEngine, reading: EdgeRead, nodes: Nodes) -> Pairs:
     """Read every edge once."""
     found = engine.arrays(reading.statement)
     ends = np.array([nodes.places(names_of(found[end])) for end in ("one", "other")], dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from prdp.declare.groups import Bin, Bins, Grouping, GroupKey, KeyValue, Truncated
+from prdp.declare.groups import Bin, Binned, Grouping, GroupKey, KeyValue, Truncated
 from prdp.engines._bins import BinColumn
 from prdp.engines._column_types import column_sql, fits_64_bits, is_native_integer
 from prdp.expressions.spelling import quoted, text_literal
@@ -35,7 +35,7 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
     )
     listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(grouping.keys)})) AS grp)"
     bins = [
-        (place, BinColumn.of(key, schema)) for place, key in enumerate(grouping.by) if isinstance(key, Bins)
+        (place, BinColumn.of(key, schema)) for place, key in enumerate(grouping.by) if isinstance(key, Binned)
     ]
     searched = "".join(column.search(place) for place, column in bins if column.many)
     keys = {place: f"key{place}" for place in range(len(grouping.by))}
@@ -45,7 +45,7 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
 
 
 def _key_sql(key: GroupKey, schema: Schema) -> str:
-    if isinstance(key, Bins):
+    if isinstance(key, Binned):
         return BinColumn.of(key, schema).key
     column = schema[key.column]
     value = column_sql(key.column, column)
@@ -73,7 +73,7 @@ def by_code_point(text: str) -> str:
 
 def _listed(by: GroupKey, values: Sequence[KeyValue], schema: Schema) -> tuple[list[str], str]:
     """Return a column of the listed keys as constants, and the form that makes keys of them."""
-    if isinstance(by, Bins):
+    if isinstance(by, Binned):
         places = {edge: place for place, edge in enumerate(by.edges)}
         return [str(places[value.low]) for value in values if isinstance(value, Bin)], "{}"
     column = schema[by.column]

@@ -22,6 +22,7 @@ from prdp.expressions.nodes import Node, columns
 from prdp.expressions.spelling import quoted
 from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
+from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind, Schema
 
@@ -46,7 +47,7 @@ class JoinedBy(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinReading:
+class JoinRead(Whole):
     """What must be found out of a join: how many private records have how large a total.
 
     Attributes:
@@ -77,6 +78,10 @@ class JoinReading:
     where: Node | None
     largest: int
 
+    def find(self, reader: PlanReader) -> tuple[Summary]:
+        """Return the cells of the private records."""
+        return (reader.source.fold_results(self),)
+
     @property
     def total(self) -> Measure:
         """A record's total, as what is cut into magnitudes."""
@@ -93,7 +98,7 @@ class JoinReading:
         return Summary(self.levels, 1, self.largest, cells.added_up())
 
 
-def join_statement(reading: JoinReading, views: Mapping[str, str], private_schema: Schema) -> str:
+def join_statement(reading: JoinRead, views: Mapping[str, str], private_schema: Schema) -> str:
     """Write the statement; its rows are (level, magnitude code, private records, total)."""
     key = quoted(reading.key)
     budget = to_sql(reading.policy.expression, private_schema)
@@ -117,7 +122,7 @@ def join_statement(reading: JoinReading, views: Mapping[str, str], private_schem
     )
 
 
-def _results(reading: JoinReading, views: Mapping[str, str]) -> str:
+def _results(reading: JoinRead, views: Mapping[str, str]) -> str:
     """Return one row a result of the join: the private record's key and the result's value."""
     place = {table: f"t{number}" for number, table in enumerate(reading.tables)}
     needed = columns(reading.added) if reading.added else frozenset[str]()

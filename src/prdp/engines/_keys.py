@@ -25,7 +25,7 @@ from prdp.engines._column_types import column_sql, has_nan
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import KeyReading
+from prdp.plan.reads import KeyRead
 from prdp.schema import Kind, Schema
 
 
@@ -34,7 +34,7 @@ class KeyStatement:
     """SQL that groups values by the budget behind them; its columns are grp, edge, n, total."""
 
     sql: str
-    reading: KeyReading
+    reading: KeyRead
 
     def summaries(self, found: Arrays) -> tuple[KeySummary, ...]:
         """Return the values of each group that the statement's columns describe; they share arrays."""
@@ -55,7 +55,7 @@ class TopStatement:
     """SQL that finds each value's highest level; its columns are grp, level and n."""
 
     sql: str
-    reading: KeyReading
+    reading: KeyRead
 
     def summaries(self, found: Arrays) -> tuple[Summary, ...]:
         """Return the values of each group as cells of their highest levels."""
@@ -66,7 +66,7 @@ class TopStatement:
         return tuple(Summary(levels, 1, 1, group) for group in groups)
 
 
-def top_statement(reading: KeyReading, schema: Schema, records: str) -> TopStatement:
+def top_statement(reading: KeyRead, schema: Schema, records: str) -> TopStatement:
     """Write the statement that finds each value's highest level."""
     group = "grp, " if reading.groups else ""
     leveled = _leveled(reading, schema, records)
@@ -74,7 +74,7 @@ def top_statement(reading: KeyReading, schema: Schema, records: str) -> TopState
     return TopStatement(f"SELECT {group}level, count(*) AS n FROM ({tops}) GROUP BY {group}level", reading)
 
 
-def _leveled(reading: KeyReading, schema: Schema, records: str) -> str:
+def _leveled(reading: KeyRead, schema: Schema, records: str) -> str:
     """Return the query for the group, value and level of the records that have all of them."""
     group = "grp, " if reading.groups else ""
     condition = to_sql(reading.where, schema) if reading.where is not None else None
@@ -87,7 +87,7 @@ def _leveled(reading: KeyReading, schema: Schema, records: str) -> str:
     return f"SELECT * FROM ({levels}) WHERE level IS NOT NULL AND value IS NOT NULL"
 
 
-def key_statement(reading: KeyReading, schema: Schema, records: str) -> KeyStatement:
+def key_statement(reading: KeyRead, schema: Schema, records: str) -> KeyStatement:
     """Write the statement: levels to quanta, quanta added up by value, values counted between the edges."""
     edges = key_edges(reading.levels)
     group = "grp, " if reading.groups else ""

@@ -22,7 +22,7 @@ from prdp.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class RecordReading:
+class KeyedRecords:
     """What must be found out of a private table: its keys, and the budget level of each.
 
     Rows that share a key are one record, with the least of their levels; it is left out if one has none.
@@ -40,7 +40,7 @@ class RecordReading:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkReading:
+class LinkRows:
     """What must be found out of a table whose rows name private records: who is named together."""
 
     columns: tuple[str, ...]
@@ -76,8 +76,8 @@ def names_of(found: NDArray[Any]) -> NDArray[Any]:
 
 def read_links(
     rows: DuckDBEngine,
-    reading: LinkReading,
-    tables: Sequence[tuple[DuckDBEngine, RecordReading]],
+    reading: LinkRows,
+    tables: Sequence[tuple[DuckDBEngine, KeyedRecords]],
     table_of: Mapping[str, int],
     levels: Levels,
 ) -> tuple[Integers, Integers]:

@@ -17,7 +17,7 @@ from prdp.engines._column_types import fits_64_bits
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
-from prdp.plan.reads import Reading
+from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.schema import Schema
 
@@ -44,7 +44,7 @@ class OwnColumn:
     unit: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, reading: Reading, schema: Schema) -> OwnColumn | None:
+    def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
         """Return the shortcut for a reading, or None where it needs two keys."""
         column = _only_column(reading, schema)
         if column is None:
@@ -72,7 +72,7 @@ def _budgets(policy: Policy, levels: Levels, column: str, low: int, high: int) -
     return quanta
 
 
-def _only_column(reading: Reading, schema: Schema) -> str | None:
+def _only_column(reading: CellRead, schema: Schema) -> str | None:
     """Return the column that the policy reads, if it is the only one and fits."""
     if len(reading.policy.columns) != 1:
         return None

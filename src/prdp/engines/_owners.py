@@ -19,7 +19,7 @@ from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._keys import value_sql
 from prdp.grids import PER_OCTAVE
-from prdp.plan.reads import UnitReading
+from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind, Schema
 
 _TOTALS, _ROWS = 0, 1
@@ -30,7 +30,7 @@ class UnitStatement:
     """SQL that groups units into cells; its columns are part, level, code (of the magnitude), n and total."""
 
     sql: str
-    reading: UnitReading
+    reading: OwnerRead
 
     def summaries(self, found: Arrays) -> tuple[Summary, Summary]:
         """Return the cells of what units contribute, and of how many rows they contribute."""
@@ -46,7 +46,7 @@ class UnitStatement:
         return (counts if self.reading.measure is None else totals), counts
 
 
-def unit_statement(reading: UnitReading, schema: Schema, records: str) -> UnitStatement:
+def unit_statement(reading: OwnerRead, schema: Schema, records: str) -> UnitStatement:
     """Write the statement: rows to units, what a unit adds moved into its public bounds, units to cells."""
     parts = list(zip((_TOTALS, _ROWS), ("total", "counted"), _parts(reading), strict=True))
     placed = " UNION ALL ".join(
@@ -63,7 +63,7 @@ def unit_statement(reading: UnitReading, schema: Schema, records: str) -> UnitSt
 
 
 def scaled_statement(
-    reading: UnitReading, schema: Schema, records: str, caps: Caps, *, count_rows: bool
+    reading: OwnerRead, schema: Schema, records: str, caps: Caps, *, count_rows: bool
 ) -> str:
     """Write the statement that adds up each group, with all that a unit adds scaled down to its cap.
 
@@ -83,11 +83,11 @@ def scaled_statement(
     return f"{_units(reading, schema, records)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
-def _parts(reading: UnitReading) -> tuple[Measure, Measure]:
+def _parts(reading: OwnerRead) -> tuple[Measure, Measure]:
     return reading.folded, reading.counted
 
 
-def _units(reading: UnitReading, schema: Schema, records: str) -> str:
+def _units(reading: OwnerRead, schema: Schema, records: str) -> str:
     """Return the beginning of a statement: a table ``units``, for groups made from a table ``parts``.
 
     A unit with an invalid row, or with no row that contributes, is not in it.
@@ -114,7 +114,7 @@ def _units(reading: UnitReading, schema: Schema, records: str) -> str:
     )
 
 
-def _rows(reading: UnitReading, schema: Schema, records: str) -> str:
+def _rows(reading: OwnerRead, schema: Schema, records: str) -> str:
     """Return every row's unit, level and contribution, and for groups its group or NULL."""
     value = measured(reading.measure, schema) if reading.measure else "1"
     if reading.where is not None:

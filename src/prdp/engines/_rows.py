@@ -5,13 +5,13 @@ from __future__ import annotations
 from prdp.engines._cells import level_sql
 from prdp.engines._expressions import to_sql
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import RowReading
+from prdp.plan.reads import RowRead
 from prdp.schema import Kind, Schema
 
 LEVEL = "prdp_level"
 
 
-def rows_statement(reading: RowReading, schema: Schema, records: str) -> str:
+def rows_statement(reading: RowRead, schema: Schema, records: str) -> str:
     """Write the statement: the columns, and last the level of each row."""
     names = [f"column{place}" for place in range(len(reading.columns))]
     named = list(zip(reading.columns, names, strict=True))

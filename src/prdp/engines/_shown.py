@@ -10,7 +10,7 @@ from prdp.engines._cells import statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._owners import scaled_statement, unit_statement
 from prdp.engines._rows import rows_statement
-from prdp.plan.reads import KeyReading, Reading, RowReading, TopReading, UnitReading
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
@@ -22,18 +22,18 @@ def statements(  # noqa: PLR0911  (one return a read)
 ) -> tuple[str, ...]:
     """Return the statements of a read, in order; ``:b`` stands for what is drawn in between."""
     match read:
-        case Reading():
+        case CellRead():
             return (statement(read, schema, records, own_column=own_column).sql,)
-        case KeyReading():
+        case KeyRead():
             return (key_statement(read, schema, records).sql,)
-        case TopReading():
+        case TopRead():
             counted = statement(read.records, schema, records, own_column=own_column).sql
             return counted, top_statement(read.keys, schema, records).sql
-        case RowReading():
+        case RowRead():
             return (rows_statement(replace(read, least=_DRAWN), schema, records),)
-        case UnitReading(groups=None):
+        case OwnerRead(groups=None):
             return (unit_statement(read, schema, records).sql,)
-        case UnitReading():
+        case OwnerRead():
             scaled = scaled_statement(read, schema, records, Caps((_DRAWN,)), count_rows=read.measure is None)
             return unit_statement(read, schema, records).sql, scaled
         case _:

@@ -34,7 +34,7 @@ from prdp.engines._rows import rows_statement
 from prdp.engines._shown import statements
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
@@ -97,33 +97,33 @@ class DuckDBEngine(InOneProcess):
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
         """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
         return cells.summaries(self._columns(cells.sql))
 
-    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+    def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
         """Read every record once and return the budgets behind a column's values, for each group."""
         keys = key_statement(reading, self.schema, self._records)
         return keys.summaries(self._columns(keys.sql))
 
-    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+    def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group."""
         tops = top_statement(reading, self.schema, self._records)
         return tops.summaries(self._columns(tops.sql))
 
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
         sql = rows_statement(reading, self.schema, self._records)
         found = guarded(lambda: self._arrow(sql), self._lock)
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
-    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
         """Read every row once and return the cells of units: what each contributes, and how many rows."""
         units = unit_statement(reading, self.schema, self._records)
         return units.summaries(self._columns(units.sql))
 
-    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Read every row once and return each group's total, every unit scaled down to its cap."""
         sql = scaled_statement(reading, self.schema, self._records, caps, count_rows=count_rows)
         totals: dict[int, int] = dict(self._read(sql))

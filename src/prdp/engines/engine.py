@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
-from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 
@@ -32,42 +32,42 @@ class Engine(Protocol):
             InvalidRequest: The source is not what was opened.
         """
 
-    def summarise(self, reading: Reading) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
         """Read every record once and return exact totals per cell, for each group in its order.
 
         Raises:
             EngineFailure: Whatever went wrong while records were read; the text is always the same.
         """
 
-    def key_totals(self, reading: KeyReading) -> tuple[KeySummary, ...]:
+    def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
         """Read every record once and return what stands behind a column's values, for each group.
 
         Raises:
             EngineFailure: As in ``summarise``.
         """
 
-    def top_levels(self, reading: KeyReading) -> tuple[Summary, ...]:
+    def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group.
 
         Raises:
             EngineFailure: As in ``summarise``.
         """
 
-    def rows(self, reading: RowReading) -> tuple[Any, Any]:
+    def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone.
 
         Raises:
             EngineFailure: As in ``summarise``.
         """
 
-    def fold_units(self, reading: UnitReading) -> tuple[Summary, Summary]:
+    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
         """Read every row once and return the cells of units: what each contributes, and how many rows.
 
         Raises:
             EngineFailure: As in ``summarise``.
         """
 
-    def scale_units(self, reading: UnitReading, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Read every row once and return each group's total, every unit scaled down to its cap.
 
         A unit whose absolute contributions to all groups add up to more than its cap counts in each group

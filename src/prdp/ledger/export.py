@@ -17,7 +17,7 @@ from typing import Any
 from prdp.declare.exact import spelled
 from prdp.ledger.account import Entry, left_after
 from prdp.plan.text import in_words
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
 
@@ -58,7 +58,7 @@ class Line:
 def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
     """Return the lines of an entry."""
 
-    def line(release: Release | ForeignRelease | None, group: str | None, asked: str | None) -> Line:
+    def line(release: Release | CustomRelease | None, group: str | None, asked: str | None) -> Line:
         ours = release if isinstance(release, Release) else None
         low, high = map(_finite, ours.interval()) if ours else (None, None)
         return Line(
@@ -99,7 +99,7 @@ def _finite(end: float) -> float | None:
     return end if math.isfinite(end) else None
 
 
-def _number(release: Release | ForeignRelease | None) -> float | None:
+def _number(release: Release | CustomRelease | None) -> float | None:
     """Return what a caller's mechanism returned, where it is one number."""
     value = release.value if release else None
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -150,7 +150,7 @@ def _charge(entry: Entry, back: bool) -> dict[str, Any]:
     form = asdict(_lines(entry, back)[0])
     del form["group"], form["asked"]
     form |= {name: note for name, note in asdict(entry.notes).items() if note is not None}
-    if isinstance(entry.release, ForeignRelease):
+    if isinstance(entry.release, CustomRelease):
         return form | {"result": entry.release.value, "failed": entry.release.failed}
     if not isinstance(entry.release, ReleaseTable):
         return form

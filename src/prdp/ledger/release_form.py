@@ -12,7 +12,7 @@ from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import Bin, KeyValue
 from prdp.ledger.strict_json import strict_json
 from prdp.release.bias import Clipping, Dropped
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 
@@ -32,7 +32,7 @@ def release_to_json(release: Released) -> str:
             "releases": [[_form(answer) for answer in row] for row in release.releases],
         }
         return json.dumps(form, default=_spelled, ensure_ascii=False)
-    form = asdict(release) if isinstance(release, ForeignRelease) else _form(release)
+    form = asdict(release) if isinstance(release, CustomRelease) else _form(release)
     return json.dumps(form, default=_spelled, ensure_ascii=False)
 
 
@@ -112,9 +112,9 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
     )
 
 
-def _foreign(form: dict[str, Any]) -> ForeignRelease:
-    _refuse_unless_fields(form, ForeignRelease)
-    return ForeignRelease(
+def _foreign(form: dict[str, Any]) -> CustomRelease:
+    _refuse_unless_fields(form, CustomRelease)
+    return CustomRelease(
         question=form["question"],
         value=form["value"],
         share=_fraction(form["share"]),

@@ -6,7 +6,7 @@ For who asks:
     CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
     Collector, Estimate
 For who writes a protocol:
-    Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, Noisy
+    Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, NoisyValue
 For experiments, never for publication:
     simulate, Crowd
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Terms,
         column_totals,
     )
-    from prdp.local.protocols.randomisers import Bit, Hashed, Law, Noisy, Symbol
+    from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
     from prdp.local.protocols.summing import measured
     from prdp.local.simulation.crowd import Crowd
     from prdp.local.simulation.simulation import simulate
@@ -49,7 +49,7 @@ else:
             ("Field", "Framework", "LdpProtocol", "Own", "Protocol", "Tally", "Terms", "column_totals"),
             "prdp.local.protocols.protocol",
         ),
-        **dict.fromkeys(("Bit", "Hashed", "Law", "Noisy", "Symbol"), "prdp.local.protocols.randomisers"),
+        **dict.fromkeys(("Bit", "Hashed", "Law", "NoisyValue", "Symbol"), "prdp.local.protocols.randomisers"),
         "Crowd": "prdp.local.simulation.crowd",
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
@@ -88,7 +88,7 @@ __all__ = [
     "Law",
     "LdpProtocol",
     "Measure",
-    "Noisy",
+    "NoisyValue",
     "Own",
     "Protocol",
     "Report",

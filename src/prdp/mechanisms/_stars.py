@@ -21,7 +21,7 @@ _VALUE_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Stars:
+class CutStars:
     """The stars of a graph, cut at the nodes. In full: proofs/truncate.md.
 
     Attributes:
@@ -39,7 +39,7 @@ class Stars:
     how = "at the nodes: half of an edge's allowance at each end"
 
     @classmethod
-    def of(cls, pairs: Pairs, size: int) -> Stars:
+    def of(cls, pairs: Pairs, size: int) -> CutStars:
         """Return the stars on a lattice that is as fine as the public number of nodes makes worth while."""
         most = comb(max(1, pairs.nodes - 2), size - 1)
         return cls(pairs, size, 1 << max(0, min(_FINEST_BITS, _VALUE_BITS - most.bit_length())))

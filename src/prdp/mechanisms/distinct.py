@@ -61,7 +61,7 @@ def _only_whole(lattice: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class DistinctKeys:
     """Count every key up to the sum of its records' budgets over c, with c found by a private search.
 
     Guarantee:
@@ -80,7 +80,7 @@ class Distinct:
     name = "distinct"
 
     @classmethod
-    def tuned(cls, share: Fraction) -> Distinct:
+    def tuned(cls, share: Fraction) -> DistinctKeys:
         """Return the mechanism for a share."""
         return cls(_exact(PointFinder.tuned(share)))
 

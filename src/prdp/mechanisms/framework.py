@@ -18,7 +18,7 @@ SPLIT = Fraction(1, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Framework:
+class PaperFramework:
     """Drop the records below a domain that is found privately, and run a base mechanism on the others.
 
     Guarantee:

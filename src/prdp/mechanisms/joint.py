@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 
-from prdp.cells.owners import Caps, UnitGroups
+from prdp.cells.owners import Caps, OwnerGroups
 from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -48,15 +48,15 @@ class Joint:
         """Return what the noise is not all of: as for ``clip``."""
         return Clip(self.finder).caveat(signed=signed)
 
-    def law(self, units: UnitGroups, share: Fraction) -> Gated:
+    def law(self, units: OwnerGroups, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""
         return self.finder.law(RecordLadder(units.summary), share, self.totals(units, share))
 
-    def totals(self, units: UnitGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
+    def totals(self, units: OwnerGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy totals as a function of the tuning and the place that was found."""
         return cache(partial(self.total, units, share))
 
-    def total(self, units: UnitGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+    def total(self, units: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy totals of the groups, units scaled down to the point of a place."""
         summary, levels = units.summary, units.summary.levels
         points = Points.spanning(summary, tuning.stride)
@@ -66,7 +66,7 @@ class Joint:
         return Noisy(totals, (noise,) * len(totals))
 
     def answers(
-        self, units: UnitGroups, share: Fraction, entropy: Entropy, runs: int
+        self, units: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers, each one for all groups."""
         bits = finer_bits(units.summary, self.finest_bits)

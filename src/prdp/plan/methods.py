@@ -28,13 +28,13 @@ from prdp.mechanisms._base import (
 from prdp.mechanisms._influence import count_influences, sum_influences
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
-from prdp.mechanisms.distinct import Distinct
-from prdp.mechanisms.framework import SPLIT, Framework
+from prdp.mechanisms.distinct import DistinctKeys
+from prdp.mechanisms.framework import SPLIT, PaperFramework
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
 from prdp.noise.entropy import Entropy
-from prdp.plan.reads import KeyReading, Read, Reading, TopReading
+from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
 from prdp.policy import Policy
 from prdp.release.drawn import Answer
 from prdp.schema import Bounds
@@ -79,7 +79,7 @@ DEFAULT = Options()
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MethodTerms:
     """Everything public that a mechanism is built from, and its read.
 
     Attributes:
@@ -107,30 +107,30 @@ class Terms:
     entry: Any = None
 
 
-def cells(terms: Terms) -> Read:
+def cells(terms: MethodTerms) -> Read:
     """Read the cells of the measured column, or counts."""
-    return Reading(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups)
+    return CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups)
 
 
-def cells_by_level(terms: Terms) -> Read:
+def cells_by_level(terms: MethodTerms) -> Read:
     """Read the same with every record at its own level, as the paper's domains need."""
-    return Reading(
+    return CellRead(
         terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups, by_level=True
     )
 
 
-def keys(terms: Terms) -> Read:
+def keys(terms: MethodTerms) -> Read:
     """Read the budgets behind each of a column's values."""
-    return KeyReading(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
+    return KeyRead(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
 
 
-def key_tops(terms: Terms) -> Read:
+def key_tops(terms: MethodTerms) -> Read:
     """Read each of a column's values at the highest level of its records, and all records by level."""
-    records = Reading(
+    records = CellRead(
         terms.policy, terms.levels, terms.bounds, None, terms.where, terms.groups, by_level=True
     )
-    values = KeyReading(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
-    return TopReading(values, records)
+    values = KeyRead(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
+    return TopRead(values, records)
 
 
 def whole(found: Any) -> Any:
@@ -159,8 +159,8 @@ class Method:
     """
 
     name: str
-    build: Callable[[Terms], Answering]
-    reads: Callable[[Terms], Read] = cells
+    build: Callable[[MethodTerms], Answering]
+    reads: Callable[[MethodTerms], Read] = cells
     sees: Callable[[Any], Any] = whole
     options: tuple[str, ...] = ()
     owners: bool = False
@@ -184,14 +184,14 @@ def read_split(split: Exact | None) -> Fraction:
     return part
 
 
-def _framework(base: Callable[[Terms], Base]) -> Callable[[Terms], Framework]:
-    def build(terms: Terms) -> Framework:
-        return Framework(base(terms), read_split(terms.options.split), failure_rate(terms.options.beta))
+def _framework(base: Callable[[MethodTerms], Base]) -> Callable[[MethodTerms], PaperFramework]:
+    def build(terms: MethodTerms) -> PaperFramework:
+        return PaperFramework(base(terms), read_split(terms.options.split), failure_rate(terms.options.beta))
 
     return build
 
 
-def _partition(terms: Terms) -> Partition:
+def _partition(terms: MethodTerms) -> Partition:
     measure = terms.measure
     if measure is None:
         influences = count_influences(terms.levels)
@@ -201,18 +201,18 @@ def _partition(terms: Terms) -> Partition:
     return Partition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
 
 
-def _ends(terms: Terms) -> tuple[int, int]:
+def _ends(terms: MethodTerms) -> tuple[int, int]:
     """Return the ends of the measured column; only measured queries have rows that ask."""
     return (terms.measure.low, terms.measure.high) if terms.measure else (0, 0)
 
 
-def _one_quantile(terms: Terms) -> Base:
+def _one_quantile(terms: MethodTerms) -> Base:
     if len(terms.query.at) > 1:
         raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
     return InverseSensitivityQuantile(terms.query.at[0], *_ends(terms), _fineness(terms))
 
 
-def _fineness(terms: Terms) -> int:
+def _fineness(terms: MethodTerms) -> int:
     return terms.measure.per_octave if terms.measure else 1
 
 
@@ -222,7 +222,7 @@ _CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "joins": True}
 _NAIVE: dict[str, Any] = {"owners": True, "joins": True}
 
 
-def _clip(terms: Terms) -> Clip:
+def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
@@ -256,7 +256,7 @@ QUANTILE = (
     Method("framework", _framework(_one_quantile), **_FRAMEWORK),
 )
 DISTINCT = (
-    Method("distinct", lambda terms: Distinct.tuned(terms.share), reads=keys),
+    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys),
     Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
 )
 OWNERS = Method("distinct", _clip, sees=counted, owners=True)

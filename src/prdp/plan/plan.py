@@ -12,7 +12,7 @@ from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
-from prdp.plan.reads import Read, Reader, widened
+from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import QueryPlan, Row
 from prdp.plan.text import question_text
 from prdp.release.release import Release
@@ -87,7 +87,7 @@ class Plan:
         """Return the answer that the question has had, if it has one."""
         return ledger.standing(self.text, self.share)
 
-    def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
+    def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
         found = {read: reader.read(wide) for read, wide in self.reads.items()}
         abouts = [self._about + self._named(key) for key in self._keys]

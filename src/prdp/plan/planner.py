@@ -9,17 +9,17 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import MOST_ROWS, UnitCells
+from prdp.cells.owners import MOST_ROWS, OwnerCells
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.mechanisms.joint import Joint
-from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, Options, Terms
+from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, Part, Query
-from prdp.plan.reads import Read, UnitReading
+from prdp.plan.queries import Asked, DerivedPart, Query
+from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
@@ -102,7 +102,7 @@ class Planner:
             refuse_unless_proved(query, method, self.protect)
             method = OWNERS if query.counts_owners(self.protect) else method
         measure = self._measure(query)
-        terms = Terms(
+        terms = MethodTerms(
             self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
         )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
@@ -123,7 +123,7 @@ class Planner:
             options={name: _told(getattr(steps[0].mechanism, name)) for name in method.options},
         )
 
-    def _step(self, terms: Terms, method: Method) -> Step:
+    def _step(self, terms: MethodTerms, method: Method) -> Step:
         """Return the one step of a query that a mechanism answers."""
         mechanism, measure = method.build(terms), terms.measure
         signed = measure is not None and measure.signed
@@ -132,7 +132,7 @@ class Planner:
         sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
         return Step("", terms.share, mechanism, labels, sees)
 
-    def _parted(self, terms: Terms, method: Method) -> tuple[Step, ...]:
+    def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
         steps: list[Step] = []
         for part in terms.query.parts:
@@ -145,10 +145,10 @@ class Planner:
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
 
-    def _read(self, terms: Terms, method: Method) -> Read:
+    def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.protect is None:
             return method.reads(terms)
-        return UnitReading(
+        return OwnerRead(
             self.policy,
             self.levels,
             self.protect,
@@ -212,7 +212,7 @@ class Planner:
         return replace(measure, squares=query.squares, per_octave=query.fineness)
 
 
-def plan_of_one(terms: Terms, method: Method) -> QueryPlan:
+def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
     """Return how one query is answered by one mechanism, about whatever its entry point reads."""
     mechanism, query = method.build(terms), terms.query
     label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False))
@@ -263,7 +263,7 @@ def _label(words: str, share: Fraction, said: Answering, measure: Measure | None
     return Label(words, share, said.name, said.caveat(signed=signed), unit, below=low < 0, above=high > 0)
 
 
-def _part_label(part: Part, terms: Terms, said: Answering) -> Label:
+def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
     measure = terms.measure if part.name == "sum" else None
     label = _label(
         part.words.format(terms.query.measured),
@@ -291,19 +291,19 @@ def _owners_seen(query: Query, protect: str) -> Any:
     return _counted_owners if query.counts_owners(protect) else _owner_totals
 
 
-def _owner_part(part: Part) -> Any:
+def _owner_part(part: DerivedPart) -> Any:
     return _owner_rows if part.name == "count" else _owner_totals
 
 
-def _owner_totals(cells: UnitCells) -> Any:
+def _owner_totals(cells: OwnerCells) -> Any:
     return cells.totals
 
 
-def _owner_rows(cells: UnitCells) -> Any:
+def _owner_rows(cells: OwnerCells) -> Any:
     return cells.rows
 
 
-def _counted_owners(cells: UnitCells) -> Any:
+def _counted_owners(cells: OwnerCells) -> Any:
     rows: Any = cells.rows
     return rows.counted()
 

@@ -32,7 +32,7 @@ _MOST_QUANTILES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DerivedPart:
     """What a derived answer is computed from.
 
     Attributes:
@@ -52,13 +52,13 @@ class Part:
     sees: Callable[[Summary], Summary] | None
 
 
-def _parts(rule: str) -> tuple[Part, ...]:
+def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
         "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
-    return tuple(Part(name, part, *known[name]) for name, part in PARTS[rule])
+    return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Query(Asked):
     unproved: ClassVar[str] = ""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[DerivedPart, ...]:
         """What a derived answer is computed from, in order."""
         return _parts(self.rule) if self.rule else ()
 

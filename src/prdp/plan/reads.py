@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import MOST_ROWS, Fold, UnitCells, UnitGroups
+from prdp.cells.owners import MOST_ROWS, Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import TopSummary
 from prdp.declare.groups import Grouping
@@ -19,7 +19,7 @@ from prdp.policy import Policy
 from prdp.schema import Bounds
 
 
-class Reader(Protocol):
+class PlanReader(Protocol):
     """Whoever reads, and keeps what was read."""
 
     @property
@@ -43,7 +43,7 @@ class Read(Protocol):
     def serves(self, other: Read) -> bool:
         """Say whether what this read finds answers another one too."""
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Read the records, perhaps by way of other reads."""
 
     def shown(self, source: Any) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Whole):
+class CellRead(Whole):
     """How many records, and what total, there are in every cell.
 
     Attributes:
@@ -99,11 +99,11 @@ class Reading(Whole):
 
     def serves(self, other: Read) -> bool:
         """Say whether these cells answer another read: any can be counted, and squares be ignored."""
-        if not isinstance(other, Reading) or (self.where, self.groups) != (other.where, other.groups):
+        if not isinstance(other, CellRead) or (self.where, self.groups) != (other.where, other.groups):
             return False
         return self.by_level >= other.by_level and _covers(self.measure, other.measure)
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Return each group's cells, with the public ratios that they can have."""
         ratios = possible_ratios(self)
         return tuple(replace(cells, ratios=ratios) for cells in reader.source.summarise(self))
@@ -116,11 +116,11 @@ def _covers(read: Measure | None, wanted: Measure | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyReading(Whole):
+class KeyRead(Whole):
     """How much budget stands behind each of a column's values.
 
     Attributes:
-        policy: The policy, as in ``Reading``.
+        policy: The policy, as in ``CellRead``.
         levels: The grid of budgets.
         column: The column whose values are told apart; records without one take no part.
         where: Which records take part; None for all.
@@ -133,30 +133,30 @@ class KeyReading(Whole):
     where: Node | None
     groups: Grouping | None = None
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Return each group's values by the budgets behind them."""
         return reader.source.key_totals(self)
 
 
 @dataclass(frozen=True, slots=True)
-class TopReading(Whole):
+class TopRead(Whole):
     """How many of a column's values have their highest record at which level, and all records by level."""
 
-    keys: KeyReading
-    records: Reading
+    keys: KeyRead
+    records: CellRead
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Return each group's records by level and its values by theirs."""
         counted = (cells.counted() for cells in reader.read(self.records))
         return tuple(map(TopSummary, counted, reader.source.top_levels(self.keys)))
 
 
 @dataclass(frozen=True, slots=True)
-class RowReading(Whole):
+class RowRead(Whole):
     """Which rows a caller's own mechanism is given; they are not kept.
 
     Attributes:
-        policy: The policy, as in ``Reading``.
+        policy: The policy, as in ``CellRead``.
         levels: The grid of budgets.
         columns: The columns that the mechanism sees.
         least: The lowest level of the rows that it sees.
@@ -169,17 +169,17 @@ class RowReading(Whole):
     least: int
     where: Node | None
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Return the rows as an Arrow table, and their levels."""
         return reader.source.rows(self)
 
 
 @dataclass(frozen=True, slots=True)
-class UnitReading(Whole):
+class OwnerRead(Whole):
     """How many owners there are, and what they add with all of their rows, in every cell.
 
     Attributes:
-        policy: The policy of a row, as in ``Reading``.
+        policy: The policy of a row, as in ``CellRead``.
         levels: The grid of budgets.
         protect: The column whose value says which owner a row belongs to; rows without one are left out.
         measure: What to fold of a row; None to count rows.
@@ -214,17 +214,15 @@ class UnitReading(Whole):
         low, high = (end * MOST_ROWS for end in (measure.low, measure.high))
         return replace(measure, low=min(low, measure.low), high=max(high, measure.high))
 
-    def find(self, reader: Reader) -> Any:
+    def find(self, reader: PlanReader) -> Any:
         """Return the owners' cells; of several groups, with the second look that follows once b is drawn."""
         engine: Any = reader.source
         totals, rows = engine.fold_units(self)
         if self.groups is None:
-            return (UnitCells(totals, rows),)
+            return (OwnerCells(totals, rows),)
         look = partial(engine.scale_units, self)
-        counted = cache(partial(look, count_rows=self.measure is None))
-        return (
-            UnitCells(UnitGroups(totals, counted), UnitGroups(rows, cache(partial(look, count_rows=True)))),
-        )
+        added = OwnerGroups(totals, cache(partial(look, count_rows=self.measure is None)))
+        return (OwnerCells(added, OwnerGroups(rows, cache(partial(look, count_rows=True)))),)
 
 
 def _least_size(measure: Measure) -> int:
@@ -237,9 +235,9 @@ def widened(reads: Sequence[Read]) -> dict[Read, Read]:
 
     A count can be taken from any cells of the same records, and squares come along where somebody needs them.
     """
-    wide: dict[tuple[str, int], Reading] = {}
+    wide: dict[tuple[str, int], CellRead] = {}
     for read in reads:
-        if isinstance(read, Reading) and read.measure is not None and not read.by_level:
+        if isinstance(read, CellRead) and read.measure is not None and not read.by_level:
             place = (read.measure.column, read.measure.per_octave)
             known = wide.get(place, read).measure
             squares = read.measure.squares or (known is not None and known.squares)
@@ -247,8 +245,8 @@ def widened(reads: Sequence[Read]) -> dict[Read, Read]:
     return {read: _widest(read, wide) for read in reads}
 
 
-def _widest(read: Read, wide: dict[tuple[str, int], Reading]) -> Read:
-    if not isinstance(read, Reading) or read.by_level:
+def _widest(read: Read, wide: dict[tuple[str, int], CellRead]) -> Read:
+    if not isinstance(read, CellRead) or read.by_level:
         return read
     if read.measure is None:
         return next(iter(wide.values()), read)

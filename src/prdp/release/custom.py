@@ -10,7 +10,7 @@ PROMISE = "that the mechanism is differentially private is its caller's promise"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ForeignRelease:
+class CustomRelease:
     """What a caller's mechanism returned on the rows that the framework kept.
 
     Attributes:
@@ -41,4 +41,4 @@ class ForeignRelease:
         return f"{self.question}: {value} (share {self.share}, framework); {self.caveat}{mark}"
 
     def __repr__(self) -> str:
-        return f"ForeignRelease({self})"
+        return f"CustomRelease({self})"

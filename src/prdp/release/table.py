@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class ReleaseTable:
         return [*notes, *self.caveats]
 
 
-Released = Release | ReleaseTable | ForeignRelease
+Released = Release | ReleaseTable | CustomRelease
 """What a charge pays for."""
 
 

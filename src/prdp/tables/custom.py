@@ -25,9 +25,9 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.sampling import flips, keep_bounds
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
-from prdp.plan.reads import Reader, Reading, RowReading
+from prdp.plan.reads import CellRead, PlanReader, RowRead
 from prdp.plan.text import question_text, without_token
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.table import Released
 from prdp.schema import Kind
 from prdp.tables.outcomes import Mechanism, outcome, refuse_unless_mechanism
@@ -88,13 +88,13 @@ class CustomPlan:
             return None
         wanted = question_text(self._facts)
         for entry in reversed(ledger.entries):
-            if isinstance(entry.release, ForeignRelease) and without_token(entry.purpose) == wanted:
+            if isinstance(entry.release, CustomRelease) and without_token(entry.purpose) == wanted:
                 return entry.release
         return None
 
-    def own(self, released: Released) -> ForeignRelease:
+    def own(self, released: Released) -> CustomRelease:
         """Return what was answered, which is a mechanism's own value."""
-        if not isinstance(released, ForeignRelease):
+        if not isinstance(released, CustomRelease):
             raise LedgerError("the ledger holds an answer of another kind under this question.")
         return released
 
@@ -103,14 +103,14 @@ class CustomPlan:
         if self._interrupted.is_set():
             raise KeyboardInterrupt
 
-    def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
+    def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Find the domain, read its rows and run the mechanism on them, once a run."""
         return [self._drawn(reader, entropy) for _ in range(runs)]
 
-    def _drawn(self, reader: Reader, entropy: Entropy) -> ForeignRelease:
+    def _drawn(self, reader: PlanReader, entropy: Entropy) -> CustomRelease:
         facts = self.planner
         (cells,) = reader.read(
-            Reading(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
+            CellRead(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
         )
         finder = DomainFinder.over(facts.levels, self.beta)
         (domain,) = finder.draw(cells.counted(), self.split * self.share, entropy, 1)
@@ -120,7 +120,7 @@ class CustomPlan:
         if came.interrupted:
             self._interrupted.set()
         words = f"{self.name} of {', '.join(self.columns)}"
-        return ForeignRelease(
+        return CustomRelease(
             question=words if facts.where is None else f"{words} where {canonical(facts.where)}",
             value=came.value,
             share=self.share,
@@ -130,11 +130,11 @@ class CustomPlan:
             simulated=reader.stand_in,
         )
 
-    def _rows(self, reader: Reader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
+    def _rows(self, reader: PlanReader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return the rows from a drawn domain on, in random order, and a sample of the others if wanted."""
         facts, first = self.planner, PER_OCTAVE * (domain - 1)
         least = 0 if self.sample else first
-        read = RowReading(facts.policy, facts.levels, self.columns, least, facts.where)
+        read = RowRead(facts.policy, facts.levels, self.columns, least, facts.where)
         rows, found = reader.read_anew(read)
         kept = np.arange(rows.num_rows)
         if self.sample:

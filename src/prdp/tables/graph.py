@@ -10,24 +10,23 @@ from typing import Any, ClassVar
 from prdp.cells.edges import Nodes, Pairs
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.engines._graphs import GraphReading, TriangleEngine, read_pairs
+from prdp.engines._graphs import EdgeRead, TriangleEngine
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import canonical
 from prdp.ledger import Binding, Ledger
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import FixedWeights, Packed
-from prdp.mechanisms._stars import Stars as CutStars
+from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.plan.explain import explained
-from prdp.plan.methods import Method, Options, Terms
+from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
 from prdp.plan.queries import Asked
-from prdp.plan.reads import Reader as PlanReader
-from prdp.plan.reads import Whole
+from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
@@ -56,20 +55,9 @@ class EdgeSource:
         """Refuse a source that has changed."""
         self.engine.ensure_there()
 
-
-@dataclass(frozen=True, slots=True)
-class PairRead(Whole):
-    """The edges, each with its budget."""
-
-    reading: GraphReading
-
-    def find(self, reader: PlanReader) -> tuple[Pairs]:
-        """Return the edges."""
-        return (read_pairs(reader.source.engine, self.reading, reader.source.nodes),)
-
-    def shown(self, source: EdgeSource) -> tuple[str, ...]:
-        """Return the statement."""
-        return source.engine.shown(self.reading)
+    def shown(self, read: EdgeRead) -> tuple[str, ...]:
+        """Return the statement of a read."""
+        return self.engine.shown(read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,7 @@ class CutRead(Whole):
     """A count of what edges make together, with what cuts it."""
 
     query: Asked
-    edges: PairRead
+    edges: EdgeRead
 
     def find(self, reader: PlanReader) -> tuple[Truncation]:
         """Return the count that is to be cut."""
@@ -92,19 +80,20 @@ class CutRead(Whole):
         return self.edges.shown(source)
 
 
-def _pairs(terms: Terms) -> PairRead:
-    return PairRead(terms.entry)
+def _pairs(terms: MethodTerms) -> EdgeRead:
+    read: EdgeRead = terms.entry
+    return read
 
 
-def _cut(terms: Terms) -> CutRead:
-    return CutRead(terms.query, PairRead(terms.entry))
+def _cut(terms: MethodTerms) -> CutRead:
+    return CutRead(terms.query, terms.entry)
 
 
-def _clip(terms: Terms) -> Clip:
+def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
-def _truncate(terms: Terms) -> Truncate:
+def _truncate(terms: MethodTerms) -> Truncate:
     return Truncate.tuned(terms.share)
 
 
@@ -219,7 +208,7 @@ def open_graph(
         "edges": list(ends),
         "nodes": described(known),
     }
-    reading = GraphReading(*ends, checked, checked.levels, None)
+    reading = EdgeRead(*ends, checked, checked.levels, None)
     account = account_of(ledger, Binding(facts), who, stand_in=stand_in)
     return Graph(reading, called, account, Reader(EdgeSource(engine, known), stand_in))
 
@@ -228,7 +217,7 @@ def open_graph(
 class Graph(Opened):
     """A graph that answers with releases; what ``prdp.open_graph`` returns."""
 
-    reading: GraphReading
+    reading: EdgeRead
     name: str
     ledger: Ledger
     _reader: Reader
@@ -287,7 +276,7 @@ class Graph(Opened):
         if isinstance(query, Triangles):
             solver()
         reading = self.reading
-        terms = Terms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
+        terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         return Plan((plan_of_one(terms, row),), part, reading.where)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: str | None = None) -> str:

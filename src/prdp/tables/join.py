@@ -13,7 +13,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact, exact_share
-from prdp.engines._joins import ID, VALUE, JoinReading, duplicate_keys_statement, join_statement
+from prdp.engines._joins import ID, VALUE, JoinRead, duplicate_keys_statement, join_statement
 from prdp.engines._tables import DuckDBTables, open_tables
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
@@ -22,11 +22,9 @@ from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import explained
-from prdp.plan.methods import COUNT, Terms, whole
+from prdp.plan.methods import COUNT, MethodTerms, whole
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, Count, Sum
-from prdp.plan.reads import Reader as PlanReader
-from prdp.plan.reads import Whole
 from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
 from prdp.release.label import Label
@@ -130,26 +128,15 @@ class JoinSource:
         self.engine.ensure_there()
         _refuse_duplicates(self.engine, self.tree)
 
-    def statement(self, reading: JoinReading) -> str:
+    def shown(self, read: JoinRead) -> tuple[str, ...]:
         """Return the statement of a read."""
         views = {table: self.engine.view(table) for table in self.engine.schemas}
-        return join_statement(reading, views, self.engine.schemas[self.tree.private])
+        return (join_statement(read, views, self.engine.schemas[self.tree.private]),)
 
-
-@dataclass(frozen=True, slots=True)
-class JoinRead(Whole):
-    """The cells of the private records, by what their results add up to."""
-
-    reading: JoinReading
-
-    def find(self, reader: PlanReader) -> tuple[Summary]:
-        """Return the cells."""
-        sql = reader.source.statement(self.reading)
-        return (self.reading.summary(reader.source.engine.rows(sql)),)
-
-    def shown(self, source: JoinSource) -> tuple[str, ...]:
-        """Return the statement."""
-        return (source.statement(self.reading),)
+    def fold_results(self, read: JoinRead) -> Summary:
+        """Return the cells of the private records, by what their results add up to."""
+        (sql,) = self.shown(read)
+        return read.summary(self.engine.rows(sql))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,7 +208,7 @@ class Join(Opened):
         measure = self._measure(added, unit) if added is not None else None
         reading = self._reading(added, measure)
         row = rows[names.index(method) if method else 0]
-        mechanism = row.build(Terms(self.policy, self.policy.levels, self.bounds, query, measure, part))
+        mechanism = row.build(MethodTerms(self.policy, self.policy.levels, self.bounds, query, measure, part))
         total = reading.total
         asked = Count() if added is None else SumOf(added)
         label = Label(
@@ -234,7 +221,7 @@ class Join(Opened):
             above=measure is None or measure.high > 0,
         )
         step = Step("", part, mechanism, (label,), whole)
-        query_plan = QueryPlan(asked, row.name, part, JoinRead(reading), (step,), measure)
+        query_plan = QueryPlan(asked, row.name, part, reading, (step,), measure)
         return Plan((query_plan,), part, self.condition, over=self.tables)
 
     def explain(
@@ -246,7 +233,7 @@ class Join(Opened):
     def _answered(self, plan: Plan, *, fresh: bool) -> Release:
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
-    def _reading(self, added: Node | None, measure: Measure | None) -> JoinReading:
+    def _reading(self, added: Node | None, measure: Measure | None) -> JoinRead:
         """Return what must be read, if a record's total has a place in the engine's numbers."""
         largest = self.most_rows * (measure.largest if measure else 1)
         if largest > _MOST_TOTAL:
@@ -254,7 +241,7 @@ class Join(Opened):
                 f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are too "
                 "many (2^62). Lower most_rows, narrow the bounds or take a larger unit."
             )
-        return JoinReading(
+        return JoinRead(
             policy=self.policy,
             levels=self.policy.levels,
             private=self.tree.private,

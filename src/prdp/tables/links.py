@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.engines._links import LinkReading, RecordReading, read_links
+from prdp.engines._links import KeyedRecords, LinkRows, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
@@ -20,12 +20,11 @@ from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
 from prdp.plan.explain import explained
-from prdp.plan.methods import Method, Terms
+from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
 from prdp.plan.queries import Asked, Count
-from prdp.plan.reads import Reader as PlanReader
-from prdp.plan.reads import Whole
+from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
@@ -129,7 +128,7 @@ def open_links(
     )
 
 
-def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, object]]:
+def _opened(table: Records) -> tuple[DuckDBEngine, KeyedRecords, Mapping[str, object]]:
     """Open a private table; return who reads it, what, and the public facts about it."""
     refuse_unless_mappings(bounds=table.bounds, types=table.types)
     engine = open_source(table.source, table.types)
@@ -137,7 +136,7 @@ def _opened(table: Records) -> tuple[DuckDBEngine, RecordReading, Mapping[str, o
     policy = fitted_policy(table.policy, engine.schema, ends)
     key = known_column(table.key, engine.schema, "key")
     facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
-    return engine, RecordReading(key, policy), facts
+    return engine, KeyedRecords(key, policy), facts
 
 
 def _refuse_unless_records(records: Mapping[str, Records]) -> None:
@@ -148,7 +147,7 @@ def _refuse_unless_records(records: Mapping[str, Records]) -> None:
 
 
 def _refuse_unless_joinable(
-    column: str, schema: Schema, table: tuple[DuckDBEngine, RecordReading, Mapping[str, object]]
+    column: str, schema: Schema, table: tuple[DuckDBEngine, KeyedRecords, Mapping[str, object]]
 ) -> None:
     ends = (schema[column], table[0].schema[table[1].key])
     if not (all(end.integer for end in ends) or all(end.kind is Kind.TEXT for end in ends)):
@@ -171,7 +170,7 @@ class LinkSource:
     """
 
     engine: DuckDBEngine
-    tables: tuple[tuple[DuckDBEngine, RecordReading], ...]
+    tables: tuple[tuple[DuckDBEngine, KeyedRecords], ...]
     table_of: Mapping[str, int]
     levels: Levels
     most_rows: int
@@ -186,7 +185,7 @@ class LinkSource:
 class LinkRead(Whole):
     """The rows that name a record in every column, with the program that cuts their count."""
 
-    reading: LinkReading
+    reading: LinkRows
 
     def find(self, reader: PlanReader) -> tuple[Packed]:
         """Return the count that is to be cut."""
@@ -254,6 +253,6 @@ class Links(Opened):
             raise InvalidRequest("rows that name private records are counted, by method='truncate'.")
         solver()
         columns, policy = tuple(self.source.table_of), self.source.tables[0][1].policy
-        asked, read = NamedRows(columns), LinkReading(columns, self.condition)
-        terms = Terms(policy, self.source.levels, {}, asked, None, exact_share(share), entry=read)
+        asked, read = NamedRows(columns), LinkRows(columns, self.condition)
+        terms = MethodTerms(policy, self.source.levels, {}, asked, None, exact_share(share), entry=read)
         return Plan((plan_of_one(terms, *asked.methods),), terms.share, self.condition)

@@ -21,7 +21,7 @@ _MOST_BITS = 1990  # under 600 digits: read back under every limit that Python c
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MechanismOutcome:
     """What came of running a mechanism: plain values, or that it failed, or that somebody interrupted it."""
 
     value: Any
@@ -29,18 +29,18 @@ class Outcome:
     interrupted: bool = False
 
 
-def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> Outcome:
+def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> MechanismOutcome:
     """Run a mechanism; whatever it raises is an output, of which nothing but that it failed is passed on.
 
     ``SystemExit`` and ``KeyboardInterrupt`` are no exception: with the charge unanswered their words could be
     read, and the mechanism be run again for nothing.
     """
     try:
-        return Outcome(plain(mechanism(rows, epsilon, beta)))
+        return MechanismOutcome(plain(mechanism(rows, epsilon, beta)))
     except KeyboardInterrupt:
-        return Outcome(None, failed=True, interrupted=True)
+        return MechanismOutcome(None, failed=True, interrupted=True)
     except BaseException:
-        return Outcome(None, failed=True)
+        return MechanismOutcome(None, failed=True)
 
 
 def plain(value: object) -> Any:

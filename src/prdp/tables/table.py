@@ -29,7 +29,7 @@ from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
 from prdp.plan.queries import Quantile, Query
 from prdp.policy import Policy
-from prdp.release.custom import ForeignRelease
+from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.run.answer import answer
@@ -207,7 +207,7 @@ class Table(Opened, Questions[Release]):
         sample: bool = False,
         name: str | None = None,
         fresh: bool = False,
-    ) -> ForeignRelease:
+    ) -> CustomRelease:
         """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
 
         Args:

@@ -19,7 +19,7 @@ from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.plan.reads import KeyReading, Reading, RowReading, UnitReading
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
@@ -63,7 +63,7 @@ class EngineContract:
         engine = self.engine(records)
         checked = policy.within(engine.schema, bounds or {})
         condition = _condition(engine, where)
-        reading = Reading(checked, checked.levels, bounds or {}, measure, condition)
+        reading = CellRead(checked, checked.levels, bounds or {}, measure, condition)
         (found,) = engine.summarise(reading)
         return found, reference_summary(records, reading)
 
@@ -155,7 +155,7 @@ class EngineContract:
             engine = self.engine(records)
             for grouping in (None, read_grouping(["job"], ["a", "nobody"], engine.schema)):
                 reading = _reading(engine, None, grouping)
-                keys = KeyReading(reading.policy, reading.levels, column, None, grouping)
+                keys = KeyRead(reading.policy, reading.levels, column, None, grouping)
                 expected = [reference_keys(group, reading, column) for group in in_groups(records, grouping)]
                 assert list(engine.key_totals(keys)) == expected
                 assert expected[0].keys
@@ -291,28 +291,26 @@ PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
 VALUE = Measure("v", Fraction(1), 0, 10**12)
 
 
-def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -> Reading:
+def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -> CellRead:
     policy = PERSONAL.within(engine.schema, {})
-    return Reading(policy, policy.levels, {}, measure, None, groups)
+    return CellRead(policy, policy.levels, {}, measure, None, groups)
 
 
-def _key_reading(
-    engine: Engine, column: str, where: str | None, groups: Grouping | None = None
-) -> KeyReading:
+def _key_reading(engine: Engine, column: str, where: str | None, groups: Grouping | None = None) -> KeyRead:
     policy = PERSONAL.within(engine.schema, {})
-    return KeyReading(policy, policy.levels, column, _condition(engine, where), groups)
+    return KeyRead(policy, policy.levels, column, _condition(engine, where), groups)
 
 
-def _row_reading(engine: Engine, columns: tuple[str, ...], where: str | None, least: int) -> RowReading:
+def _row_reading(engine: Engine, columns: tuple[str, ...], where: str | None, least: int) -> RowRead:
     policy = PERSONAL.within(engine.schema, {})
-    return RowReading(policy, policy.levels, columns, least, _condition(engine, where))
+    return RowRead(policy, policy.levels, columns, least, _condition(engine, where))
 
 
 def _condition(engine: Engine, where: str | None) -> Node | None:
     return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
 
 
-def _rows(engine: Engine, reading: RowReading) -> Counter[str]:
+def _rows(engine: Engine, reading: RowRead) -> Counter[str]:
     """Return the rows that an engine hands out with their levels, as they print and in no order."""
     table, levels = engine.rows(reading)
     assert tuple(table.column_names) == reading.columns
@@ -355,12 +353,12 @@ def _unit_reading(  # noqa: PLR0917
     where: str | None,
     groups: Grouping | None,
     fold: Fold = "sum",
-) -> UnitReading:
+) -> OwnerRead:
     policy = PERSONAL.within(engine.schema, {})
-    return UnitReading(policy, policy.levels, protect, measure, fold, _condition(engine, where), groups)
+    return OwnerRead(policy, policy.levels, protect, measure, fold, _condition(engine, where), groups)
 
 
-def _caps(reading: UnitReading) -> list[Caps]:
+def _caps(reading: OwnerRead) -> list[Caps]:
     """Return caps that rise with the level, from nothing to all that there can be."""
     levels, most = reading.levels, reading.folded.high
     rising = [levels.quanta(level) for level in range(levels.top + 1)]

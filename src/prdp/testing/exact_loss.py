@@ -19,7 +19,7 @@ from typing import Any, get_args
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from prdp.cells.owners import UnitGroups
+from prdp.cells.owners import OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -67,7 +67,7 @@ class Loss:
 def worst_loss(
     universe: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
@@ -103,8 +103,8 @@ def worst_loss(
 
 def _merged_summaries(
     universe: Sequence[Record],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
-) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | UnitGroups]:
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | OwnerGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
     if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice

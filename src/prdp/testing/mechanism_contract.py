@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar
 
-from prdp.cells.owners import UnitGroups
+from prdp.cells.owners import OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law
@@ -90,7 +90,7 @@ class MechanismContract:
         answers: Iterable[object] = self.mechanism.answers(summary, share, entropy, runs)
         return answers
 
-    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary | UnitGroups:
+    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary | OwnerGroups:
         """Return the cells of some records, as an engine finds them."""
         raise NotImplementedError
 

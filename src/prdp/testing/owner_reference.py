@@ -12,7 +12,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
 from prdp.expressions.evaluate import evaluate
-from prdp.plan.reads import UnitReading
+from prdp.plan.reads import OwnerRead
 from prdp.testing.reference import Record, in_groups, magnitude_code, whole_value
 
 
@@ -29,7 +29,7 @@ class Unit:
     values: tuple[tuple[int, ...], ...]
 
 
-def reference_units(records: Sequence[Record], reading: UnitReading) -> tuple[Summary, Summary]:
+def reference_units(records: Sequence[Record], reading: OwnerRead) -> tuple[Summary, Summary]:
     """Return the cells of what units contribute, and of how many rows they contribute."""
     units = list(_units(records, reading))
     rows = _summary(units, reading.counted, [sum(map(len, unit.values)) for unit in units], reading)
@@ -43,7 +43,7 @@ def reference_units(records: Sequence[Record], reading: UnitReading) -> tuple[Su
 
 
 def reference_scaled(
-    records: Sequence[Record], reading: UnitReading, caps: Caps, *, count_rows: bool
+    records: Sequence[Record], reading: OwnerRead, caps: Caps, *, count_rows: bool
 ) -> tuple[int, ...]:
     """Return each group's total, every unit's contributions scaled down to its cap together."""
     totals = [0] * (len(reading.groups.keys) if reading.groups else 1)
@@ -56,7 +56,7 @@ def reference_scaled(
     return tuple(totals)
 
 
-def _units(records: Sequence[Record], reading: UnitReading) -> Iterable[Unit]:
+def _units(records: Sequence[Record], reading: OwnerRead) -> Iterable[Unit]:
     """Yield the units that take part: every row has a valid budget, and some row contributes."""
     rows: dict[Any, list[Record]] = defaultdict(list)
     for record in records:
@@ -72,7 +72,7 @@ def _units(records: Sequence[Record], reading: UnitReading) -> Iterable[Unit]:
             yield Unit(min(valid), values)
 
 
-def _values(rows: Iterable[Record], reading: UnitReading) -> tuple[int, ...]:
+def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
     """Return what each row contributes; nothing where the filter is not true or there is no value."""
     taken = (row for row in rows if reading.where is None or evaluate(reading.where, row) is True)
     measure = reading.measure
@@ -82,7 +82,7 @@ def _values(rows: Iterable[Record], reading: UnitReading) -> tuple[int, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _contributions(unit: Unit, reading: UnitReading, *, count_rows: bool) -> list[int]:
+def _contributions(unit: Unit, reading: OwnerRead, *, count_rows: bool) -> list[int]:
     """Return what a unit adds to each group, moved into its public bounds."""
     measure = reading.counted if count_rows else reading.folded
     added = [len(values) if count_rows else sum(values) for values in unit.values]
@@ -95,7 +95,7 @@ def _folded(values: tuple[int, ...], fold: Fold) -> int:
     return max(values) if fold == "max" else min(values)
 
 
-def _summary(units: Sequence[Unit], measure: Measure, added: Sequence[int], reading: UnitReading) -> Summary:
+def _summary(units: Sequence[Unit], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
     moved = [max(measure.low, min(measure.high, value)) for value in added]
     keys = (
         magnitude_key(reading.levels.quanta(unit.level), magnitude_code(value), measure.largest)

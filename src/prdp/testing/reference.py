@@ -15,7 +15,7 @@ from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.expressions.evaluate import evaluate
 from prdp.grids import PER_OCTAVE, SLACK
-from prdp.plan.reads import KeyReading, Reading, RowReading
+from prdp.plan.reads import CellRead, KeyRead, RowRead
 
 Record = Mapping[str, Any]
 
@@ -43,13 +43,13 @@ def _belongs(value: Any, by: GroupKey, key: KeyValue) -> bool:
     return bool((first_moment(value, by.part) if isinstance(by, Truncated) else value) == key)
 
 
-def reference_summary(records: Iterable[Record], reading: Reading) -> Summary:
+def reference_summary(records: Iterable[Record], reading: CellRead) -> Summary:
     """Return the cells of the records; the two-key form."""
     cells = list(_cells(records, reading))
     return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
 
 
-def reference_keys(records: Iterable[Record], reading: Reading, column: str) -> KeySummary:
+def reference_keys(records: Iterable[Record], reading: CellRead, column: str) -> KeySummary:
     """Return how many keys a column has, by what the budgets of their records add up to."""
     most = key_edges(reading.levels)[-1]
     sums: dict[Any, int] = defaultdict(int)
@@ -60,7 +60,7 @@ def reference_keys(records: Iterable[Record], reading: Reading, column: str) -> 
     return KeySummary.of(reading.levels, sums.values())
 
 
-def reference_tops(records: Iterable[Record], reading: KeyReading) -> Summary:
+def reference_tops(records: Iterable[Record], reading: KeyRead) -> Summary:
     """Return a column's values, each once, at the highest level of its records."""
     tops: dict[Any, int] = {}
     for record, level in _taking_part(records, reading):
@@ -71,7 +71,7 @@ def reference_tops(records: Iterable[Record], reading: KeyReading) -> Summary:
     return Summary.of(reading.levels, 1, 1, [Cell(key, 1, 1) for key in keys])
 
 
-def reference_rows(records: Iterable[Record], reading: RowReading) -> list[tuple[Record, int]]:
+def reference_rows(records: Iterable[Record], reading: RowRead) -> list[tuple[Record, int]]:
     """Return the rows that are handed out, with the asked columns alone, and their levels."""
     return [
         ({column: record[column] for column in reading.columns}, level)
@@ -85,7 +85,7 @@ def _is_there(value: Any) -> bool:
 
 
 def _taking_part(
-    records: Iterable[Record], reading: Reading | KeyReading | RowReading
+    records: Iterable[Record], reading: CellRead | KeyRead | RowRead
 ) -> Iterator[tuple[Record, int]]:
     """Yield the records that take part, with their level."""
     for record in records:
@@ -96,7 +96,7 @@ def _taking_part(
             yield record, level
 
 
-def _cells(records: Iterable[Record], reading: Reading) -> Iterator[Cell]:
+def _cells(records: Iterable[Record], reading: CellRead) -> Iterator[Cell]:
     for record, level in _taking_part(records, reading):
         quanta = reading.levels.quanta(level)
         if reading.measure is None:

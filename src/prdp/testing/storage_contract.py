@@ -29,7 +29,7 @@ from prdp.declare.groups import bins, read_grouping
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import KeyReading, Reading
+from prdp.plan.reads import CellRead, KeyRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.testing.reference import in_groups, reference_keys, reference_summary
@@ -124,7 +124,7 @@ class StorageCase:
         reading = self._reading(engine)
         if self.keys and self.column:
             return engine.key_totals(
-                KeyReading(reading.policy, reading.levels, self.column, reading.where, reading.groups)
+                KeyRead(reading.policy, reading.levels, self.column, reading.where, reading.groups)
             )
         return [summary.cells for summary in engine.summarise(reading)]
 
@@ -136,7 +136,7 @@ class StorageCase:
             return tuple(reference_keys(group, reading, self.column) for group in groups)
         return [reference_summary(group, reading).cells for group in groups]
 
-    def _reading(self, engine: Engine) -> Reading:
+    def _reading(self, engine: Engine) -> CellRead:
         schema = engine.schema
         policy = Policy(self.policy, at_least="1/10", at_most="10").within(schema, {})
         where = check(parse(self.where), schema, Kind.BOOLEAN, self.where) if self.where else None
@@ -144,7 +144,7 @@ class StorageCase:
             read_grouping([bins(self.binned, [-100, 0, 5, 100, 200])], None, schema) if self.binned else None
         )
         measure = None if self.column is None or self.keys else Measure(self.column, Fraction(1), -100, 1000)
-        return Reading(policy, policy.levels, {}, measure, where, groups)
+        return CellRead(policy, policy.levels, {}, measure, where, groups)
 
 
 CASES = (

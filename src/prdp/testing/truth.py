@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from prdp.cells.cell import Cell
-from prdp.cells.owners import UnitCells, UnitGroups
+from prdp.cells.owners import OwnerCells, OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.plan.steps import QueryPlan
 from prdp.release.derived import root
 
 
-def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
+def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
     """Return the true answers to a planned query, over the records that have a valid budget.
 
     Counts, sums, means and variances are exact. A maximum is the upper end of its range and
@@ -21,7 +21,7 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
     query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
-    if isinstance(cells, UnitCells):
+    if isinstance(cells, OwnerCells):
         return _unit_truths(plan, cells)
     unit = plan.measure.unit if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
@@ -49,7 +49,7 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
             raise TypeError(query)
 
 
-def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
+def _unit_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
     """Return the true answers over the rows of privacy units: one, or one a group."""
     unit = plan.measure.unit if plan.measure else Fraction(1)
     if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
@@ -62,8 +62,8 @@ def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
     return [total * unit for total in totals]
 
 
-def _added_up(found: Summary | UnitGroups) -> tuple[int, ...]:
-    return found.unclipped() if isinstance(found, UnitGroups) else (sum(cell.total for cell in found.cells),)
+def _added_up(found: Summary | OwnerGroups) -> tuple[int, ...]:
+    return found.unclipped() if isinstance(found, OwnerGroups) else (sum(cell.total for cell in found.cells),)
 
 
 def _ends(cell: Cell) -> tuple[int, int]:

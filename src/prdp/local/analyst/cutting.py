@@ -8,7 +8,7 @@ from fractions import Fraction
 from prdp.cells.measure import Measure
 from prdp.local.protocols.counting import DomainCounts
 from prdp.local.protocols.protocol import Terms
-from prdp.local.protocols.summing import Ratios
+from prdp.local.protocols.summing import RatioGrid
 
 _MEAN_ERROR = math.sqrt(2 / math.pi)
 """The expected size of a normal variable of deviation 1."""
@@ -46,7 +46,7 @@ def clipping_slope(
     terms: Terms, measure: Measure, masses: tuple[float, ...], clients: int, share: float
 ) -> Fraction:
     """Return the clipping slope at which noise and what is cut, by the masses, are least together."""
-    ratios = Ratios(terms, measure)
+    ratios = RatioGrid(terms, measure)
     spent = float(terms.share)
     held = [
         (0.75 * float(ratios.slope(octave)), max(0.0, mass) / spent) for octave, mass in enumerate(masses)

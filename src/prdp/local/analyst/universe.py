@@ -15,7 +15,7 @@ from itertools import pairwise
 from prdp.cells.measure import Measure
 from prdp.expressions.intervals import Interval, bound
 from prdp.local.protocols.protocol import Terms
-from prdp.local.protocols.summing import Ratios
+from prdp.local.protocols.summing import RatioGrid
 from prdp.policy import Policy
 
 _PIECES = 16
@@ -37,7 +37,7 @@ def reaches(policy: Policy, measure: Measure) -> tuple[Reach, ...]:
     one; columns that it reads besides count as unbounded.
     """
     levels = policy.levels
-    ratios = Ratios(Terms(levels, Fraction(1)), measure)  # the share plays no part
+    ratios = RatioGrid(Terms(levels, Fraction(1)), measure)  # the share plays no part
     found = [Reach()] * ratios.count
     slope, unit = float(ratios.slope(0)), float(measure.unit)
     least, most = float(levels.at_least), float(levels.at_most)

@@ -12,7 +12,7 @@ from prdp.errors import InvalidRequest
 from prdp.local.client.facts import Reader, column_name, sayable
 from prdp.local.client.values import number_of
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
-from prdp.local.protocols.randomisers import Bit, Law, Noisy
+from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 from prdp.noise.laplace_coins import digit_count
 
 Noise = Literal["bits", "laplace"]
@@ -120,11 +120,11 @@ class DomainCount:
     def _counts(self, own: Own) -> bool:
         return self.column is None or number_of(own.record.get(self.column)) is not None
 
-    def coordinate(self, terms: Terms, domain: int, here: bool) -> Bit | Noisy:
+    def coordinate(self, terms: Terms, domain: int, here: bool) -> Bit | NoisyValue:
         """Return the law of one domain, for a client whose budget lies there or does not."""
         if self.noise == "bits":
             return Bit.of(terms.domain_loss(domain), part=int(here))
-        return Noisy(int(here), self.scale(terms, domain))
+        return NoisyValue(int(here), self.scale(terms, domain))
 
     def scale(self, terms: Terms, domain: int) -> Fraction:
         """Return the scale of a domain's discrete Laplace noise."""

@@ -14,7 +14,7 @@ from prdp.local.client.facts import Reader
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
-from prdp.local.protocols.randomisers import Bit, Law, Noisy
+from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 from prdp.local.protocols.summing import Octaves, OfOneColumn, measure_facts, octave_of, read_measure
 
 Form = Literal["bit", "laplace"]
@@ -109,7 +109,7 @@ class ClippedSum:
         cut = max(-self.limit, min(self.limit, value))
         if self.form == "bit":
             return (Bit.of(budget, part=Fraction(cut, self.limit)),)
-        return (Noisy(cut, self.limit / budget),)
+        return (NoisyValue(cut, self.limit / budget),)
 
     def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
         """Add up."""

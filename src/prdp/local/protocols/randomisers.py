@@ -200,7 +200,7 @@ class Hashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class NoisyValue:
     """An integer with discrete Laplace noise.
 
     Guarantee:

@@ -15,7 +15,7 @@ from prdp.local.client.facts import Reader, column_name, sayable
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
-from prdp.local.protocols.randomisers import Bit, Law, Noisy
+from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 
 _LARGEST = 10**40
 
@@ -100,7 +100,7 @@ class Octaves:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratios:
+class RatioGrid:
     """The public octaves of |value| / budget: a record's is the least j with |value| ≤ slope(j) · budget."""
 
     terms: Terms
@@ -172,7 +172,7 @@ class RatioSum(OfOneColumn):
 
     def scales(self, terms: Terms) -> tuple[Fraction, ...]:
         """Return the scale of each octave's noise."""
-        ratios = Ratios(terms, self.measure)
+        ratios = RatioGrid(terms, self.measure)
         return tuple(ratios.slope(octave) / terms.share for octave in range(ratios.count))
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:
@@ -181,10 +181,9 @@ class RatioSum(OfOneColumn):
 
     def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
         """Return one law an octave."""
-        value, here = Ratios(terms, self.measure).of(own) if own else (0, None)
-        return tuple(
-            Noisy(value if octave == here else 0, scale) for octave, scale in enumerate(self.scales(terms))
-        )
+        value, here = RatioGrid(terms, self.measure).of(own) if own else (0, None)
+        scales = enumerate(self.scales(terms))
+        return tuple(NoisyValue(value if octave == here else 0, scale) for octave, scale in scales)
 
     def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:
         """Add up every octave."""
@@ -236,7 +235,7 @@ class RatioMass(OfOneColumn):
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:
         """Return one bit an octave."""
-        return (BIT,) * Ratios(terms, self.measure).count
+        return (BIT,) * RatioGrid(terms, self.measure).count
 
     def bit(self, terms: Terms, quanta: int) -> Bit:
         """Return the bit of a record's own octave."""
@@ -244,7 +243,7 @@ class RatioMass(OfOneColumn):
 
     def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
         """Return one law an octave."""
-        ratios, nothing = Ratios(terms, self.measure), Bit.of(self.most(terms))
+        ratios, nothing = RatioGrid(terms, self.measure), Bit.of(self.most(terms))
         _, here = ratios.of(own) if own else (0, None)
         return tuple(
             self.bit(terms, own.quanta) if own and octave == here else nothing
@@ -253,7 +252,7 @@ class RatioMass(OfOneColumn):
 
     def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:
         """Count every octave's ones."""
-        return column_totals(rows, Ratios(terms, self.measure).count)
+        return column_totals(rows, RatioGrid(terms, self.measure).count)
 
     def estimate(
         self, terms: Terms, tally: Tally, *, beta: float = 0.1, most: Sequence[float] | None = None
@@ -328,7 +327,7 @@ class ProportionalSum:
         if own is not None:
             limit = self.limit(terms, own.quanta)
             value = max(-limit, min(limit, steps_of(own.record, self.measure)))
-        return (Noisy(value, self.scale(terms)),)
+        return (NoisyValue(value, self.scale(terms)),)
 
     def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
         """Add up."""

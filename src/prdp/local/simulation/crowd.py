@@ -17,7 +17,7 @@ from prdp.levels import Levels
 from prdp.local.client.client import own_of
 from prdp.local.client.values import number_of, steps_of
 from prdp.local.protocols.categories import Bins, Categories
-from prdp.local.protocols.summing import Ratios
+from prdp.local.protocols.summing import RatioGrid
 from prdp.policy import Policy
 
 Integers = NDArray[np.int64]
@@ -71,7 +71,7 @@ class Crowd:
             self._steps[measure] = np.array(read, np.int64)[which]
         return self._steps[measure]
 
-    def octaves(self, ratios: Ratios) -> Integers:
+    def octaves(self, ratios: RatioGrid) -> Integers:
         """Return every client's octave of |value| / budget, -1 where it has none; the share plays no part."""
         measure = ratios.measure
         if measure not in self._octaves:

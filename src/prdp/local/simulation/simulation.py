@@ -27,8 +27,8 @@ from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import Framework, Own, Tally
-from prdp.local.protocols.randomisers import PRIME, Bit, Law, Noisy, Symbol, complement
-from prdp.local.protocols.summing import ProportionalSum, RatioMass, Ratios, RatioSum
+from prdp.local.protocols.randomisers import PRIME, Bit, Law, NoisyValue, Symbol, complement
+from prdp.local.protocols.summing import ProportionalSum, RatioGrid, RatioMass, RatioSum
 from prdp.local.simulation.crowd import Crowd, Integers, record_at, refuse_missing
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
@@ -134,7 +134,7 @@ def _total(column: Mapping[Law, int], entropy: Entropy) -> int:
             coin, outcome = law.coin()
             shown = heads(coin, clients, entropy)
             total += shown if outcome else clients - shown
-        elif isinstance(law, Noisy):
+        elif isinstance(law, NoisyValue):
             total += clients * law.value
             noises[law.scale] += clients
         else:
@@ -150,7 +150,7 @@ def _kept(symbol: Symbol, clients: int, entropy: Entropy) -> int:
 @drawn_together.register
 def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms, values = campaign.terms, crowd.steps(protocol.measure)
-    octaves = crowd.octaves(Ratios(terms, protocol.measure))
+    octaves = crowd.octaves(RatioGrid(terms, protocol.measure))
     scales = protocol.scales(terms)
     sums = [_whole_sum(values[octaves == octave]) for octave in range(len(scales))]
     noise = [laplace_total(scale, len(crowd), entropy) for scale in scales]
@@ -160,7 +160,7 @@ def _(protocol: RatioSum, campaign: Campaign, crowd: Crowd, entropy: Entropy) ->
 @drawn_together.register
 def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     terms = campaign.terms
-    octaves = crowd.octaves(Ratios(terms, protocol.measure))
+    octaves = crowd.octaves(RatioGrid(terms, protocol.measure))
     totals = []
     for octave in range(len(campaign.fields)):
         inside = np.bincount(crowd.levels[octaves == octave], minlength=1)
