@@ -12,7 +12,7 @@ from hashlib import sha256
 from prdp.declare.exact import Exact, exact_share
 from prdp.errors import InvalidRequest
 from prdp.expressions.json_form import from_json, to_json
-from prdp.local.client.facts import Reader, read_object, sayable, whole_text
+from prdp.local.client.facts import FactReader, read_object, sayable, whole_text
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
@@ -143,7 +143,7 @@ class Campaign:
             {**KNOWN.inner, **{own.kind: own for own in ldp_protocols}},
         )
         try:
-            with Reader(read_object(text, "campaign")) as read:
+            with FactReader(read_object(text, "campaign")) as read:
                 if read.take("prdp") != "campaign" or read.whole("version") != VERSION:
                     raise InvalidRequest(f"this is no campaign of version {VERSION}.")
                 policy = read_policy(read.take("policy"))
@@ -170,7 +170,7 @@ def read_policy(facts: object) -> Policy:
     """Return the policy that facts describe; no parser of SQL is needed."""
     if not isinstance(facts, Mapping):
         raise InvalidRequest("a campaign's policy is a JSON object.")
-    with Reader(facts) as read:
+    with FactReader(facts) as read:
         ends = {end: read.positive(end) for end in ("at_least", "at_most")}
         return Policy.of(from_json(read.take("expression")), **ends)
 

@@ -134,10 +134,10 @@ def listed(given: object, what: str, example: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-class Reader:
+class FactReader:
     """Reads each fact once, and refuses what is missing, malformed or left over.
 
-    >>> with Reader({"limit": "5"}) as read:
+    >>> with FactReader({"limit": "5"}) as read:
     ...     read.positive("limit")
     Fraction(5, 1)
     """

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
-from prdp.local.client.facts import Reader, column_name, listed, whole_text
+from prdp.local.client.facts import FactReader, column_name, listed, whole_text
 from prdp.local.client.values import Category, bin_of, category_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
@@ -178,7 +178,7 @@ class Frequencies:
     @classmethod
     def from_facts(cls, facts: Facts) -> Frequencies:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             column, method = read.text("column"), read.word("method", get_args(Method))
             buckets = read.whole("buckets") if method == "olh" else 0
             by: Categories | Bins

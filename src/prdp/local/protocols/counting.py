@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal, get_args
 
 from prdp.errors import InvalidRequest
-from prdp.local.client.facts import Reader, column_name, sayable
+from prdp.local.client.facts import FactReader, column_name, sayable
 from prdp.local.client.values import number_of
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
@@ -100,7 +100,7 @@ class DomainCount:
     @classmethod
     def from_facts(cls, facts: Facts) -> DomainCount:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             column = read.text("column") if "column" in facts else None
             return cls(read.word("noise", get_args(Noise)), column)
 
@@ -217,7 +217,7 @@ class ProportionalCount:
     @classmethod
     def from_facts(cls, facts: Facts) -> ProportionalCount:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             return cls(read.positive("budget"))
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:  # noqa: ARG002  (one bit whatever the terms)

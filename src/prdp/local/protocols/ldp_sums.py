@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args
 
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
-from prdp.local.client.facts import Reader
+from prdp.local.client.facts import FactReader
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
@@ -96,7 +96,7 @@ class ClippedSum:
     @classmethod
     def from_facts(cls, facts: Facts) -> ClippedSum:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             return cls(read_measure(read), read.whole("limit"), read.word("form", get_args(Form)))
 
     def fields(self, budget: Fraction) -> tuple[Field, ...]:

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
-from prdp.local.client.facts import Reader, column_name, sayable
+from prdp.local.client.facts import FactReader, column_name, sayable
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
@@ -26,7 +26,7 @@ def measure_facts(measure: Measure) -> dict[str, object]:
     return {"column": measure.column, "unit": str(measure.unit), **ends}
 
 
-def read_measure(read: Reader) -> Measure:
+def read_measure(read: FactReader) -> Measure:
     """Read a column's public facts."""
     return checked_measure(
         Measure(read.text("column"), read.positive("unit"), read.whole("low"), read.whole("high"))
@@ -152,7 +152,7 @@ class OfOneColumn:
     @classmethod
     def from_facts(cls, facts: Facts) -> Self:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             return cls(read_measure(read))
 
 
@@ -306,7 +306,7 @@ class ProportionalSum:
     @classmethod
     def from_facts(cls, facts: Facts) -> ProportionalSum:
         """Read ``facts``."""
-        with Reader(facts) as read:
+        with FactReader(facts) as read:
             return cls(read_measure(read), read.positive("slope"))
 
     def scale(self, terms: Terms) -> Fraction:
