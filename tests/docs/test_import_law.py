@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,15 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "prdp"
 FILES = sorted(SOURCE.rglob("*.py"))
+
+ORDER = (
+    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "policy", "cells"),
+    *("release", "mechanisms", "plan", "engines", "ledger", "run", "tables"),
+)
+"""Every package imports itself and what stands before it; whoever is not here comes after all."""
+
+BELIEVED = ("policy", "levels", "grids", "cells", "plan", "run", "mechanisms", "noise")
+"""What is read by whoever must believe the guarantee, whole; ARCHITECTURE.md says the same."""
 
 FORBIDDEN = {
     "engines": ("prdp.mechanisms", "prdp.noise", "prdp.ledger", "prdp.run", "prdp.tables", "prdp.release"),
@@ -73,6 +83,32 @@ def test_a_file_imports_only_what_its_room_may_see(path: Path) -> None:
         if within(name, "prdp.testing"):
             known = room(path) == "testing" or str(path.relative_to(SOURCE)) in SEEDED
             assert known, "seeded noise must not reach real releases"
+
+
+def package(name: str) -> str:
+    return name.split(".")[1] if name.startswith("prdp.") else ""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_packages_import_one_way(path: Path) -> None:
+    own = room(path).removesuffix(".py")
+    if own in ORDER:
+        for name in imports(path):
+            found = package(name)
+            assert not found or (found in ORDER and ORDER.index(found) <= ORDER.index(own)), name
+
+
+def test_the_readers_list_of_the_guarantee_is_that_of_the_import_law() -> None:
+    """Nothing that must be believed hangs on an entry point, a test tool or the command line."""
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = text.split("## Who must believe the guarantee")[1].split(";")[0]
+    assert re.findall(r"`(\w+)(?:\.py|/)`", listed) == list(BELIEVED)
+    order = text.split("packages import one way, in the order")[1].split("`")[1]
+    assert re.findall(r"\w+", order) == list(ORDER)
+    for path in FILES:
+        if room(path).removesuffix(".py") in BELIEVED:
+            for name in imports(path):
+                assert package(name) not in {"tables", "local", "testing", "cli", "adapters"}, path
 
 
 def test_only_the_entropy_file_touches_the_system_s_generator() -> None:
