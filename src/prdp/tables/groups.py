@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import Grouping, bins
-from prdp.plan.explain import explained
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Quantile, Query
-from prdp.release.table import ReleaseTable
+from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.tables.questions import Questions, listed_quantiles
@@ -57,12 +56,6 @@ class Groups(Questions[ReleaseTable]):
         crossed = self.grouping.crossed(bins(column, edges), self.table.planner.schema)
         return replace(self, grouping=crossed).count(share=share, method=method, fresh=fresh)
 
-    def ask(
-        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
-    ) -> ReleaseTable:
-        """Answer several queries for each group from one charge; arguments as in ``Table.ask``."""
-        return self._answered(self.plan(*queries, share=share, split=split), fresh=fresh)
-
     def plan(
         self,
         *queries: Query,
@@ -73,19 +66,9 @@ class Groups(Questions[ReleaseTable]):
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.table.planner.plan(queries, share, self.grouping, options=options, split=split)
 
-    def explain(
-        self,
-        *queries: Query,
-        share: Exact,
-        split: Sequence[Exact] | None = None,
-        method: str | None = None,
-    ) -> str:
-        """Return what would be charged, read and drawn for queries; reads and charges nothing."""
-        plan = self.plan(*queries, share=share, split=split, options=Options(method))
-        return explained(plan, self._reader.source)
-
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> ReleaseTable:
-        return self._answered(self.plan(query, share=share, options=options), fresh=fresh)
+        plan = self.plan(query, share=share, options=options)
+        return plan.tabled(self._answered(plan, fresh=fresh))
 
-    def _answered(self, plan: Plan, *, fresh: bool) -> ReleaseTable:
-        return plan.tabled(answer(self.table.ledger, plan, self._reader, fresh=fresh))
+    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
+        return answer(self.table.ledger, plan, self._reader, fresh=fresh)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from prdp.declare.exact import Exact
-from prdp.plan.methods import Options
+from prdp.plan.explain import explained
+from prdp.plan.methods import DEFAULT, Options
+from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.release.table import Released, ReleaseTable
+from prdp.run.reader import Reader
 
 Answered = TypeVar("Answered")
 
@@ -22,9 +26,57 @@ class Questions(ABC, Generic[Answered]):
     finds out where budgets become numerous (by default 1/4; the paper's is 1/2), ``beta`` the failure rate.
     """
 
+    _reader: Reader
+
+    @abstractmethod
+    def plan(
+        self,
+        *queries: Query,
+        share: Exact,
+        split: Sequence[Exact] | None = None,
+        options: Options = DEFAULT,
+    ) -> Plan:
+        """Return what would be done to answer queries, or refuse; reads and charges nothing."""
+
     @abstractmethod
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Answered:
         """Answer one query."""
+
+    @abstractmethod
+    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
+        """Answer a plan."""
+
+    def ask(
+        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    ) -> ReleaseTable:
+        """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
+
+        Args:
+            queries: What is asked.
+            share: The part of every record's budget for all of it.
+            split: What part of the share each query gets; by default, equal parts.
+            fresh: Pay for new answers although these questions have been answered before.
+        """
+        plan = self.plan(*queries, share=share, split=split)
+        return plan.tabled(self._answered(plan, fresh=fresh))
+
+    def explain(
+        self,
+        *queries: Query,
+        share: Exact,
+        split: Sequence[Exact] | None = None,
+        method: str | None = None,
+    ) -> str:
+        """Return what would be charged, read and drawn for queries; reads and charges nothing.
+
+        Args:
+            queries: What would be asked.
+            share: The part of every record's budget for all of it.
+            split: What part of the share each query gets; by default, equal parts.
+            method: Which mechanism would answer; by default, each query's own.
+        """
+        plan = self.plan(*queries, share=share, split=split, options=Options(method))
+        return explained(plan, self._reader.source)
 
     def count(
         self,

@@ -23,7 +23,6 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
-from prdp.plan.explain import explained
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
@@ -31,7 +30,7 @@ from prdp.plan.queries import Quantile, Query
 from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
-from prdp.release.table import ReleaseTable
+from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Units
@@ -180,21 +179,7 @@ class Table(Opened, Questions[Release]):
         """Find several quantiles at once, ascending together; as ``quantile``."""
         query = Quantile(column, listed_quantiles(q))
         plan = self.plan(query, share=share, options=Options(method))
-        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh)).releases[0]
-
-    def ask(
-        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
-    ) -> ReleaseTable:
-        """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
-
-        Args:
-            queries: What is asked.
-            share: The part of every record's budget for all of it.
-            split: What part of the share each query gets; by default, equal parts.
-            fresh: Pay for new answers although these questions have been answered before.
-        """
-        plan = self.plan(*queries, share=share, split=split)
-        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
     def release(
         self,
@@ -265,19 +250,11 @@ class Table(Opened, Questions[Release]):
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.planner.plan(queries, share, options=options, split=split)
 
-    def explain(
-        self,
-        *queries: Query,
-        share: Exact,
-        split: Sequence[Exact] | None = None,
-        method: str | None = None,
-    ) -> str:
-        """Return what would be charged, read and drawn for queries; reads and charges nothing."""
-        plan = self.plan(*queries, share=share, split=split, options=Options(method))
-        return explained(plan, self._reader.source)
-
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(self._answered(plan, fresh=fresh))
+
+    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
+        return answer(self.ledger, plan, self._reader, fresh=fresh)
