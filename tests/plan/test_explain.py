@@ -56,7 +56,10 @@ def test_an_explanation_does_not_depend_on_the_records() -> None:
 
 def test_an_explanation_names_the_share_the_statement_the_mechanism_and_the_proof() -> None:
     for told in explanations(np.arange(N)):
-        assert told.startswith("charges  1/10 of every record's budget")
+        assert told.startswith(
+            "charges  1/10 of every record's budget, before anything is read; 9/10 is left"
+        )
+        assert "record   " in told
         assert "  reads  " in told
         assert "SELECT" in told
         assert "proofs/" in told
@@ -65,9 +68,10 @@ def test_an_explanation_names_the_share_the_statement_the_mechanism_and_the_proo
 
 def test_what_is_read_once_a_point_is_drawn_is_said_with_its_place_held() -> None:
     (told,) = (told for told in explanations(np.arange(N)) if "joint" in told)
-    assert told.count("  reads  ") == 2
-    assert ":b" in told.split("  reads  ")[2]
-    assert ":b" not in told.split("  reads  ")[1]
+    first, *later = told.split("  reads  ")[1:]
+    assert ":b" not in first
+    assert ["parts.total" in read for read in later] == [True, False]  # the sum's and the count's
+    assert all(":b" in read for read in later)
 
 
 def test_the_parts_of_a_mean_are_drawn_with_all_of_its_share() -> None:
@@ -80,6 +84,33 @@ def test_one_read_that_serves_two_queries_is_said_once() -> None:
     first = explanations(np.arange(N))[0]
     assert first.count("  reads  SELECT") == 1
     assert "what was read above" in first
+
+
+def small(policy: str = "1", **options: Any) -> prdp.Table:
+    bounds = {"v": (0, 9), "w": (0, 9)}
+    columns = {"v": np.arange(9), "w": np.arange(9)}
+    return prdp.open(columns, policy=prdp.Policy(policy), bounds=bounds, name="t", **options)
+
+
+def test_the_mechanism_that_public_facts_choose_is_the_one_that_answers() -> None:
+    for policy in ("1", "CASE WHEN v < 3 THEN 1 ELSE 0.001 END", "1 / greatest(v, 1)"):
+        table = small(policy, stand_in=True)
+        (release,) = prdp.testing.simulate(table, prdp.Count(), runs=1, seed=1)
+        tiered = "budget tiers" in dict(release.choices)
+        assert ("draws  tiers" in table.explain(prdp.Count(), share=1)) is tiered
+        assert ("proofs/tiers.md" in table.explain(prdp.Count(), share=1)) is tiered
+
+
+def test_two_columns_are_two_reads() -> None:
+    assert "what was read above" not in small().explain(prdp.Sum("v"), prdp.Sum("w"), share=1)
+
+
+def test_what_is_free_or_would_be_refused_is_said() -> None:
+    table = small()
+    table.count(share="9/10")
+    assert table.explain(prdp.Count(), share="9/10").startswith("charges  nothing: it was answered before")
+    assert table.explain(prdp.Sum("v"), share="1/5").startswith("charges  nothing: it would be refused")
+    assert small(stand_in=True).explain(prdp.Count(), share=1).startswith("charges  nothing: the records are")
 
 
 @pytest.mark.parametrize("share", ["0", "2"])

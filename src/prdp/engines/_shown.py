@@ -14,13 +14,11 @@ from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
-"""Stands for a number that is drawn before the statement can be written."""
+"""Stands for a number that is drawn before a statement can be written."""
 
 
-def statements(  # noqa: PLR0911  (one return a read)
-    read: Any, schema: Schema, records: str, *, own_column: bool
-) -> tuple[str, ...]:
-    """Return the statements of a read, in order; ``:b`` stands for what is drawn in between."""
+def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> tuple[str, ...]:
+    """Return the statements of a read, in order."""
     match read:
         case CellRead():
             return (statement(read, schema, records, own_column=own_column).sql,)
@@ -31,10 +29,12 @@ def statements(  # noqa: PLR0911  (one return a read)
             return counted, top_statement(read.keys, schema, records).sql
         case RowRead():
             return (rows_statement(replace(read, least=_DRAWN), schema, records),)
-        case OwnerRead(groups=None):
-            return (unit_statement(read, schema, records).sql,)
         case OwnerRead():
-            scaled = scaled_statement(read, schema, records, Caps((_DRAWN,)), count_rows=read.measure is None)
-            return unit_statement(read, schema, records).sql, scaled
+            return (unit_statement(read, schema, records).sql,)
         case _:
             return (read.statement(records, schema),)
+
+
+def later_statement(read: OwnerRead, schema: Schema, records: str, *, count_rows: bool) -> str:
+    """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
+    return scaled_statement(read, schema, records, Caps((_DRAWN,)), count_rows=count_rows)

@@ -31,7 +31,7 @@ from prdp.engines._opened import InOneProcess
 from prdp.engines._owners import scaled_statement, unit_statement
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
-from prdp.engines._shown import statements
+from prdp.engines._shown import later_statement, statements
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
@@ -133,6 +133,10 @@ class DuckDBEngine(InOneProcess):
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
         return statements(read, self.schema, self._records, own_column=self._own_column)
+
+    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+        """Return the statement that follows a drawn clipping point, for people; nothing is run."""
+        return later_statement(read, self.schema, self._records, count_rows=count_rows)
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""

@@ -111,14 +111,18 @@ class Clip:
                 answers[place, run] = group.answer(which, point, total)
         return [[answers[place, run] for run in range(runs)] for place in range(len(groups))]
 
+    def tiers(self, summary: Summary) -> Tiers | None:
+        """Return the tiers that answer instead, by public facts alone; None where a point is chosen."""
+        return Tiers.of(summary.refined(finer_bits(summary, self.finest_bits)))
+
     def _tiered(
         self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
     ) -> list[list[Answer]] | None:
         """Draw answers tier by tier for groups with the same public facts; None where there are no tiers."""
-        bits = finer_bits(summaries[0], self.finest_bits)
-        tiers = Tiers.of(summaries[0].refined(bits))
+        tiers = self.tiers(summaries[0])
         if tiers is None:
             return None
+        bits = finer_bits(summaries[0], self.finest_bits)
         answers = tiers.answers([summary.refined(bits) for summary in summaries], share, entropy, runs)
         return [[replace(answer, step=Fraction(1, 1 << bits)) for answer in group] for group in answers]
 

@@ -1,49 +1,99 @@
-"""A plan in words: what would be charged, read and drawn, and where that is proved; nothing from the data."""
+"""A plan in words: what would be charged, read and drawn, and where that is proved; nothing from the records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from prdp.errors import shown_part
+from prdp.mechanisms.clip import Clip
 from prdp.plan.plan import Plan
+from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.steps import QueryPlan, Step
 
 
-def explained(plan: Plan, source: Any) -> str:
-    """Return what a plan would do, line by line; reads and charges nothing.
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose budget an entry point spends, and where it is proved that all of a record's rows stay within it.
+
+    Attributes:
+        record: What one record is.
+        proof: The page of proofs that is about it; empty where a row is a record.
+        tables: For each name in the statements, what it stands for.
+    """
+
+    record: str
+    proof: str = ""
+    tables: tuple[tuple[str, str], ...] = ()
+
+
+def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, answered: bool) -> str:
+    """Return what a plan would do, line by line; reads no record and charges nothing.
 
     Args:
         plan: What would be done.
         source: Who would read the records.
+        whose: Whose budget is spent.
+        left: The part of every record's budget that is left; None for a stand-in, which has none to spend.
+        answered: Whether the question has an answer in the ledger.
     """
-    return "\n".join(_lines(plan, source))
+    return "\n".join(_lines(plan, source, whose, left, answered))
 
 
-def _lines(plan: Plan, source: Any) -> Iterator[str]:
-    yield f"charges  {plan.share} of every record's budget, before anything is read"
+def _lines(plan: Plan, source: Any, whose: Whose, left: Fraction | None, answered: bool) -> Iterator[str]:
+    yield f"charges  {_charge(plan.share, left, answered=answered)}"
+    yield f"record   {whose.record}{f'; {whose.proof}' if whose.proof else ''}"
+    for name, table in whose.tables:
+        yield f"table    {name} is {table}"
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
-    told = set()
+    told: set[Read] = set()
     for query in plan.queries:
         yield f"answers  {query.query}"
-        for sql in plan.reads[query.read].shown(source):
-            again = sql in told
-            told.add(sql)
-            yield "  reads  what was read above" if again else f"  reads  {sql}"
+        read = plan.reads[query.read]
+        if read in told:
+            yield "  reads  what was read above"
+        else:
+            yield from (f"  reads  {statement}" for statement in read.shown(source))
+        told.add(read)
         for step in query.steps:
-            yield f"  draws  {_step_in_words(step, query)}"
+            yield from _step(step, query, source)
         if query.derived is not None:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
     yield f"ledger   {plan.text}"
 
 
-def _step_in_words(step: Step, query: QueryPlan) -> str:
+def _charge(share: Fraction, left: Fraction | None, *, answered: bool) -> str:
+    if left is None:
+        return f"nothing: the records are a stand-in's; of real ones, {share} of every record's budget"
+    if answered:
+        return f"nothing: it was answered before; anew, {share} of every record's budget"
+    if share > left:
+        return f"nothing: it would be refused, since {share} is more than the {shown_part(left)} that is left"
+    after = shown_part(left - share)
+    return f"{share} of every record's budget, before anything is read; {after} is left afterwards"
+
+
+def _step(step: Step, query: QueryPlan, source: Any) -> Iterator[str]:
     name = f"{step.name} by " if step.name else ""
+    mechanism, page = _answered_by(step, query)
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
-    return f"{name}{step.mechanism.name} with share {step.share}{together[query.together]}; {_proof(step)}"
+    how = "" if mechanism == "tiers" else together[query.together]
+    yield f"  draws  {name}{mechanism} with share {step.share}{how}; {page}"
+    if query.together == "joint" and isinstance(query.read, OwnerRead) and hasattr(source, "shown_later"):
+        count_rows = step.name == "count" or query.measure is None
+        yield f"  reads  {source.shown_later(query.read, count_rows=count_rows)}"
 
 
-def _proof(step: Step) -> str:
-    """Return where a mechanism is proved."""
-    package, _, name = type(step.mechanism).__module__.rpartition(".")
-    return f"proofs/{name}.md" if package == "prdp.mechanisms" else "its author's promise, no page of prdp's"
+def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:
+    """Return which mechanism answers, which may hang on public facts, and where it is proved."""
+    read, mechanism = query.read, step.mechanism
+    if isinstance(mechanism, Clip) and isinstance(read, CellRead) and step.sees is not None:
+        tiers = mechanism.tiers(step.sees(read.empty))
+        if tiers is not None:
+            return tiers.name, "proofs/tiers.md"
+    package, _, module = type(mechanism).__module__.rpartition(".")
+    proved = package == "prdp.mechanisms"
+    return mechanism.name, f"proofs/{module}.md" if proved else "its author's promise, no page of prdp's"

@@ -78,7 +78,8 @@ class Planner:
         """
         if not queries or not all(isinstance(query, Query) for query in queries):
             raise InvalidRequest(
-                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10')."
+                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
+                "plan and explain."
             )
         spent = exact_share(share)
         parts = _parts(split, len(queries))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from prdp.cells.measure import Measure
 from prdp.cells.owners import MOST_ROWS, Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
-from prdp.cells.summary import TopSummary
+from prdp.cells.summary import Summary, TopSummary
 from prdp.declare.groups import Grouping
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
@@ -58,9 +58,9 @@ class Whole:
         return bool(self == other)  # type: ignore[comparison-overlap]
 
     def shown(self, source: Any) -> tuple[str, ...]:
-        """Return the engine's statements, if it can say them."""
+        """Return the engine's statements, or if it cannot say them, what is read in words."""
         show = getattr(source, "shown", None)
-        return show(self) if show is not None else (f"{type(self).__name__} by {source.name}",)
+        return show(self) if show is not None else (f"{self!r}, by {source.name}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,12 @@ class CellRead(Whole):
     def largest(self) -> int:
         """The greatest absolute value of what is added up, in steps."""
         return self.measure.largest if self.measure else 1
+
+    @property
+    def empty(self) -> Summary:
+        """What would be found in a table without records: public facts alone."""
+        empty = Summary.of(self.levels, self.smallest, self.largest, ())
+        return replace(empty, ratios=possible_ratios(self))
 
     def serves(self, other: Read) -> bool:
         """Say whether these cells answer another read: any can be counted, and squares be ignored."""

@@ -21,7 +21,7 @@ from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
-from prdp.plan.explain import explained
+from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
@@ -281,7 +281,9 @@ class Graph(Opened):
 
     def explain(self, query: GraphQuery, *, share: Exact, method: str | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
-        return explained(self.plan(query, share, method), self._reader.source)
+        record = f"a pair of the {len(self._reader.source.nodes):,} public nodes, with all of its rows"
+        tables = (("prdp_records", f"{self.name}, of which pairs of public nodes take part"),)
+        return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables))
 
     def _answered(
         self, query: GraphQuery, share: Exact, method: str | None = None, *, fresh: bool

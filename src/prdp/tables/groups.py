@@ -70,5 +70,8 @@ class Groups(Questions[ReleaseTable]):
         plan = self.plan(query, share=share, options=options)
         return plan.tabled(self._answered(plan, fresh=fresh))
 
+    def _in_words(self, plan: Plan) -> str:
+        return self.table.explained(plan)
+
     def _answered(self, plan: Plan, *, fresh: bool) -> Released:
         return answer(self.table.ledger, plan, self._reader, fresh=fresh)

@@ -21,7 +21,7 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
-from prdp.plan.explain import explained
+from prdp.plan.explain import Whose
 from prdp.plan.methods import COUNT, MethodTerms, whole
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, Count, Sum
@@ -228,7 +228,10 @@ class Join(Opened):
         self, query: Count | Sum, *, share: Exact, method: str | None = None, unit: Exact | None = None
     ) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
-        return explained(self.plan(query, share, method, unit), self._reader.source)
+        record = f"one {self.tree.key} of {self.tree.private} with all rows that belong to it"
+        tables = tuple((self.engine.view(table), table) for table in self.tables)
+        whose = Whose(record, "proofs/joins.md", tables)
+        return self._explained(self.plan(query, share, method, unit), whose)
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Release:
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))

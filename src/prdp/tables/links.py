@@ -19,7 +19,7 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
-from prdp.plan.explain import explained
+from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
@@ -195,8 +195,11 @@ class LinkRead(Whole):
 
     def shown(self, source: LinkSource) -> tuple[str, ...]:
         """Return a statement for each private table, and the one for the rows."""
-        named = (sql for engine, reading in source.tables for sql in engine.shown(reading))
-        return (*named, *source.engine.shown(self.reading))
+        shown = []
+        for place, (engine, reading) in enumerate(source.tables):
+            columns = [column for column, table in source.table_of.items() if table == place]
+            shown += [f"/* named by {', '.join(columns)} */ {sql}" for sql in engine.shown(reading)]
+        return (*shown, *(f"/* the rows */ {sql}" for sql in source.engine.shown(self.reading)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +248,9 @@ class Links(Opened):
 
     def explain(self, query: Count, *, share: Exact) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
-        return explained(self.plan(query, share), self.source)
+        columns = ", ".join(self.source.table_of)
+        record = f"each record that a row names ({columns}), with all rows that name it"
+        return self._explained(self.plan(query, share), Whose(record, "proofs/joins.md"))
 
     def plan(self, query: Count, share: Exact, method: str | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from prdp.ledger import Ledger
+from prdp.plan.explain import Whose, explained
+from prdp.plan.plan import Plan
 from prdp.run.reader import Reader
 
 
@@ -16,6 +18,12 @@ class Opened:
     def stand_in(self) -> bool:
         """Whether the records are public or made up: nothing is charged, and all releases are marked."""
         return self._reader.stand_in
+
+    def _explained(self, plan: Plan, whose: Whose) -> str:
+        """Return what a plan would do; reads no record and charges nothing."""
+        left = None if self.stand_in else self.ledger.left
+        answered = not self.stand_in and plan.standing(self.ledger) is not None
+        return explained(plan, self._reader.source, whose, left=left, answered=answered)
 
     @property
     def _called(self) -> str:

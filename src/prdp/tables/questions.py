@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from prdp.declare.exact import Exact
-from prdp.plan.explain import explained
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.release.table import Released, ReleaseTable
-from prdp.run.reader import Reader
 
 Answered = TypeVar("Answered")
 
@@ -25,8 +23,6 @@ class Questions(ABC, Generic[Answered]):
     answered by ``method="framework"``, the paper's Algorithm 2: ``split`` is then the part of the share that
     finds out where budgets become numerous (by default 1/4; the paper's is 1/2), ``beta`` the failure rate.
     """
-
-    _reader: Reader
 
     @abstractmethod
     def plan(
@@ -45,6 +41,10 @@ class Questions(ABC, Generic[Answered]):
     @abstractmethod
     def _answered(self, plan: Plan, *, fresh: bool) -> Released:
         """Answer a plan."""
+
+    @abstractmethod
+    def _in_words(self, plan: Plan) -> str:
+        """Explain a plan."""
 
     def ask(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
@@ -76,7 +76,7 @@ class Questions(ABC, Generic[Answered]):
             method: Which mechanism would answer; by default, each query's own.
         """
         plan = self.plan(*queries, share=share, split=split, options=Options(method))
-        return explained(plan, self._reader.source)
+        return self._in_words(plan)
 
     def count(
         self,

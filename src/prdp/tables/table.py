@@ -23,6 +23,7 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
+from prdp.plan.explain import Whose
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
@@ -255,6 +256,16 @@ class Table(Opened, Questions[Release]):
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
         return plan.one(self._answered(plan, fresh=fresh))
+
+    def explained(self, plan: Plan) -> str:
+        """Return what a plan about the table would do; reads no record and charges nothing."""
+        whose = Whose("a row", tables=(("prdp_records", self.name),))
+        if self.protect is not None:
+            whose = replace(whose, record=f"one {self.protect} with all of its rows", proof="proofs/units.md")
+        return self._explained(plan, whose)
+
+    def _in_words(self, plan: Plan) -> str:
+        return self.explained(plan)
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Released:
         return answer(self.ledger, plan, self._reader, fresh=fresh)
