@@ -12,6 +12,13 @@ from prdp.plan.steps import QueryPlan, Step
 def explained(plan: Plan, source: Any) -> str:
     """Return what a plan would do, line by line; reads and charges nothing.
 
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+    >>> text = explained(accounts.plan(prdp.Count(), share="1/4"), accounts.engine)
+    >>> [line.split()[0] for line in text.splitlines() if not line.startswith("  reads")]
+    ['charges', 'answers', 'draws', 'ledger']
+
     Args:
         plan: What would be done.
         source: Who would read the records.

@@ -147,6 +147,11 @@ class Study(ABC):
 class CountStudy(Study):
     """How many clients have a record with a valid budget.
 
+    >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
+    >>> campaign = CountStudy(name="visits", policy=policy, share="1/2", proportional=True).after()
+    >>> campaign.share, campaign.round  # the first of two rounds has half of the share
+    (Fraction(1, 4), 1)
+
     Attributes:
         noise: ``"bits"`` for randomised response, ``"laplace"`` for Algorithm 3 as printed.
         threshold: ``"exact"`` for the noise's own quantile, ``"paper"`` for √(8n).
