@@ -37,7 +37,7 @@ class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is
     >>> accounts = prdp.open({"balance": numpy.array([120, 45])}, policy=prdp.Policy.constant(1))
     >>> try:
     ...     accounts.count(share="3/2")
-    ... except InvalidRequest:
+    ... except prdp.InvalidRequest:
     ...     print(accounts.ledger.left)
     1
     """

@@ -65,8 +65,8 @@ def widest(column: Column) -> int:
 def product(one: Column, other: Column) -> Column:
     """Multiply two columns, place by place.
 
-    >>> product(exact_column([2, 2**62]), exact_column([3, 4])).tolist()  # beyond 64 bits, and still exact
-    [6, 18446744073709551616]
+    >>> product(exact_column([2, 2**62]), exact_column([3, 4])).tolist() == [6, 2**64]
+    True
     """
     narrow = _are_narrow(one, other) and widest(one) * widest(other) < _BEYOND
     found: Column = one * other if narrow else one.astype(object) * other.astype(object)

@@ -287,8 +287,8 @@ def first_moment(moment: datetime, part: Calendar) -> datetime:
     """Return the first moment of the year, month, ... that a moment lies in.
 
     >>> moment = datetime(2026, 5, 20, 14, 30)  # a Wednesday
-    >>> [first_moment(moment, part).strftime("%d %b, %H:%M") for part in ("quarter", "week", "hour")]
-    ['01 Apr, 00:00', '18 May, 00:00', '20 May, 14:00']
+    >>> print(first_moment(moment, "quarter"), first_moment(moment, "week"), first_moment(moment, "hour"))
+    2026-04-01 00:00:00 2026-05-18 00:00:00 2026-05-20 14:00:00
     """
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     match part:

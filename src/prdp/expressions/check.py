@@ -45,10 +45,13 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
     >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
     Column(name='Age')
-    >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")  # doctest: +ELLIPSIS
+    >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
     Traceback (most recent call last):
     ...
-    prdp.errors.ExpressionError: ...
+    prdp.errors.ExpressionError: this is a text, and a number is needed here
+    <BLANKLINE>
+        job + 1
+        ^^^
 
     Args:
         node: What ``parse`` returned.

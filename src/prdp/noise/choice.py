@@ -26,7 +26,7 @@ class ExponentialChoice:
     No float takes part.
 
     >>> from prdp.noise.entropy import SystemEntropy
-    >>> ExponentialChoice((0, 10**6)).draw(SystemEntropy(), 3)  # e^-1000000 never comes up
+    >>> ExponentialChoice((0, 10**6)).draw(SystemEntropy(), 3)  # the other is e^-1000000 times as likely
     [0, 0, 0]
 
     Attributes:

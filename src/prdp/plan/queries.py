@@ -183,8 +183,8 @@ class OfColumn(Query):
 class Sum(OfColumn):
     """What a column's values add up to; records without a value add nothing.
 
-    >>> str(Sum("balance")), Sum("balance").labels, Sum("balance").facts
-    ('sum of balance', ('sum_balance',), {'query': 'sum', 'of': 'balance'})
+    >>> str(Sum("balance")), Sum("balance").labels
+    ('sum of balance', ('sum_balance',))
     """
 
     methods = SUM

@@ -28,7 +28,7 @@ class Release:
     """A private answer; everything in it may be published.
 
     >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
-    >>> print(noisy)  # one draw of twenty is further away than 100 · ln(20) = 300
+    >>> print(noisy)  # one draw of twenty is further away than about 100 · ln(20)
     count: 1,042 ± 300 (95 % of the noise; share 1/10, clip)
 
     Attributes:

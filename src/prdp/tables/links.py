@@ -77,9 +77,8 @@ def open_links(
     >>> import prdp
     >>> person = prdp.Records({"id": numpy.array([1, 2])}, key="id", policy=prdp.Policy.constant(1))
     >>> sent = {"sender": numpy.array([1, 2]), "receiver": numpy.array([2, 1])}
-    >>> mail = prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail")
-    >>> mail.ledger.left
-    Fraction(1, 1)
+    >>> prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail")
+    <prdp links 'mail' by sender, receiver>
 
     Args:
         rows: A table, as in ``prdp.open``.

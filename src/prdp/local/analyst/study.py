@@ -207,6 +207,12 @@ class _Said:
 class SumStudy(Study):
     """What a column adds up to.
 
+    >>> from prdp.local.protocols.summing import measured
+    >>> policy, income = Policy("20 / visits", at_least="1/100", at_most=10), measured("income", 0, 10_000)
+    >>> study = SumStudy(name="pay", policy=policy, share="1/2", measure=income, method="ratio")
+    >>> study.after().share, sorted(study.after().columns)  # one round, so it has the whole share
+    (Fraction(1, 2), ['income', 'visits'])
+
     Attributes:
         measure: The column, its unit and its public bounds; ``measured`` makes one from bounds in values.
         method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
