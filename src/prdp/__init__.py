@@ -1,5 +1,14 @@
 """Per-record differential privacy.
 
+>>> import numpy
+>>> import prdp
+>>> policy = prdp.Policy("100 / balance", at_most=1)  # the larger a balance, the better it is hidden
+>>> accounts = {"balance": numpy.array([120, 45, 900])}
+>>> table = prdp.open(accounts, policy=policy, bounds={"balance": (0, 1000)})
+>>> answer = table.count(share="1/4")  # print(answer) says how sure it is
+>>> table.ledger.left
+Fraction(3, 4)
+
 For saying what each record may lose:
     Policy
 For asking:

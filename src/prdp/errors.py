@@ -30,12 +30,30 @@ class PrdpError(Exception):
 
 
 class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is)
-    """A request that is wrong by public facts alone: nothing was read and nothing was charged."""
+    """A request that is wrong by public facts alone: nothing was read and nothing was charged.
+
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"balance": numpy.array([120, 45])}, policy=prdp.Policy.constant(1))
+    >>> try:
+    ...     accounts.count(share="3/2")
+    ... except prdp.InvalidRequest:
+    ...     print(accounts.ledger.left)
+    1
+    """
 
 
 @dataclass(eq=False)
 class ExpressionError(InvalidRequest):
     """A policy or filter that cannot be used, with the place underlined.
+
+    >>> print(ExpressionError("1 / (balance", (4, 5), "this is not closed", "Add a parenthesis."))
+    this is not closed
+    <BLANKLINE>
+        1 / (balance
+            ^
+    <BLANKLINE>
+    Add a parenthesis.
 
     Attributes:
         text: The expression as it was given.
@@ -78,12 +96,22 @@ _FINEST = 10**12
 
 
 def shown_part(part: Fraction) -> str:
-    """Return a part of a budget for reading: exactly, or about where that would be pages of digits."""
+    """Return a part of a budget for reading: exactly, or about where that would be pages of digits.
+
+    >>> from fractions import Fraction
+    >>> shown_part(Fraction(3, 4)), shown_part(Fraction(1, 3) + Fraction(1, 10**13))
+    ('3/4', 'about 0.333333')
+    """
     return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
 
 
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
-    """The ledger, or a client's own account, has less left than a question asks for."""
+    """The ledger, or a client's own account, has less left than a question asks for.
+
+    >>> from fractions import Fraction
+    >>> print(BudgetExhausted(asked=Fraction(1, 2), left=Fraction(1, 4)))
+    this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
+    """
 
     def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
         self.asked = asked

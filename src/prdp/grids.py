@@ -29,7 +29,11 @@ _ROOT_BITS = 64
 
 
 def whole_root(number: int, degree: int) -> int:
-    """Return the largest integer whose power ``degree``, a power of two, is at most ``number``."""
+    """Return the largest integer whose power ``degree``, a power of two, is at most ``number``.
+
+    >>> whole_root(80, 4), whole_root(81, 4)
+    (2, 3)
+    """
     if degree < 1 or degree & (degree - 1):
         raise ValueError(f"a root by repeated square roots needs a power of two, not {degree}")
     for _ in range(degree.bit_length() - 1):
@@ -39,20 +43,32 @@ def whole_root(number: int, degree: int) -> int:
 
 @lru_cache(maxsize=4096)
 def power_below(step: int, bits: int) -> int:
-    """Return ⌊2^(step/8) · (1 - 2^-30) · 2^bits⌋ for step ≥ 0."""
+    """Return ⌊2^(step/8) · (1 - 2^-30) · 2^bits⌋ for step ≥ 0.
+
+    >>> power_below(8, 10)  # just below 2 · 1024
+    2047
+    """
     margin = (1 << MARGIN_BITS) - 1
     return whole_root(_shift(margin**8, step + 8 * (bits - MARGIN_BITS)), 8)
 
 
 def smallest_from(step: int, per_octave: int = PER_OCTAVE) -> int:
-    """Return the smallest integer that is at least 2^(step/per_octave) · (1 - 2^-30)."""
+    """Return the smallest integer that is at least 2^(step/per_octave) · (1 - 2^-30).
+
+    >>> smallest_from(8), smallest_from(12), smallest_from(24)  # 2, 2.83 and 8
+    (2, 3, 8)
+    """
     octave, rest = divmod(step, per_octave)
     bits = max(_ROOT_BITS, octave)
     return -(-_narrowed_up(rest, per_octave, bits) >> bits - octave)
 
 
 def largest_until(step: int, per_octave: int = PER_OCTAVE) -> int:
-    """Return the largest integer that is at most 2^(step/per_octave) · (1 + 2^-30)."""
+    """Return the largest integer that is at most 2^(step/per_octave) · (1 + 2^-30).
+
+    >>> largest_until(8), largest_until(12), largest_until(24)  # 2, 2.83 and 8
+    (2, 2, 8)
+    """
     octave, rest = divmod(step, per_octave)
     bits = max(_ROOT_BITS, octave)
     return _widened_down(rest, per_octave, bits) >> bits - octave
@@ -73,7 +89,11 @@ def _widened_down(rest: int, per_octave: int, bits: int) -> int:
 
 
 def quarter_octaves(steps: int, bits: int) -> int:
-    """Return ⌊2^(steps/4) · 2^bits⌋ for steps ≥ 0."""
+    """Return ⌊2^(steps/4) · 2^bits⌋ for steps ≥ 0.
+
+    >>> quarter_octaves(4, 0), quarter_octaves(2, 10)  # 2, and the root of 2 times 1024
+    (2, 1448)
+    """
     return whole_root(1 << (steps + 4 * bits), 4)
 
 

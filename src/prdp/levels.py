@@ -49,17 +49,29 @@ class Levels:
 
     @property
     def quantum(self) -> Fraction:
-        """The public grain of every level's budget."""
+        """The public grain of every level's budget.
+
+        >>> Levels(Fraction(1), Fraction(4)).quantum == Fraction(1, 2**20)
+        True
+        """
         return self.at_least / (1 << QUANTUM_BITS)
 
     @property
     def top(self) -> int:
-        """The last level: the largest k with 2^(k/8) · at_least < at_most, or 0."""
+        """The last level: the largest k with 2^(k/8) · at_least < at_most, or 0.
+
+        >>> Levels(Fraction(1), Fraction(2)).top  # level 8 would be 2 itself
+        7
+        """
         return _top(self.at_most / self.at_least)
 
     @property
     def domains(self) -> int:
-        """The number of the paper's domains: ⌈log₂(at_most / at_least)⌉, and at least 1."""
+        """The number of the paper's domains: ⌈log₂(at_most / at_least)⌉, and at least 1.
+
+        >>> Levels(Fraction(1), Fraction(8)).domains, Levels(Fraction(1), Fraction(9)).domains
+        (3, 4)
+        """
         return self.top // PER_OCTAVE + 1
 
     @property
@@ -71,7 +83,14 @@ class Levels:
         return float(self.at_least)
 
     def index(self, budget: float | None) -> int | None:
-        """Return the level of a budget, or None where the record is left out."""
+        """Return the level of a budget, or None where the record is left out.
+
+        >>> levels = Levels(Fraction(1), Fraction(16))
+        >>> levels.index(1.5), levels.index(3.0)  # twice the budget is eight levels up
+        (4, 12)
+        >>> levels.index(0.5) is None, levels.index(1e9) == levels.top
+        (True, True)
+        """
         if budget is None or math.isnan(budget) or budget < self.least:
             return None
         ratio = budget / float(self.at_least)
@@ -80,11 +99,23 @@ class Levels:
         return min(self.top, max(0, math.floor(PER_OCTAVE * math.log2(ratio) - SLACK)))
 
     def quanta(self, level: int) -> int:
-        """Return a level's budget, in quanta."""
+        """Return a level's budget, in quanta.
+
+        >>> levels = Levels(Fraction(1), Fraction(16))
+        >>> levels.quanta(8) * levels.quantum < 2 <= levels.quanta(9) * levels.quantum
+        True
+        """
         return power_below(level, QUANTUM_BITS)
 
     def quanta_below(self, budget: float) -> int:
-        """Return the quanta that are safely below a budget, lowered to ``at_most`` first."""
+        """Return the quanta that are safely below a budget, lowered to ``at_most`` first.
+
+        >>> levels = Levels(Fraction(1), Fraction(4))
+        >>> levels.quanta_below(2.0) * levels.quantum < 2
+        True
+        >>> levels.quanta_below(100.0) == levels.quanta_below(4.0)
+        True
+        """
         lowered = min(Fraction(budget), self.at_most) if math.isfinite(budget) else self.at_most
         safe = lowered * (2**30 - 1) / 2**30 / self.quantum
         return safe.numerator // safe.denominator
@@ -93,6 +124,10 @@ class Levels:
         """Return which of the paper's domains (1, 2, ...) a budget lies in.
 
         The lower end of domain i is the budget of level 8(i - 1), so no budget is below its domain's.
+
+        >>> levels = Levels(Fraction(1), Fraction(8))
+        >>> [levels.domain(levels.quanta_below(budget)) for budget in (1.5, 3.0, 5.0)]
+        [1, 2, 3]
         """
         return max(1, bisect_right(range(1, self.domains + 1), quanta, key=self.domain_quanta))
 

@@ -55,7 +55,11 @@ class Policy:
 
     @classmethod
     def of(cls, expression: Node, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
-        """Return the policy of an expression that has been read before."""
+        """Return the policy of an expression that has been read before.
+
+        >>> Policy.of(parse("1 / visits"), at_most=1)
+        Policy('1 / visits', at_most='1')
+        """
         return cls._of(canonical(expression), expression, at_least, at_most)
 
     @classmethod
@@ -71,18 +75,36 @@ class Policy:
 
     @classmethod
     def column(cls, name: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
-        """Return the policy of personalised privacy: each record's budget stands in a column."""
+        """Return the policy of personalised privacy: each record's budget stands in a column.
+
+        >>> Policy.column("epsilon", at_most=2).budget({"epsilon": 0.5})
+        0.5
+        >>> Policy.column("epsilon", at_most=2).budget({"epsilon": 7.0})
+        2.0
+        """
         text = quoted(name)
         return cls._of(text, Column(name, span=(0, len(text))), at_least, at_most)
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that the budget depends on."""
+        """The columns that the budget depends on.
+
+        >>> sorted(Policy("CASE WHEN minor THEN 1 ELSE 10 / age END").columns)
+        ['age', 'minor']
+        """
         return columns(self.expression)
 
     @property
     def levels(self) -> Levels:
-        """The grid that budgets are rounded down to; known once both ends of the range are (``within``)."""
+        """The grid that budgets are rounded down to; known once both ends of the range are (``within``).
+
+        >>> Policy("1 / visits", at_least="1/8", at_most=1).levels.domains  # 1/8 doubles three times up to 1
+        3
+        >>> Policy("1 / visits").levels
+        Traceback (most recent call last):
+        ...
+        prdp.errors.PolicyError: the policy '1 / visits' has no range yet: give at_least and at_most.
+        """
         if self.at_least is None or self.at_most is None:
             raise PolicyError(f"the policy {self.text!r} has no range yet: give at_least and at_most.")
         return Levels(self.at_least, self.at_most)
@@ -96,6 +118,12 @@ class Policy:
         """Return a record's budget, or None where the record is left out.
 
         This is the reference that every engine is held to.
+
+        >>> policy = Policy("100 / income", at_least="1/10", at_most=1)
+        >>> policy.budget({"income": 200}), policy.budget({"income": 50})
+        (0.5, 1.0)
+        >>> policy.budget({"income": 2000}) is None, policy.budget({"income": None}) is None
+        (True, True)
         """
         value = evaluate(self.expression, record)
         if not self._is_valid(value) or not isinstance(value, float):
@@ -106,6 +134,11 @@ class Policy:
 
     def within(self, schema: Schema, bounds: Bounds) -> Policy:
         """Return the policy fitted to a table: columns resolved, both ends of its range known.
+
+        >>> from prdp.schema import ColumnType
+        >>> visits = {"visits": ColumnType(Kind.NUMBER, integer=True)}
+        >>> Policy("1 / visits").within(visits, {"visits": (Fraction(1), Fraction(4))})
+        Policy('1 / visits', at_least='1/4', at_most='1')
 
         Args:
             schema: The table's columns.
@@ -132,6 +165,12 @@ class Policy:
         """Return a sentence on records within the bounds that the policy leaves out, if any are.
 
         ``None`` also where nothing is known because a number column has no bounds.
+
+        >>> policy = Policy("10 - age", at_least="1/2")
+        >>> policy.left_out({"age": (Fraction(0), Fraction(9))}) is None
+        True
+        >>> print(policy.left_out({"age": (Fraction(0), Fraction(12))}, whole={"age"}))  # doctest: +ELLIPSIS
+        the policy leaves out records with age from 10 to 12: for example, with age=12 the budget is -2, ...
 
         Args:
             bounds: The public least and greatest value of number columns.
@@ -266,7 +305,11 @@ def _check_ends(at_least: Fraction | None, at_most: Fraction | None) -> None:
 
 
 def ranges_of(bounds: Bounds) -> dict[str, Interval]:
-    """Return the columns' bounds as intervals of doubles, where they have such."""
+    """Return the columns' bounds as intervals of doubles, where they have such.
+
+    >>> ranges_of({"age": (Fraction(0), Fraction(120))})
+    {'age': Interval(low=0.0, high=120.0)}
+    """
     ends = {name: (as_double(low), as_double(high)) for name, (low, high) in bounds.items()}
     return {
         name: Interval(low, high)

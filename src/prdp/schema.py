@@ -22,6 +22,9 @@ class Kind(Enum):
 class ColumnType:
     """A column's kind, and whether its numbers are whole.
 
+    >>> ColumnType(Kind.NUMBER, integer=True, native="BIGINT").kind.value
+    'number'
+
     Attributes:
         kind: What expressions may do with the column.
         integer: Whether it is a number column that can hold whole numbers only.

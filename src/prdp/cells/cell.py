@@ -33,7 +33,11 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell's records, counted and added up exactly; its repr shows no number of theirs."""
+    """A cell's records, counted and added up exactly; its repr shows no number of theirs.
+
+    >>> Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+    Cell(key=CellKey(quanta=100, low=4, high=5, sign=1, missing=False))
+    """
 
     key: CellKey
     count: int = field(repr=False)
@@ -45,6 +49,10 @@ class Cell:
 
         Where the cell's upper end is within the cap the total is exact; else each record counts for
         the cap or the cell's lower end, whichever is less.
+
+        >>> cell = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+        >>> cell.clipped(10), cell.clipped(2)  # the total; then 2 for each of the three
+        (13, 6)
         """
         if self.key.high <= cap:
             return self.total
@@ -57,6 +65,11 @@ def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int =
 
     None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
     whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
+
+    >>> magnitude_key(100, 0, 50), magnitude_key(100, None, 50).missing
+    (CellKey(quanta=100, low=0, high=0, sign=0, missing=False), True)
+    >>> magnitude_key(100, -(24 + 2), 50)  # step 24: from 2^3 on, and below 2^(25/8) = 8.7
+    CellKey(quanta=100, low=8, high=8, sign=-1, missing=False)
     """
     if not code:
         return CellKey(quanta, 0, 0, 0, missing=code is None)
@@ -66,7 +79,11 @@ def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int =
 
 
 def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
-    """Yield every magnitude code between two values, with the least and the greatest value it can have."""
+    """Yield every magnitude code between two values, with the least and the greatest value it can have.
+
+    >>> [(least, most) for _, least, most in magnitudes(0, 4, per_octave=1)]  # an edge may be on either side
+    [(0, 0), (1, 1), (1, 2), (2, 4), (4, 4)]
+    """
     if low <= 0 <= high:
         yield 0, 0, 0
     for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):

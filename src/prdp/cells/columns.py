@@ -54,26 +54,42 @@ def kept(column: Column) -> Column:
 
 
 def widest(column: Column) -> int:
-    """Return the largest absolute value in a column; 0 in an empty one."""
+    """Return the largest absolute value in a column; 0 in an empty one.
+
+    >>> widest(exact_column([3, -7, 5])), widest(exact_column([]))
+    (7, 0)
+    """
     return max(int(column.max()), -int(column.min())) if len(column) else 0
 
 
 def product(one: Column, other: Column) -> Column:
-    """Multiply two columns, place by place."""
+    """Multiply two columns, place by place.
+
+    >>> product(exact_column([2, 2**62]), exact_column([3, 4])).tolist() == [6, 2**64]
+    True
+    """
     narrow = _are_narrow(one, other) and widest(one) * widest(other) < _BEYOND
     found: Column = one * other if narrow else one.astype(object) * other.astype(object)
     return found
 
 
 def shifted(column: Column, bits: int) -> Column:
-    """Multiply a column by 2^bits."""
+    """Multiply a column by 2^bits.
+
+    >>> shifted(exact_column([1, -3]), 4).tolist()
+    [16, -48]
+    """
     if _are_narrow(column) and widest(column) << bits < _BEYOND:
         return column << bits
     return column.astype(object) << bits
 
 
 def over(column: Column, divisor: int) -> Column:
-    """Divide a column by a positive number, rounded down."""
+    """Divide a column by a positive number, rounded down.
+
+    >>> over(exact_column([7, -7]), 2).tolist()
+    [3, -4]
+    """
     if divisor == 1:
         return column
     return column // divisor if divisor < _BEYOND else column.astype(object) // divisor
@@ -85,21 +101,33 @@ def squared(column: Column) -> Column:
 
 
 def plus(one: Column, other: Column) -> Column:
-    """Add two columns, place by place."""
+    """Add two columns, place by place.
+
+    >>> plus(exact_column([1, 2**63 - 1]), exact_column([1, 1])).tolist() == [2, 2**63]
+    True
+    """
     narrow = _are_narrow(one, other) and widest(one) + widest(other) < _BEYOND
     found: Column = one + other if narrow else one.astype(object) + other.astype(object)
     return found
 
 
 def total(column: Column) -> int:
-    """Add up a column."""
+    """Add up a column.
+
+    >>> total(exact_column([2**62, 2**62, 2**62])) == 3 * 2**62
+    True
+    """
     if column.dtype != object and widest(column) * len(column) < _BEYOND:
         return int(column.sum())
     return sum(column.tolist())
 
 
 def totals_at(places: Places, column: Column, number: int) -> list[int]:
-    """Add up what stands at each of so many places."""
+    """Add up what stands at each of so many places.
+
+    >>> totals_at(np.array([0, 2, 0]), exact_column([5, 7, 1]), 3)
+    [6, 0, 7]
+    """
     wide = column.dtype == object or widest(column) * len(column) >= _BEYOND
     totals: Column = np.zeros(number, dtype=object if wide else np.int64)
     np.add.at(totals, places, column)
@@ -107,7 +135,11 @@ def totals_at(places: Places, column: Column, number: int) -> list[int]:
 
 
 def totals_from(starts: Places, column: Column) -> Column:
-    """Add up a column from each start to the one after it; the first start is 0."""
+    """Add up a column from each start to the one after it; the first start is 0.
+
+    >>> totals_from(np.array([0, 2]), exact_column([1, 2, 3, 4])).tolist()
+    [3, 7]
+    """
     if not len(starts):
         return column[:0]
     wide = column.dtype != object and widest(column) * len(column) >= _BEYOND
@@ -115,7 +147,11 @@ def totals_from(starts: Places, column: Column) -> Column:
 
 
 def runs(columns: Sequence[Column], length: int) -> Places:
-    """Return where, in sorted columns of a length, a row begins that differs from the one before."""
+    """Return where, in sorted columns of a length, a row begins that differs from the one before.
+
+    >>> runs([exact_column([4, 4, 4, 9]), exact_column([1, 1, 2, 2])], 4).tolist()
+    [0, 2, 3]
+    """
     differs = np.zeros(max(0, length - 1), dtype=bool)
     for column in columns:
         differs |= column[1:] != column[:-1]

@@ -12,6 +12,10 @@ from prdp.grids import PER_OCTAVE
 class Measure:
     """A column to add up, in whole units between public bounds.
 
+    >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
+    >>> cents.high * cents.unit
+    Fraction(5, 1)
+
     Attributes:
         column: Its name.
         unit: What one step of the lattice is worth.
@@ -30,17 +34,29 @@ class Measure:
 
     @property
     def smallest(self) -> int:
-        """The least absolute value above zero that the bounds allow, in units."""
+        """The least absolute value above zero that the bounds allow, in units.
+
+        >>> [Measure("v", Fraction(1), *ends).smallest for ends in ((3, 9), (0, 9), (-9, -3))]
+        [3, 1, 3]
+        """
         if self.low > 0:
             return self.low
         return max(1, -self.high)
 
     @property
     def largest(self) -> int:
-        """The greatest absolute value that the bounds allow, in units, and at least 1."""
+        """The greatest absolute value that the bounds allow, in units, and at least 1.
+
+        >>> [Measure("v", Fraction(1), *ends).largest for ends in ((3, 9), (-12, 9), (0, 0))]
+        [9, 12, 1]
+        """
         return max(1, abs(self.low), abs(self.high))
 
     @property
     def signed(self) -> bool:
-        """Whether the bounds allow values of both signs."""
+        """Whether the bounds allow values of both signs.
+
+        >>> Measure("v", Fraction(1), -1, 1).signed, Measure("v", Fraction(1), 0, 1).signed
+        (True, False)
+        """
         return self.low < 0 < self.high

@@ -54,7 +54,11 @@ class Ratios:
     records: tuple[Span, ...] | None
 
     def refined(self, bits: int) -> Ratios:
-        """Return the ratios of values on a lattice 2^bits times as fine."""
+        """Return the ratios of values on a lattice 2^bits times as fine.
+
+        >>> Ratios(((Fraction(1), Fraction(3)),), None).refined(2).values
+        ((Fraction(4, 1), Fraction(12, 1)),)
+        """
         return Ratios(tuple((low * 2**bits, high * 2**bits) for low, high in self.values), self.records)
 
 
@@ -93,11 +97,25 @@ class Summary:
         return cls(*facts, cells, first.ratios if known else None)
 
     def merged(self, other: Summary) -> Summary:
-        """Return the summary of both tables' records together."""
+        """Return the summary of both tables' records together.
+
+        >>> from prdp.cells.cell import CellKey
+        >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+        >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
+        >>> summary.merged(summary).records
+        6
+        """
         return Summary.together((self, other))
 
     def counted(self) -> Summary:
-        """Return the summary in which every record has the value 1."""
+        """Return the summary in which every record has the value 1.
+
+        >>> from prdp.cells.cell import CellKey
+        >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+        >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
+        >>> summary.clipped_total(9), summary.counted().clipped_total(9)
+        (13, 3)
+        """
         records = self.ratios.records if self.ratios else None
         return Summary(self.levels, 1, 1, self.cells.counted(), Ratios(records, records) if records else None)
 
@@ -106,7 +124,13 @@ class Summary:
         return replace(self, cells=self.cells.where(~self.cells.missing))
 
     def from_budget(self, quanta: int) -> Summary:
-        """Return the summary of those records alone that have at least such a budget."""
+        """Return the summary of those records alone that have at least such a budget.
+
+        >>> from prdp.cells.cell import CellKey
+        >>> cells = [Cell(CellKey(quanta, 1, 1, 1), count=1, total=1) for quanta in (100, 200, 300)]
+        >>> Summary.of(Levels(Fraction(1), Fraction(2)), 1, 1, cells).from_budget(200).records
+        2
+        """
         return replace(self, cells=self.cells.where(self.cells.quanta >= exact_column([quanta])))
 
     def squared_around(self, center: int) -> Summary:
@@ -196,7 +220,13 @@ class KeySummary:
 
     @classmethod
     def of(cls, levels: Levels, sums: Iterable[int]) -> KeySummary:
-        """Return the summary of keys with these sums of quanta."""
+        """Return the summary of keys with these sums of quanta.
+
+        >>> levels = Levels(Fraction(1), Fraction(2))
+        >>> found = KeySummary.of(levels, [levels.quanta(0), 3 * levels.quanta(0)])
+        >>> found.keys, found.mass == 4 * levels.quanta(0)
+        (2, True)
+        """
         quanta = exact_column(sums)
         places = np.searchsorted(exact_column(key_edges(levels)), quanta, side="right")
         edges, which, counts = np.unique(places, return_inverse=True, return_counts=True)

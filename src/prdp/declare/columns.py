@@ -26,7 +26,16 @@ def refuse_unless_mappings(**options: object) -> None:
 
 
 def known_column(column: str, schema: Schema, what: str) -> str:
-    """Return a column's name as the table spells it; capitals do not matter, as in SQL."""
+    """Return a column's name as the table spells it; capitals do not matter, as in SQL.
+
+    >>> from prdp.schema import ColumnType
+    >>> known_column("BALANCE", {"Balance": ColumnType(Kind.NUMBER)}, "sum")
+    'Balance'
+    >>> known_column("balence", {"Balance": ColumnType(Kind.NUMBER)}, "sum")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: sum names the column 'balence', ... Did you mean 'Balance'?
+    """
     same = [name for name in schema if name == column] or [
         name for name in schema if isinstance(column, str) and name.lower() == column.lower()
     ]
@@ -38,7 +47,12 @@ def known_column(column: str, schema: Schema, what: str) -> str:
 
 
 def read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> Bounds:
-    """Return the public ends of number columns, exactly."""
+    """Return the public ends of number columns, exactly.
+
+    >>> from prdp.schema import ColumnType
+    >>> read_bounds({"age": (0, "120.5")}, {"age": ColumnType(Kind.NUMBER)})
+    {'age': (Fraction(0, 1), Fraction(241, 2))}
+    """
     known = ((known_column(name, schema, "bounds"), pair) for name, pair in given.items())
     return {name: _ends(name, pair, schema) for name, pair in known}
 
@@ -70,7 +84,12 @@ def _end(end: Number) -> Fraction:
 
 
 def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
-    """Return the public grain of number columns, exactly."""
+    """Return the public grain of number columns, exactly.
+
+    >>> from prdp.schema import ColumnType
+    >>> read_units({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
+    {'price': Fraction(1, 100)}
+    """
     units = {}
     for name, grain in given.items():
         unit = exact(grain, f"units[{name!r}]")
@@ -93,7 +112,12 @@ def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
 
 
 def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which privacy unit a row belongs to; None where a row is one."""
+    """Return the column whose value says which privacy unit a row belongs to; None where a row is one.
+
+    >>> from prdp.schema import ColumnType
+    >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})
+    'Customer_ID'
+    """
     if column is None:
         return None
     known = known_column(column, schema, "protect")
@@ -106,7 +130,11 @@ def read_protect(column: str | None, schema: Schema) -> str | None:
 
 
 def default_name(source: object) -> str:
-    """Return what a table is called whose caller does not say: its file's stem."""
+    """Return what a table is called whose caller does not say: its file's stem.
+
+    >>> default_name("data/accounts.parquet"), default_name("data/part-*.csv"), default_name({"age": [30]})
+    ('accounts', 'part', 'table')
+    """
     if isinstance(source, str | Path):
         return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
     return "table"

@@ -30,6 +30,10 @@ def exact(value: Exact, what: str) -> Fraction:
 
     >>> exact("1/10", "share"), exact("1e-8", "at_least")
     (Fraction(1, 10), Fraction(1, 100000000))
+    >>> exact(0.1, "share")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: share=0.1 is a float, ... Write share='0.1', as text, or a Fraction.
     """
     if isinstance(value, float):
         raise InvalidRequest(
@@ -44,7 +48,15 @@ def exact(value: Exact, what: str) -> Fraction:
 
 
 def exact_share(value: Exact) -> Fraction:
-    """Return a share: the part of every record's budget that a question uses, in (0, 1]."""
+    """Return a share: the part of every record's budget that a question uses, in (0, 1].
+
+    >>> exact_share("1/10"), exact_share("0.5"), exact_share(1)
+    (Fraction(1, 10), Fraction(1, 2), Fraction(1, 1))
+    >>> exact_share("3/2")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: share='3/2' is not a part of the budget: ...
+    """
     share = exact(value, "share")
     if not 0 < share <= 1:
         raise InvalidRequest(
@@ -75,7 +87,11 @@ def _read(value: int | str | Fraction | Decimal, what: str) -> Fraction:
 
 
 def told(value: object) -> str:
-    """Return a caller's value for a message, whatever it is."""
+    """Return a caller's value for a message, whatever it is.
+
+    >>> told("clerk"), len(told("x" * 1000))  # a hundred characters, and three dots
+    ("'clerk'", 103)
+    """
     try:
         text = repr(value)
     except Exception:  # a whole number of too many digits, say
@@ -102,6 +118,9 @@ def spelled(value: Fraction | int) -> str:
 def fraction_of(text: str) -> Fraction:
     """Return the number that ``spelled`` wrote.
 
+    >>> fraction_of("-1/3"), fraction_of(spelled(10**5000)) == 10**5000
+    (Fraction(-1, 3), True)
+
     Raises:
         ValueError: The text is no number.
         ZeroDivisionError: It divides by zero.
@@ -116,6 +135,9 @@ def fraction_of(text: str) -> Fraction:
 
 def whole_of(text: str) -> int:
     """Return a whole number in digits, however many.
+
+    >>> whole_of("-12"), whole_of("1" + "0" * 5000) == 10**5000
+    (-12, True)
 
     Raises:
         ValueError: The text is no whole number.

@@ -38,7 +38,11 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The numbers from ``low`` up to ``high``, which itself belongs to the last bin alone."""
+    """The numbers from ``low`` up to ``high``, which itself belongs to the last bin alone.
+
+    >>> str(Bin(Fraction(0), Fraction(10))), str(Bin(Fraction(10), Fraction(20), last=True))
+    ('[0, 10)', '[10, 20]')
+    """
 
     low: Fraction
     high: Fraction
@@ -115,6 +119,8 @@ def bins(column: str, edges: Iterable[Number]) -> Binned:
 
     >>> str(bins("balance", [0, 1000, 10_000]).bins[0])
     '[0, 1000)'
+    >>> [str(part) for part in bins("age", [0, 18, "65.5"]).bins]
+    ['[0, 18)', '[18, 65.5]']
     """
     if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
         raise InvalidRequest(f"edges={told(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
@@ -143,7 +149,15 @@ def _edge(edge: object, column: str) -> Fraction:
 
 
 def date_trunc(part: str, column: str) -> Truncated:
-    """Tell records apart by the year, quarter, month, week, day or hour of a moment, for ``group_by``."""
+    """Tell records apart by the year, quarter, month, week, day or hour of a moment, for ``group_by``.
+
+    >>> str(date_trunc("month", "opened"))
+    "date_trunc('month', opened)"
+    >>> date_trunc("minute", "opened")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: date_trunc cuts to year, quarter, month, week, day, hour, not to 'minute'.
+    """
     if part not in get_args(Calendar):
         raise InvalidRequest(f"date_trunc cuts to {', '.join(get_args(Calendar))}, not to {part!r}.")
     return Truncated(column, part)  # type: ignore[arg-type]
@@ -181,7 +195,15 @@ class Grouping:
 
 
 def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Grouping:
-    """Return the groups that a caller asks for, or refuse by public facts."""
+    """Return the groups that a caller asks for, or refuse by public facts.
+
+    >>> from prdp.schema import ColumnType
+    >>> schema = {"job": ColumnType(Kind.TEXT), "age": ColumnType(Kind.NUMBER, integer=True)}
+    >>> read_grouping(["job"], ["clerk", "chef"], schema).keys
+    (('clerk',), ('chef',))
+    >>> [str(age) for job, age in read_grouping(["job", bins("age", [0, 40, 80])], ["chef"], schema).keys]
+    ['[0, 40)', '[40, 80]']
+    """
     if not by:
         raise InvalidRequest("group_by needs a column: group_by('job', keys=['clerk', 'chef']).")
     read = tuple(_group_key(key, schema) for key in by)
@@ -262,7 +284,12 @@ def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
 
 
 def first_moment(moment: datetime, part: Calendar) -> datetime:
-    """Return the first moment of the year, month, ... that a moment lies in."""
+    """Return the first moment of the year, month, ... that a moment lies in.
+
+    >>> moment = datetime(2026, 5, 20, 14, 30)  # a Wednesday
+    >>> print(first_moment(moment, "quarter"), first_moment(moment, "week"), first_moment(moment, "hour"))
+    2026-04-01 00:00:00 2026-05-18 00:00:00 2026-05-20 14:00:00
+    """
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     match part:
         case "hour":

@@ -44,7 +44,13 @@ def at_most(items: Iterable[object], most: int, what: str) -> list[object]:
 
 
 def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
-    """Return the listed keys as rows: from a list, a list of tuples, or a public table with these columns."""
+    """Return the listed keys as rows: from a list, a list of tuples, or a public table with these columns.
+
+    >>> rows_of(["clerk", "chef"], ["job"])
+    [('clerk',), ('chef',)]
+    >>> rows_of({"job": ["clerk", "chef"], "year": [2025, 2026]}, ["year", "job"])
+    [(2025, 'clerk'), (2026, 'chef')]
+    """
     table = _columns_of(keys)
     if table is not None:
         columns = [_column_of(table, name) for name in names]
@@ -99,7 +105,13 @@ def _columns_of(keys: object) -> Mapping[str, Sequence[object]] | None:
 
 
 def typed_key(value: object, name: str, column: ColumnType) -> Plain:
-    """Return a listed value as the column's own kind, or refuse it."""
+    """Return a listed value as the column's own kind, or refuse it.
+
+    >>> typed_key(30.0, "age", ColumnType(Kind.NUMBER, integer=True))
+    30
+    >>> typed_key("2026-01-31", "opened", ColumnType(Kind.MOMENT))
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
     plain = plain_value(value)
     if is_missing(plain):
         raise InvalidRequest(
@@ -142,7 +154,11 @@ def _moment(moment: Any) -> object:
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a value is None, NaN of any kind, NaT or NA."""
+    """Say whether a value is None, NaN of any kind, NaT or NA.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
+    (True, True, False, False)
+    """
     try:
         return value is None or bool(value != value)  # noqa: PLR0124  (NaN alone differs from itself)
     except (TypeError, ArithmeticError):  # NA is neither true nor false; a signalling NaN signals
@@ -190,7 +206,11 @@ def _as_kind(  # noqa: PLR0911  (one return a case)
 
 
 def exact_number(value: float | Fraction | Decimal) -> Fraction | None:
-    """Return the number exactly; None if it is not finite, beyond ``LARGEST`` or absurdly fine."""
+    """Return the number exactly; None if it is not finite, beyond ``LARGEST`` or absurdly fine.
+
+    >>> exact_number(0.5), exact_number(Decimal("0.1")), exact_number(float("inf"))
+    (Fraction(1, 2), Fraction(1, 10), None)
+    """
     if isinstance(value, Decimal) and not (value.is_finite() and abs(value.adjusted()) <= _MOST_BITS // 4):
         return None
     try:
@@ -217,7 +237,11 @@ def _number_key(exact: Fraction, column: ColumnType) -> int | float | None:
 
 
 def snapped(exact: Fraction, column: ColumnType) -> Fraction:
-    """Return the decimal that a number stands for in a column of decimals: 0.1 as a float is not 1/10."""
+    """Return the decimal that a number stands for in a column of decimals: 0.1 as a float is not 1/10.
+
+    >>> snapped(Fraction(0.1), ColumnType(Kind.NUMBER, native="DECIMAL(6,2)"))
+    Fraction(1, 10)
+    """
     found = _DECIMAL.fullmatch(column.native)
     if found is None:
         return exact

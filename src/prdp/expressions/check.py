@@ -40,6 +40,19 @@ Typed = tuple[Node, Kind | None]
 def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     """Return an expression with its columns spelled as in the table, or refuse it.
 
+    >>> from prdp.expressions.parse import parse
+    >>> from prdp.schema import ColumnType
+    >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
+    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
+    Column(name='Age')
+    >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.ExpressionError: this is a text, and a number is needed here
+    <BLANKLINE>
+        job + 1
+        ^^^
+
     Args:
         node: What ``parse`` returned.
         schema: The table's columns.

@@ -50,6 +50,8 @@ def evaluate(node: Node, record: Mapping[str, object]) -> Value:
     0.25
     >>> evaluate(parse("CASE WHEN balance > 0 THEN 1 ELSE 2 END"), {"balance": None}) is None
     True
+    >>> evaluate(parse("job IN ('chef', 'clerk') AND age < 40"), {"job": "chef", "age": 31})
+    True
     """
     match node:
         case Number() | Text() | Boolean() | Moment():
@@ -65,7 +67,13 @@ def evaluate(node: Node, record: Mapping[str, object]) -> Value:
 
 
 def value_of(given: object) -> Value:
-    """Return a record's value as the language sees it."""
+    """Return a record's value as the language sees it.
+
+    >>> value_of(3), value_of(Decimal("0.5")), value_of(float("nan")), value_of("chef")
+    (3.0, 0.5, None, 'chef')
+    >>> value_of(date(2026, 1, 31))
+    datetime.datetime(2026, 1, 31, 0, 0)
+    """
     match given:
         case None | bool():
             return given
@@ -84,7 +92,11 @@ def value_of(given: object) -> Value:
 
 
 def as_double(given: Real) -> float | None:
-    """Return the nearest double, an infinity beyond their range, and None for NaN."""
+    """Return the nearest double, an infinity beyond their range, and None for NaN.
+
+    >>> as_double(7), as_double(10**400), as_double(float("nan"))
+    (7.0, inf, None)
+    """
     try:
         double = float(given)
     except OverflowError:

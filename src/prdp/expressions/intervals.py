@@ -66,13 +66,22 @@ def bound(node: Node, ranges: Ranges) -> Interval:
     >>> from prdp.expressions.parse import parse
     >>> bound(parse("10000 / balance"), {"balance": Interval(0.0, 1e12)})
     Interval(low=1e-08, high=inf)
+    >>> bound(parse("CASE WHEN age < 18 THEN 1 ELSE age END"), {"age": Interval(0.0, 120.0)})
+    Interval(low=1.0, high=120.0)
     """
     values = outcome(node, ranges).values
     return values if values.empty else Interval(values.low + 0.0, values.high + 0.0)
 
 
 def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one return a class)
-    """Return what an expression can give, and whether it is a number wherever its columns are."""
+    """Return what an expression can give, and whether it is a number wherever its columns are.
+
+    >>> from prdp.expressions.parse import parse
+    >>> outcome(parse("age + 1"), {"age": Interval(0.0, 120.0)})
+    Outcome(values=Interval(low=1.0, high=121.0), total=True)
+    >>> outcome(parse("sqrt(debt)"), {"debt": Interval(-1.0, 4.0)}).total  # below 0 there is no root
+    False
+    """
     match node:
         case Number():
             return Outcome(Interval(node.value, node.value), total=True)

@@ -185,7 +185,11 @@ Node = (
 
 
 def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  (one return a class)
-    """Return the nodes right below one, in the order of the text."""
+    """Return the nodes right below one, in the order of the text.
+
+    >>> children(Compare("<", Column("age"), Number(18.0)))
+    (Column(name='age'), Number(value=18.0))
+    """
     match node:
         case Negate() | Not() | IsNull():
             return (node.operand,)
@@ -205,7 +209,12 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  (one return a cl
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and everything below it."""
+    """Yield a node and everything below it.
+
+    >>> quotient = Arithmetic("/", Number(1.0), Column("balance"))
+    >>> sum(1 for _ in walk(quotient))  # itself, the number and the column
+    3
+    """
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -214,7 +223,12 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def too_large(node: Node) -> bool:
-    """Return whether a tree has more levels, nodes or constants than are walked without trouble."""
+    """Return whether a tree has more levels, nodes or constants than are walked without trouble.
+
+    >>> from prdp.expressions.parse import parse
+    >>> too_large(parse("1 / balance")), too_large(And((Column("vip"),) * MOST_NODES))
+    (False, True)
+    """
     waiting, nodes, constants = [(node, 1)], 0, 0
     while waiting:
         current, level = waiting.pop()
@@ -227,12 +241,21 @@ def too_large(node: Node) -> bool:
 
 
 def columns(node: Node) -> frozenset[str]:
-    """Return the names of the columns that an expression reads."""
+    """Return the names of the columns that an expression reads.
+
+    >>> sorted(columns(Call("least", (Column("balance"), Column("age"), Number(100.0)))))
+    ['age', 'balance']
+    """
     return frozenset(part.name for part in walk(node) if isinstance(part, Column))
 
 
 def conjunction(parts: Iterable[Node], span: Span | None = None) -> And:
-    """Return the And of parts, with no And inside another."""
+    """Return the And of parts, with no And inside another.
+
+    >>> a, b, c = Column("a"), Column("b"), Column("c")
+    >>> conjunction([And((a, b)), c]) == And((a, b, c))
+    True
+    """
     return And(_flat(parts, And), span=span)
 
 
@@ -249,7 +272,11 @@ def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
 
 
 def arity(name: FunctionName) -> tuple[int, int]:
-    """Return the fewest and the most arguments that a function takes."""
+    """Return the fewest and the most arguments that a function takes.
+
+    >>> arity("abs"), arity("power"), arity("least")[0]
+    ((1, 1), (2, 2), 2)
+    """
     if name in ("least", "greatest"):
         return 2, MOST_NODES
     return (2, 2) if name == "power" else (1, 1)
@@ -261,6 +288,8 @@ def canonical(node: Node) -> str:
     >>> from prdp.expressions.parse import parse
     >>> canonical(parse("LEAST( 1e4/balance,(100) )"))
     'least(10000 / balance, 100)'
+    >>> canonical(parse("a - (b - c)")), canonical(parse("(a - b) - c"))
+    ('a - (b - c)', 'a - b - c')
     """
     return _written(node)[0]
 

@@ -80,6 +80,20 @@ _COUNTED = {(1, 1): "takes one argument", (2, 2): "takes two arguments"}
 def parse(text: str) -> Node:
     """Return the tree of an expression, or refuse it with the place underlined.
 
+    >>> parse("age >= 40")
+    Compare(op='>=', left=Column(name='age'), right=Number(value=40.0))
+    >>> parse("a + b * c") == parse("a + (b * c)")
+    True
+    >>> parse("20 <= age < 30")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.ExpressionError: after a comparison this can be read in two ways
+    <BLANKLINE>
+        20 <= age < 30
+                  ^
+    <BLANKLINE>
+    Write such as a < b AND b < c, or put the comparison before it in parentheses.
+
     Raises:
         ExpressionError: The text is not one expression of the language.
     """

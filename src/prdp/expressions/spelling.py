@@ -27,12 +27,20 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def quoted(name: str) -> str:
-    """Return a column's name in quotes, whatever is in it."""
+    """Return a column's name in quotes, whatever is in it.
+
+    >>> print(quoted("net worth"), quoted('12" vinyl'))
+    "net worth" "12"" vinyl"
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(text: str) -> str:
-    """Return a text in quotes, whatever is in it."""
+    """Return a text in quotes, whatever is in it.
+
+    >>> print(text_literal("chef"), text_literal("O'Neill"))
+    'chef' 'O''Neill'
+    """
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -46,7 +54,11 @@ def number_text(value: float) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return a column's name, in quotes only where it needs them."""
+    """Return a column's name, in quotes only where it needs them.
+
+    >>> print(shown_name("balance"), shown_name("net worth"), shown_name("order"))
+    balance "net worth" "order"
+    """
     plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _RESERVED
     return name if plain else quoted(name)
 
@@ -61,7 +73,11 @@ def listed(names: Iterable[str]) -> str:
 
 
 def moment_literal(value: datetime) -> str:
-    """Return a moment as a date if it is midnight, else as a time."""
+    """Return a moment as a date if it is midnight, else as a time.
+
+    >>> print(moment_literal(datetime(2026, 1, 31)), moment_literal(datetime(2026, 1, 31, 10)))
+    DATE '2026-01-31' TIMESTAMP '2026-01-31 10:00:00'
+    """
     if value.time() == value.min.time():
         return f"DATE '{value.date().isoformat()}'"
     return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
@@ -84,5 +100,9 @@ def moment_from(text: str) -> datetime | None:
 
 
 def is_writable(text: str) -> bool:
-    """Return whether a text can stand in a statement: no NUL, no half of a character."""
+    """Return whether a text can stand in a statement: no NUL, no half of a character.
+
+    >>> is_writable("café"), is_writable(chr(0))
+    (True, False)
+    """
     return UNWRITABLE.search(text) is None

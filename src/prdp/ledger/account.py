@@ -125,7 +125,14 @@ class Ledger(Protocol):
 
 
 def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTES) -> None:
-    """Refuse what no ledger can keep, before anything is charged."""
+    """Refuse what no ledger can keep, before anything is charged.
+
+    >>> refuse_unless_a_charge("count", Fraction(1, 4))
+    >>> refuse_unless_a_charge("count", 0.25)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: 0.25 is no share: a Fraction above 0 and at most 1, ...
+    """
     refuse_unless_a_share(share)
     if not isinstance(purpose, str) or not is_writable(purpose):
         raise InvalidRequest(
@@ -143,12 +150,24 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
 
 
 def left_after(spent: Fraction) -> Fraction:
-    """Return what is left of everybody's budget; charges by region may add up to more than the whole."""
+    """Return what is left of everybody's budget; charges by region may add up to more than the whole.
+
+    >>> left_after(Fraction(3, 4)), left_after(Fraction(5, 4))
+    (Fraction(1, 4), Fraction(0, 1))
+    """
     return max(Fraction(0), 1 - spent)
 
 
 def sum_with(spent: Fraction, share: Fraction) -> Fraction:
-    """Return what is spent with one more share, if that is no more than the whole and can be kept."""
+    """Return what is spent with one more share, if that is no more than the whole and can be kept.
+
+    >>> sum_with(Fraction(1, 2), Fraction(1, 4))
+    Fraction(3, 4)
+    >>> sum_with(Fraction(1, 2), Fraction(3, 4))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
+    """
     total = spent + share
     if total > 1:
         raise BudgetExhausted(asked=share, left=left_after(spent))

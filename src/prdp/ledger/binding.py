@@ -38,7 +38,12 @@ class Binding:
         units: Units,
         protect: str | None = None,
     ) -> Binding:
-        """Collect the facts of an opened table."""
+        """Collect the facts of an opened table.
+
+        >>> one = Policy.constant(1)
+        >>> Binding.of("accounts", {}, one, {"age": (Fraction(0), Fraction(120))}, {}).facts["bounds"]
+        {'age': ['0', '120']}
+        """
         return cls(
             {
                 "name": name,
@@ -68,6 +73,12 @@ class Binding:
 
         Bounds and units of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well.
+
+        >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
+        >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))
+        ['bounds of age: 0 to 120 -> 0 to 99']
+        >>> Binding({"bounds": {}}).differences(Binding({"bounds": {"age": ["0", "120"]}}))  # may be added
+        []
         """
         return [
             line

@@ -65,14 +65,29 @@ class MemoryLedger:
         return tuple(self._entries)
 
     def standing(self, purpose: str, share: Fraction) -> Released | None:
-        """Return the newest release that a purpose has had for a share."""
+        """Return the newest release that a purpose has had for a share.
+
+        >>> ledger = MemoryLedger()
+        >>> charge = ledger.charge("count", Fraction(1, 4))
+        >>> ledger.standing("count", Fraction(1, 4)) is None  # charged, and not answered yet
+        True
+        """
         same = [entry for entry in self.entries if (entry.purpose, entry.share) == (purpose, share)]
         return next((entry.release for entry in reversed(same) if entry.release is not None), None)
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
-        """Return the standing release, an unanswered charge, or a new one."""
+        """Return the standing release, an unanswered charge, or a new one.
+
+        >>> ledger = MemoryLedger()
+        >>> ledger.charge("count", Fraction(3, 4)) == ledger.charge("count", Fraction(3, 4))
+        True
+        >>> ledger.charge("sum of age", Fraction(1, 2))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        prdp.errors.BudgetExhausted: this question asks for 1/2 of every record's budget, but 1/4 is left. ...
+        """
         self._refuse_elsewhere()
         refuse_unless_a_charge(purpose, share, notes)
         return self._alone(lambda: self._charge(purpose, share, notes, fresh=fresh))

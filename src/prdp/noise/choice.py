@@ -25,6 +25,10 @@ class ExponentialChoice:
     times 2^64, by outward-rounded arithmetic, and accepted by a coin that shows the exact ratio of the two.
     No float takes part.
 
+    >>> from prdp.noise.entropy import SystemEntropy
+    >>> ExponentialChoice((0, 10**6)).draw(SystemEntropy(), 3)  # the other is e^-1000000 times as likely
+    [0, 0, 0]
+
     Attributes:
         penalties: How bad each candidate is; whole numbers where there are thousands.
         unit: What a penalty of 1 costs.
@@ -90,6 +94,10 @@ def uniform_below(limit: int, entropy: Entropy) -> int:
     """Return an integer from 0 to ``limit`` - 1, each equally likely.
 
     As many random bits as the largest one needs, drawn again while they say too much.
+
+    >>> from prdp.noise.entropy import SystemEntropy
+    >>> 0 <= uniform_below(6, SystemEntropy()) < 6, uniform_below(1, SystemEntropy())
+    (True, 0)
     """
     size = (limit - 1).bit_length()
     count = -(-size // 8)

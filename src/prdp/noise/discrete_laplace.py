@@ -33,6 +33,11 @@ class DiscreteLaplace:
 
     Why the draws are exact: proofs/discrete_laplace.md. No float takes part in a draw.
 
+    >>> DiscreteLaplace(10)
+    Traceback (most recent call last):
+    ...
+    TypeError: scale=10 is int, and the stated loss would be no longer exact. Write a Fraction.
+
     Attributes:
         scale: any positive fraction, from far below 1 (nearly always 0) to far beyond 2**64.
     """
@@ -57,7 +62,12 @@ class DiscreteLaplace:
         return abs(shift) / self.scale
 
     def probability(self, k: int) -> float:
-        """Return the chance of drawing ``k``; for tests and intervals, never for drawing."""
+        """Return the chance of drawing ``k``; for tests and intervals, never for drawing.
+
+        >>> noise = DiscreteLaplace(Fraction(10))
+        >>> noise.probability(3) == noise.probability(-3) < noise.probability(0)
+        True
+        """
         return math.tanh(_float(1 / (2 * self.scale))) * math.exp(-_float(abs(k) / self.scale))
 
     def spread(self, level: Fraction) -> int:
@@ -86,6 +96,10 @@ class DiscreteLaplace:
 
     def draw_many(self, entropy: Entropy, count: int) -> Integers:
         """Draw ``count`` independent integers.
+
+        >>> from prdp.noise.entropy import SystemEntropy
+        >>> len(DiscreteLaplace(Fraction(10)).draw_many(SystemEntropy(), 1000))
+        1000
 
         Returns:
             An int64 array where every value fits, else an object array of Python integers.

@@ -85,6 +85,12 @@ def bernoulli(probability: Bounds, entropy: Entropy, agreed: int = 0) -> bool:
     A uniform number is read byte by byte until it differs from the probability's own bytes; the
     first byte settles 255 cases of 256.
 
+    >>> from prdp.noise.entropy import SystemEntropy
+    >>> bernoulli(lambda bits: (0, 0), SystemEntropy())  # the probability 0, at any precision
+    False
+    >>> bernoulli(lambda bits: (1 << bits, 1 << bits), SystemEntropy())  # and the probability 1
+    True
+
     Args:
         probability: Bounds of the probability.
         entropy: Where the bytes come from.

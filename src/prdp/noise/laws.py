@@ -25,13 +25,24 @@ _FITS = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """Integers, each hidden by independent noise on the same lattice (Lemma 3 of the proofs)."""
+    """Integers, each hidden by independent noise on the same lattice (Lemma 3 of the proofs).
+
+    >>> from fractions import Fraction
+    >>> Noisy((41,), (DiscreteLaplace(Fraction(10)),))  # the value is private, the noise is not
+    Noisy(noises=(DiscreteLaplace(scale=Fraction(10, 1)),))
+    """
 
     values: tuple[int, ...] = field(repr=False)
     noises: tuple[DiscreteLaplace, ...]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
-        """Draw the noisy values, once a run."""
+        """Draw the noisy values, once a run.
+
+        >>> from fractions import Fraction
+        >>> from prdp.testing.seeded import Seeded
+        >>> Noisy((41,), (DiscreteLaplace(Fraction(1, 1000)),)).draw(Seeded(1), 2)  # no noise to speak of
+        [(41,), (41,)]
+        """
         columns = [
             [int(value) + int(draw) for draw in noise.draw_many(entropy, runs)]
             for value, noise in zip(self.values, self.noises, strict=True)
@@ -42,6 +53,12 @@ class Noisy:
 @dataclass(frozen=True, slots=True)
 class Scan:
     """The first place at which a falling mass, with noise, is at most its noisy threshold (Lemma 4).
+
+    >>> from fractions import Fraction
+    >>> from prdp.testing.seeded import Seeded
+    >>> none = DiscreteLaplace(Fraction(1, 1000))  # nearly always 0
+    >>> Scan((90, 40, 10), (20, 20, 20), none, none).draw(Seeded(1), 1).tolist()
+    [2]
 
     Attributes:
         masses: Lattice points; adding a record moves each by no more than the noises are for.
@@ -106,6 +123,8 @@ class FirstReaching:
 
         >>> FirstReaching(((0, 10), (0, 5)))((7,))
         1
+        >>> FirstReaching(((0, 10), (0, 5)))((3,))  # none is passed
+        2
         """
         passed = (place for place, (which, least) in enumerate(self.tests) if values[which] >= least)
         return next(passed, len(self.tests))
@@ -148,7 +167,14 @@ class Lazily(Sequence["Law"]):
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Several laws, drawn independently of each other (Lemma 1)."""
+    """Several laws, drawn independently of each other (Lemma 1).
+
+    >>> from fractions import Fraction
+    >>> from prdp.testing.seeded import Seeded
+    >>> law = Noisy((41,), (DiscreteLaplace(Fraction(1, 1000)),))
+    >>> Together((law, law)).draw(Seeded(1), 1)
+    [((41,), (41,))]
+    """
 
     laws: tuple[Law, ...]
 

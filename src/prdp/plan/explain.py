@@ -32,6 +32,13 @@ class Whose:
 def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, answered: bool) -> str:
     """Return what a plan would do, line by line; reads no record and charges nothing.
 
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+    >>> text = explained(accounts.plan(prdp.Count(), share="1/4"), accounts.engine)
+    >>> [line.split()[0] for line in text.splitlines() if not line.startswith("  reads")]
+    ['charges', 'answers', 'draws', 'ledger']
+
     Args:
         plan: What would be done.
         source: Who would read the records.

@@ -169,7 +169,11 @@ class Method:
 
 
 def failure_rate(beta: Exact | None) -> Fraction:
-    """Return the rate at which a mechanism may fail."""
+    """Return the rate at which a mechanism may fail.
+
+    >>> failure_rate(None), failure_rate("1/20")
+    (Fraction(1, 10), Fraction(1, 20))
+    """
     failure = exact(beta if beta is not None else "1/10", "beta")
     if not _LEAST_RATE <= failure < 1:
         raise InvalidRequest(f"beta={beta!r} is not a failure rate: it lies between 0 and 1 (least 1e-12).")
@@ -177,7 +181,11 @@ def failure_rate(beta: Exact | None) -> Fraction:
 
 
 def read_split(split: Exact | None) -> Fraction:
-    """Return the part of the share that the framework's first stage uses."""
+    """Return the part of the share that the framework's first stage uses.
+
+    >>> read_split(None), read_split("1/2")
+    (Fraction(1, 4), Fraction(1, 2))
+    """
     part = SPLIT if split is None else exact(split, "split")
     if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
         raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")

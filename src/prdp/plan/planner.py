@@ -68,6 +68,12 @@ class Planner:
     ) -> Plan:
         """Return what will be done to answer queries, or refuse them.
 
+        >>> from prdp.plan.queries import Count
+        >>> one = Policy.constant(1)
+        >>> plan = Planner({}, one, one.levels, bounds={}, units={}).plan([Count()], "1/4")
+        >>> plan.share, plan.labels
+        (Fraction(1, 4), ('count',))
+
         Args:
             queries: What is asked.
             share: The part of every record's budget for all of it.
@@ -222,7 +228,16 @@ def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
 
 
 def known_method(query: Asked, options: Options) -> Method:
-    """Return the row of the method that a caller asks for, if it takes the other options."""
+    """Return the row of the method that a caller asks for, if it takes the other options.
+
+    >>> from prdp.plan.queries import Count
+    >>> known_method(Count(), Options()).name, known_method(Count(), Options("partition")).name
+    ('clip', 'partition')
+    >>> known_method(Count(), Options("choice"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: method='choice' does not answer this. What does: clip, ...
+    """
     names = [row.name for row in query.methods]
     name = names[0] if options.method is None else options.method
     if name not in names:

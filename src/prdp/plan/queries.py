@@ -142,7 +142,11 @@ class Query(Asked):
 
 
 class Count(Query):
-    """How many records there are."""
+    """How many records there are.
+
+    >>> str(Count()), [method.name for method in Count.methods]
+    ('count', ['clip', 'partition', 'framework', 'naive'])
+    """
 
     methods = COUNT
 
@@ -177,7 +181,11 @@ class OfColumn(Query):
 
 
 class Sum(OfColumn):
-    """What a column's values add up to; records without a value add nothing."""
+    """What a column's values add up to; records without a value add nothing.
+
+    >>> str(Sum("balance")), Sum("balance").labels
+    ('sum of balance', ('sum_balance',))
+    """
 
     methods = SUM
 
@@ -197,7 +205,11 @@ class Min(OfColumn):
 
 
 class Mean(OfColumn):
-    """The mean of a column's values; records without one take no part."""
+    """The mean of a column's values; records without one take no part.
+
+    >>> [(part.name, str(part.of_share)) for part in Mean("balance").parts]
+    [('sum', '3/4'), ('count', '1/4')]
+    """
 
     methods = MEAN
     rule = "mean"
@@ -222,7 +234,11 @@ class Std(OfColumn):
 
 
 class Distinct(OfColumn):
-    """How many different values a column has; NULL is none of them."""
+    """How many different values a column has; NULL is none of them.
+
+    >>> str(Distinct("job")), Distinct("customer_id").counts_owners(protect="customer_id")
+    ('distinct job', True)
+    """
 
     methods = DISTINCT
     unproved = "a unit's rows may hold several values, and that they stay within one budget together"
@@ -251,6 +267,11 @@ class Distinct(OfColumn):
 @dataclass(frozen=True, slots=True)
 class Quantile(OfColumn):
     """The values below which given parts of a column's values lie: ``Quantile("balance", "1/2")``.
+
+    >>> from prdp.schema import ColumnType
+    >>> query = Quantile("Age", (0.5, "0.99")).known({"age": ColumnType(Kind.NUMBER)})
+    >>> query.labels
+    ('median_age', 'q0.99_age')
 
     Attributes:
         at: The parts, each between 0 and 1; one or several.
@@ -302,7 +323,11 @@ class Quantile(OfColumn):
 
 
 def shown_part(part: object) -> str:
-    """Return a part as a short decimal where that says it exactly, else as it is."""
+    """Return a part as a short decimal where that says it exactly, else as it is.
+
+    >>> shown_part(Fraction(99, 100)), shown_part(Fraction(1, 3))
+    ('0.99', '1/3')
+    """
     if isinstance(part, Fraction) and Fraction(f"{float(part):g}") == part:
         return f"{float(part):g}"
     return str(part)

@@ -104,7 +104,14 @@ class CellRead(Whole):
         return replace(empty, ratios=possible_ratios(self))
 
     def serves(self, other: Read) -> bool:
-        """Say whether these cells answer another read: any can be counted, and squares be ignored."""
+        """Say whether these cells answer another read: any can be counted, and squares be ignored.
+
+        >>> one = Policy.constant(1)
+        >>> ages = CellRead(one, one.levels, {}, Measure("age", Fraction(1), 0, 120), where=None)
+        >>> count = CellRead(one, one.levels, {}, None, where=None)
+        >>> ages.serves(count), count.serves(ages)  # whoever was added up can be counted
+        (True, False)
+        """
         if not isinstance(other, CellRead) or (self.where, self.groups) != (other.where, other.groups):
             return False
         return self.by_level >= other.by_level and _covers(self.measure, other.measure)
@@ -240,6 +247,12 @@ def widened(reads: Sequence[Read]) -> dict[Read, Read]:
     """Map each read to the wider read that serves it.
 
     A count can be taken from any cells of the same records, and squares come along where somebody needs them.
+
+    >>> one = Policy.constant(1)
+    >>> ages = CellRead(one, one.levels, {}, Measure("age", Fraction(1), 0, 120), where=None)
+    >>> count = CellRead(one, one.levels, {}, None, where=None)
+    >>> widened([count, ages]) == {count: ages, ages: ages}
+    True
     """
     wide: dict[tuple[str, int], CellRead] = {}
     for read in reads:

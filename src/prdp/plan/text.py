@@ -52,7 +52,12 @@ def column_text(name: str) -> str:
 
 
 def facts_of(text: str) -> dict[str, Any] | None:
-    """Return what ``question_text`` was given; None for a text that it never writes."""
+    """Return what ``question_text`` was given; None for a text that it never writes.
+
+    >>> text = question_text({"ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"})
+    >>> facts_of(text)["ask"][0]["query"], facts_of("some free words")
+    ('count', None)
+    """
     try:
         facts = json.loads(text)
         if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
@@ -63,7 +68,12 @@ def facts_of(text: str) -> dict[str, Any] | None:
 
 
 def without_token(text: str) -> str:
-    """Return a question's text without its random token: what an answer is found by that has a name."""
+    """Return a question's text without its random token: what an answer is found by that has a name.
+
+    >>> facts = {"ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"}
+    >>> without_token(question_text(facts | {"once": "d41d8c"})) == question_text(facts)
+    True
+    """
     facts = facts_of(text)
     return text if facts is None else question_text(facts | {"once": None})
 

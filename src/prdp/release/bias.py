@@ -49,6 +49,11 @@ class Clipping:
 
         It holds where no record would count for more than ``reach`` times what it was allowed to:
         proofs/clip.md. None stands for any distance.
+
+        >>> one = Fraction(1)
+        >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
+        >>> point.pull(Fraction(1, 20), reach=Fraction(8))  # the bounds allow no more than the clipping point
+        Fraction(0, 1)
         """
         reach = min(reach, self.most / self.at)  # no record can count for more than the bounds allow
         room = reach * self.at - self.at
@@ -87,6 +92,11 @@ class Dropped:
 
         The noise is seen before it is decided how many tiers to keep. So each number of them has a part of
         its own: all tiers three quarters, the other numbers one quarter together (proofs/tiers.md).
+
+        >>> Dropped(thresholds=0, scales=Fraction(0), tiers=3).failures(Fraction(1, 20), reach=Fraction(1))
+        (Fraction(1, 20), Fraction(1, 20))
+        >>> Dropped(thresholds=9, scales=Fraction(2), tiers=5).failures(Fraction(1, 5), reach=Fraction(8))
+        (Fraction(1, 100), Fraction(1, 20))
         """
         if reach <= 1 or self.tiers == 0:
             return failure, failure

@@ -13,6 +13,9 @@ PROMISE = "that the mechanism is differentially private is its caller's promise"
 class CustomRelease:
     """What a caller's mechanism returned on the rows that the framework kept.
 
+    >>> print(CustomRelease("median of age", 41, Fraction(1, 4), Fraction(1, 8)))  # doctest: +ELLIPSIS
+    median of age: 41 (share 1/4, framework); ... is its caller's promise
+
     Attributes:
         question: What was asked, in words.
         value: What it returned: numbers, texts, truth values, None, lists and dicts of them.

@@ -26,6 +26,12 @@ def combined(rule: str, parts: Sequence[Fraction], limits: Ends) -> Fraction:
     """Return the answer that follows from its parts, moved into the public limits.
 
     A noisy count below 1 counts as 1.
+
+    >>> limits = Fraction(0), Fraction(100)
+    >>> combined("mean", [Fraction(90), Fraction(4)], limits)
+    Fraction(45, 2)
+    >>> combined("mean", [Fraction(900), Fraction(-3)], limits)  # 900 / 1, moved to the limit
+    Fraction(100, 1)
     """
     total, count = parts[0 if rule == "mean" else 2], max(parts[1], Fraction(1))
     value = total / count
@@ -37,6 +43,10 @@ def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends) -> Ends:
 
     Where the count may be below 1, the answer may be anything. The squares are those of distances from the
     estimated mean, so they exceed the variance by the square of how far the true mean lies from it.
+
+    >>> sum_ends, count_ends = (Fraction(80), Fraction(120)), (Fraction(8), Fraction(10))
+    >>> combined_interval("mean", [sum_ends, count_ends], (Fraction(0), Fraction(100)))  # 80/10 to 120/8
+    (Fraction(8, 1), Fraction(15, 1))
     """
     if parts[1][0] < 1:
         return limits
@@ -59,5 +69,9 @@ def _within(value: Fraction, limits: Ends) -> Fraction:
 
 
 def root(value: Fraction) -> Fraction:
-    """Return the square root to 2^-40, and 0 below 0."""
+    """Return the square root to 2^-40, and 0 below 0.
+
+    >>> root(Fraction(9, 4)), root(Fraction(-1))
+    (Fraction(3, 2), Fraction(0, 1))
+    """
     return Fraction(isqrt(max(0, int(value * (1 << (2 * _ROOT_BITS))))), 1 << _ROOT_BITS)

@@ -32,7 +32,13 @@ class Label:
     above: bool = True
 
     def on(self, answer: Answer, about: str, *, simulated: bool) -> Release:
-        """Return the release of an answer; ``about`` says of which records."""
+        """Return the release of an answer; ``about`` says of which records.
+
+        >>> label = Label("sum of price", Fraction(1, 10), "clip", caveat="", unit=Fraction(1, 100))
+        >>> release = label.on(Answer(250, Fraction(1), (), ()), " where age >= 40", simulated=False)
+        >>> release.question, release.value
+        ('sum of price where age >= 40', 2.5)
+        """
         return Release(
             question=f"{self.words}{about}",
             steps=answer.steps,

@@ -27,6 +27,10 @@ _QUOTED = 60
 class Release:
     """A private answer; everything in it may be published.
 
+    >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
+    >>> print(noisy)  # one draw of twenty is further away than about 100 · ln(20)
+    count: 1,042 ± 300 (95 % of the noise; share 1/10, clip)
+
     Attributes:
         question: What was asked, in words.
         steps: The answer, as a whole number of steps.
@@ -62,12 +66,22 @@ class Release:
 
     @property
     def exact(self) -> Fraction:
-        """The answer as an exact fraction."""
+        """The answer as an exact fraction.
+
+        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip", "").exact
+        Fraction(5, 2)
+        """
         return self.steps * self.step
 
     @property
     def value(self) -> int | float:
-        """The answer: an int where its lattice is whole, else the nearest float."""
+        """The answer: an int where its lattice is whole, else the nearest float.
+
+        >>> Release("count", 1042, Fraction(1), (), Fraction(1, 10), "clip", "").value
+        1042
+        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip", "").value
+        2.5
+        """
         exact = self.exact
         return int(exact) if self.step.denominator == 1 else float(exact)
 
@@ -84,6 +98,14 @@ class Release:
 
         What other mechanisms drop or clip is outside of what it covers: see ``caveat``. For a value that was
         chosen from a range it is the range, whatever the probability.
+
+        >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
+        >>> noisy.interval(), noisy.interval() == noisy.interval("0.95")
+        ((742, 1342), True)
+        >>> noisy.interval(95)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
         low, high = self.between(_chance(level), _reach(reach))
         return _number(low), _number(high)

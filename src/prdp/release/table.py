@@ -32,6 +32,13 @@ class ReleaseTable:
 
     Iterating gives (key, releases) pairs in the order in which the keys were listed.
 
+    >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+    >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
+    >>> counts["clerk"].value, len(counts)
+    (41, 1)
+    >>> [(key, release.value) for key, (release,) in counts]
+    [(('clerk',), 41)]
+
     Attributes:
         question: What was asked, in words.
         share: The part of every record's budget that all of it used together.
@@ -89,6 +96,11 @@ class ReleaseTable:
 
         ``count_low`` and ``count_high`` are the ends of an interval; ``median_balance_from`` and ``..._to``
         those of the range that was chosen, which says nothing about how sure the choice was.
+
+        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+        >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
+        >>> list(counts.columns()), counts.columns()["count"]
+        (['job', 'count', 'count_low', 'count_high'], [41.0])
         """
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
@@ -187,7 +199,11 @@ Released = Release | ReleaseTable | CustomRelease
 
 
 def shown_key(value: KeyValue) -> str:
-    """Return a key in words: a moment at midnight is its day."""
+    """Return a key in words: a moment at midnight is its day.
+
+    >>> shown_key(datetime(2026, 1, 31)), shown_key("clerk"), shown_key(30)
+    ('2026-01-31', 'clerk', '30')
+    """
     return str(value.date()) if is_day(value) else str(value)  # type: ignore[union-attr]
 
 

@@ -27,7 +27,16 @@ class Reader:
         self.source.ensure_there()
 
     def read(self, read: Read) -> Any:
-        """Return what a read finds, reading the records only if they were not read for this before."""
+        """Return what a read finds, reading the records only if they were not read for this before.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+        >>> wanted = people.plan(prdp.Count(), share="1/4").queries[0].read
+        >>> reader = Reader(people.engine, stand_in=True)
+        >>> reader.read(wanted) is reader.read(wanted)
+        True
+        """
         for kept, found in tuple(self.kept.items()):
             if kept.serves(read):
                 return found

@@ -109,7 +109,11 @@ class Edges(GraphQuery):
 
 @dataclass(frozen=True, slots=True)
 class Stars(GraphQuery):
-    """How many sets of ``size`` edges meet in a node."""
+    """How many sets of ``size`` edges meet in a node.
+
+    >>> str(Stars(3)), [method.name for method in Stars.methods]
+    ('stars of 3 edges', ['truncate'])
+    """
 
     size: int
 
@@ -126,7 +130,11 @@ class Stars(GraphQuery):
 
 @dataclass(frozen=True, slots=True)
 class Paths(GraphQuery):
-    """How many pairs of edges meet in a node."""
+    """How many pairs of edges meet in a node.
+
+    >>> str(Paths()), [method.name for method in Paths.methods]
+    ('paths of 2 edges', ['truncate', 'framework'])
+    """
 
     length: int = 2
 
@@ -168,6 +176,12 @@ def open_graph(
 
     A record is a pair of two different public nodes, whichever way round and in however many rows it stands.
     Its budget is the least of its rows'; a row without a valid budget leaves its pair out.
+
+    >>> import numpy
+    >>> import prdp
+    >>> calls, one = {"a": numpy.array([0, 1, 2]), "b": numpy.array([1, 2, 0])}, prdp.Policy.constant(1)
+    >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one, name="calls")
+    <prdp graph 'calls' on 5 nodes: Policy('1', at_least='1', at_most='1')>
 
     Args:
         edges: A table, as in ``prdp.open``; one row an edge.
@@ -240,6 +254,14 @@ class Graph(Opened):
         self, length: int = 2, *, share: Exact, method: str = "truncate", fresh: bool = False
     ) -> Release:
         """Count the paths of two edges.
+
+        >>> import numpy
+        >>> import prdp
+        >>> calls, one = {"a": numpy.array([0, 1]), "b": numpy.array([1, 2])}, prdp.Policy.constant(1)
+        >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one).paths(3, share="1/4")
+        Traceback (most recent call last):
+        ...
+        prdp.errors.InvalidRequest: paths(3): paths of 2 edges can be counted, others cannot yet.
 
         Args:
             length: 2; longer paths are not counted yet.

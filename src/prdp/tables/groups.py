@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups(Questions[ReleaseTable]):
-    """A table's groups by public keys; what ``group_by`` returns. Each question gives one answer a group."""
+    """A table's groups by public keys; what ``group_by`` returns. Each question gives one answer a group.
+
+    >>> import numpy
+    >>> import prdp
+    >>> sales = prdp.open({"year": numpy.array([2025, 2026])}, policy=prdp.Policy.constant(1), name="sales")
+    >>> sales.group_by("year", keys=[2025, 2026])
+    <2 groups by year of <prdp table 'sales': Policy('1', at_least='1', at_most='1')>>
+    """
 
     table: Grouped
     grouping: Grouping

@@ -63,6 +63,14 @@ def open_join(
     tables that belongs to it and to no other record. Reads the column names and types, and the keys of the
     public tables.
 
+    >>> import numpy
+    >>> import prdp
+    >>> tables = {"people": {"id": numpy.array([1, 2])}, "orders": {"buyer": numpy.array([1, 1, 2])}}
+    >>> refers, one = {"orders.buyer": "people.id"}, prdp.Policy.constant(1)
+    >>> shop = prdp.open_join(tables, private="people", key="id", references=refers, policy=one)
+    >>> shop.over("orders").count(share="1/4").question
+    'count over people, orders'
+
     Args:
         tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory. Only what
             is public may be there under two names.

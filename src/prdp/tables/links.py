@@ -73,6 +73,13 @@ def open_links(
     A result is a row whose columns all name a record with a valid budget. It belongs to each of these
     records: a record goes with all the results that use it.
 
+    >>> import numpy
+    >>> import prdp
+    >>> person = prdp.Records({"id": numpy.array([1, 2])}, key="id", policy=prdp.Policy.constant(1))
+    >>> sent = {"sender": numpy.array([1, 2]), "receiver": numpy.array([2, 1])}
+    >>> prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail")
+    <prdp links 'mail' by sender, receiver>
+
     Args:
         rows: A table, as in ``prdp.open``.
         records: For each column that names records, the private table. Two columns that name records of one

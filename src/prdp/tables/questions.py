@@ -51,6 +51,13 @@ class Questions(ABC, Generic[Answered]):
     ) -> ReleaseTable:
         """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
 
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58])}
+        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
+        >>> accounts.ask(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
+        (('count', 'mean_age'), Fraction(3, 4))
+
         Args:
             queries: What is asked.
             share: The part of every record's budget for all of it.
@@ -68,6 +75,14 @@ class Questions(ABC, Generic[Answered]):
         method: str | None = None,
     ) -> str:
         """Return what would be charged, read and drawn for queries; reads and charges nothing.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> print(accounts.explain(prdp.Count(), share="1/4"))  # doctest: +ELLIPSIS
+        charges  1/4 of every record's budget, before anything is read
+        answers  count
+        ...
 
         Args:
             queries: What would be asked.
@@ -114,6 +129,14 @@ class Questions(ABC, Generic[Answered]):
         """Add up a column, in its unit; arguments as in ``count``.
 
         The column needs public bounds; they may be as wide as you like.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> accounts.sum("age", share="1/4")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        prdp.errors.InvalidRequest: sum('age') needs the column's public bounds. Write bounds={'age': (0, ...
         """
         return self._one(Sum(column), share, Options(method, beta, graded, split), fresh=fresh)
 
@@ -130,6 +153,13 @@ class Questions(ABC, Generic[Answered]):
         """Find the mean of a column: 3/4 of the share goes to the sum and 1/4 to the count.
 
         Records without a value take no part. The parts are in the release's ``parts``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58])}
+        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
+        >>> [(part.question, str(part.share)) for part in accounts.mean("age", share="1/2").parts]
+        [('sum of age', '3/8'), ('count of age', '1/8')]
         """
         return self._one(Mean(column), share, Options(method, beta, split=split), fresh=fresh)
 
@@ -221,5 +251,9 @@ class Questions(ABC, Generic[Answered]):
 
 
 def listed_quantiles(at: object) -> tuple[float | Exact, ...]:
-    """Return the parts that a caller lists, as a tuple."""
+    """Return the parts that a caller lists, as a tuple.
+
+    >>> listed_quantiles([0.25, 0.5]), listed_quantiles("1/2")
+    ((0.25, 0.5), ('1/2',))
+    """
     return tuple(at) if isinstance(at, Iterable) and not isinstance(at, str) else (at,)  # type: ignore[return-value]

@@ -60,6 +60,13 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
 
+    >>> import numpy
+    >>> import prdp
+    >>> held, policy = {"balance": numpy.array([120, 45])}, prdp.Policy("100 / balance", at_most=1)
+    >>> accounts = prdp.open(held, policy=policy, bounds={"balance": (0, 1000)})
+    >>> accounts.policy  # a balance of 1000 has the least budget
+    Policy('100 / balance', at_least='1/10', at_most='1')
+
     Args:
         source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
             or Polars frame, or a dict of NumPy arrays.
@@ -114,7 +121,15 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Opened, Questions[Release]):
-    """A table that answers with releases; what ``prdp.open`` returns."""
+    """A table that answers with releases; what ``prdp.open`` returns.
+
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"balance": numpy.array([120, 45])}, policy=prdp.Policy.constant(1))
+    >>> number = accounts.count(share="1/4")
+    >>> accounts.count(share="1/4") == number, accounts.ledger.left  # asked again, it costs nothing
+    (True, Fraction(3, 4))
+    """
 
     engine: Engine
     policy: Policy
@@ -138,6 +153,12 @@ class Table(Opened, Questions[Release]):
 
         The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
         record for which it is unknown (NULL) does not take part.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), name="people")
+        >>> people.where("age >= 40").where("age < 60")
+        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', at_least='1', at_most='1')>
         """
         return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
 
@@ -147,6 +168,13 @@ class Table(Opened, Questions[Release]):
         The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
         may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> counts = accounts.group_by(prdp.bins("age", [0, 40, 80])).count(share="1/4")
+        >>> [str(age) for (age,), _ in counts], accounts.ledger.left
+        (['[0, 40)', '[40, 80]'], Fraction(3, 4))
 
         Args:
             columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
@@ -165,7 +193,14 @@ class Table(Opened, Questions[Release]):
     def histogram(
         self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
     ) -> ReleaseTable:
-        """Count the records whose value lies in each of some public bins; see ``prdp.bins``."""
+        """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> len(accounts.histogram("age", edges=[0, 20, 40, 60, 80], share="1/4"))
+        4
+        """
         return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
 
     def quantiles(
@@ -177,7 +212,15 @@ class Table(Opened, Questions[Release]):
         method: str = "rank",
         fresh: bool = False,
     ) -> tuple[Release, ...]:
-        """Find several quantiles at once, ascending together; as ``quantile``."""
+        """Find several quantiles at once, ascending together; as ``quantile``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58, 40])}
+        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
+        >>> [release.question for release in accounts.quantiles("age", [0.25, 0.5], share="1/4")]
+        ['0.25 quantile of age', 'median of age']
+        """
         query = Quantile(column, listed_quantiles(q))
         plan = self.plan(query, share=share, options=Options(method))
         return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]

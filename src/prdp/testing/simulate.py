@@ -88,6 +88,12 @@ def simulate(
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
     only what was opened with ``stand_in=True`` is taken: public or made-up records. ``unit`` is for sums over
     a join; ``beta``, ``graded`` and ``split`` are for tables.
+
+    >>> import numpy
+    >>> import prdp
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+    >>> [release.simulated for release in simulate(people, prdp.Count(), share="1/4", runs=2, seed=7)]
+    [True, True]
     """
     source = table.table if isinstance(table, Groups) else table
     if not isinstance(source, Table | Join | Links | Graph):

@@ -17,6 +17,14 @@ class Collector:
 
     The number of reports is public, and the analyst's thresholds rest on it. A client that is asked again
     sends the same bytes, and they count once.
+
+    >>> from prdp.local.client.client import Client
+    >>> from prdp.local.protocols.counting import DomainCount
+    >>> from prdp.policy import Policy
+    >>> campaign = Campaign("members", Policy.constant(1), "1/2", DomainCount())
+    >>> collector, report = Collector(campaign), Client().report(campaign, {})
+    >>> collector.receive(report), collector.receive(report), len(collector)
+    (True, False, 1)
     """
 
     def __init__(self, campaign: Campaign | str | bytes) -> None:

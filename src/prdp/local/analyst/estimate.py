@@ -26,6 +26,9 @@ class Part:
 class Estimate:
     """An answer of the local model; everything in it may be published.
 
+    >>> print(Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits"))  # 1.96 deviations
+    count: 1,000 ± 196 (95 % of the noise; 5,000 clients, share 1/2, domains, bits)
+
     Attributes:
         question: What was asked, in words.
         value: The answer; for a table of counts, their sum.
@@ -69,7 +72,12 @@ class Estimate:
         return " ".join(filter(None, said))
 
     def interval(self, level: float | Exact = 0.95) -> tuple[float, float]:
-        """Return the ends between which the answer without noise lies with about this probability."""
+        """Return the ends between which the answer without noise lies with about this probability.
+
+        >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
+        >>> round(low), round(high)
+        (804, 1196)
+        """
         chance = probability(level, "level")
         if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
@@ -93,7 +101,11 @@ class Estimate:
 
 
 def probability(given: float | Exact, name: str) -> float:
-    """Return a number from 0 to 1 as a float, whether it is written as one or exactly."""
+    """Return a number from 0 to 1 as a float, whether it is written as one or exactly.
+
+    >>> probability("1/4", "level"), probability(0.5, "level")
+    (0.25, 0.5)
+    """
     number = given if isinstance(given, float) else float(exact(given, name))
     if not 0 <= number <= 1:
         raise InvalidRequest(f"{name}: {given!r} is not between 0 and 1, such as 0.5.")

@@ -100,7 +100,13 @@ def frequencies(
     method: Any = None,
     **options: Any,
 ) -> FrameworkStudy:
-    """Return the study of how many clients have each category, or a value in each bin: a histogram."""
+    """Return the study of how many clients have each category, or a value in each bin: a histogram.
+
+    >>> jobs = Categories("job", ["student", "retired"])
+    >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
+    >>> frequencies(jobs, name="jobs", policy=policy, share="1/2").question
+    'clients by job'
+    """
     Frequencies.chosen(by, Fraction(1), method)  # refuses an unknown method now, not after the first round
     return FrameworkStudy(
         name=name, policy=policy, share=share, question=f"clients by {by.column}", labels=by.labels,

@@ -28,6 +28,13 @@ def quantiles(histogram: Estimate, bins: Bins, parts: Sequence[float | Exact]) -
 
     Negative counts are taken for none; within a bin, values are taken to lie evenly.
 
+    >>> from fractions import Fraction
+    >>> ages = Bins("age", (0, 10, 20))
+    >>> halves = tuple(Part(label, 20.0, deviation=0.1) for label in ages.labels)
+    >>> found = Estimate("ages", 40.0, 0.1, 40, Fraction(1), "framework", parts=halves)
+    >>> [estimate.value for estimate in quantiles(found, ages, (0.25, "1/2"))]
+    [5.0, 10.0]
+
     Args:
         histogram: The estimate of ``frequencies(bins, ...)``.
         bins: Those bins.

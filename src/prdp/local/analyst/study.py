@@ -147,6 +147,11 @@ class Study(ABC):
 class CountStudy(Study):
     """How many clients have a record with a valid budget.
 
+    >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
+    >>> campaign = CountStudy(name="visits", policy=policy, share="1/2", proportional=True).after()
+    >>> campaign.share, campaign.round  # the first of two rounds has half of the share
+    (Fraction(1, 4), 1)
+
     Attributes:
         noise: ``"bits"`` for randomised response, ``"laplace"`` for Algorithm 3 as printed.
         threshold: ``"exact"`` for the noise's own quantile, ``"paper"`` for √(8n).
@@ -201,6 +206,12 @@ class _Said:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumStudy(Study):
     """What a column adds up to.
+
+    >>> from prdp.local.protocols.summing import measured
+    >>> policy, income = Policy("20 / visits", at_least="1/100", at_most=10), measured("income", 0, 10_000)
+    >>> study = SumStudy(name="pay", policy=policy, share="1/2", measure=income, method="ratio")
+    >>> study.after().share, sorted(study.after().columns)  # one round, so it has the whole share
+    (Fraction(1, 2), ['income', 'visits'])
 
     Attributes:
         measure: The column, its unit and its public bounds; ``measured`` makes one from bounds in values.

@@ -114,7 +114,12 @@ class Campaign:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """What is read of a record: the policy's columns, and the one that the protocol's facts name."""
+        """What is read of a record: the policy's columns, and the one that the protocol's facts name.
+
+        >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
+        >>> sorted(Campaign("ages", policy, "1/2", DomainCount(column="age")).columns)
+        ['age', 'visits']
+        """
         protocol = self.protocol.inner if isinstance(self.protocol, Framework) else self.protocol
         named = protocol.facts().get("column")
         return self.policy.columns | ({named} if isinstance(named, str) else set())

@@ -27,6 +27,11 @@ _TOKEN = 16
 class Checked:
     """What a client's owner should know before answering; it is about the record and leaves no machine.
 
+    >>> str(Checked(missing=("visits",), loss=None, says_something=False))
+    'the record lacks visits, which the campaign reads'
+    >>> str(Checked(missing=(), loss=Fraction(1, 4), says_something=True))
+    'the record takes part and loses at most 0.25'
+
     Attributes:
         missing: The columns that the campaign reads and the record does not have.
         loss: What the report may lose, share · E(r), rounded down; None without a valid budget.
@@ -106,6 +111,14 @@ class Client:
     def report(self, campaign: Campaign | str | bytes, record: Mapping[str, object] | None) -> Report:
         """Return the report to send: drawn and stored the first time, the stored one ever after.
 
+        >>> from prdp.local.protocols.counting import DomainCount
+        >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
+        >>> careful, campaign = Client(most_share="1/4"), Campaign("visits", policy, "1/2", DomainCount())
+        >>> careful.report(campaign, {"visits": 3})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        prdp.errors.InvalidRequest: this campaign asks for 1/2 of the budget, ... at most 1/4.
+
         Args:
             campaign: The campaign, or its JSON.
             record: The record; None to take part with nothing to say.
@@ -134,6 +147,12 @@ class Client:
         """Tell the record's owner what a report would be made of; nothing is drawn, charged or sent.
 
         What it returns is about the record: it is for the owner's eyes only.
+
+        >>> from prdp.local.protocols.counting import DomainCount
+        >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
+        >>> campaign, me = Campaign("visits", policy, "1/2", DomainCount()), Client()
+        >>> me.check(campaign, {}).missing, me.check(campaign, {"visits": 1000}).loss is None
+        (('visits',), True)
 
         Args:
             campaign: The campaign, or its JSON.
@@ -177,7 +196,12 @@ def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
 
 
 def own_of(policy: Policy, levels: Levels, record: Record | None) -> Own | None:
-    """Return a record with its budget rounded down to a level; None where it has no valid one."""
+    """Return a record with its budget rounded down to a level; None where it has no valid one.
+
+    >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
+    >>> own_of(policy, policy.levels, {"visits": "many"}) is None  # no budget, and no error
+    True
+    """
     if record is None:
         return None
     level = None

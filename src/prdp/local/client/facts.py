@@ -128,7 +128,15 @@ def column_name(given: object) -> str:
 
 
 def listed(given: object, what: str, example: str) -> tuple[Any, ...]:
-    """Return a list's items; a text is not a list of its letters."""
+    """Return a list's items; a text is not a list of its letters.
+
+    >>> listed([0, 100], "edges", "(0, 100)")
+    (0, 100)
+    >>> listed("0100", "edges", "(0, 100)")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: edges='0100' is not a list: write edges=(0, 100).
+    """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidRequest(f"{what}={given!r} is not a list: write {what}={example}.")
     return tuple(given)

@@ -42,7 +42,13 @@ class Report:
 
 
 def packed(outcomes: Sequence[int], fields: Sequence[Field]) -> bytes:
-    """Return outcomes as bytes; each one that its field cannot hold is moved to the nearest that it can."""
+    """Return outcomes as bytes; each one that its field cannot hold is moved to the nearest that it can.
+
+    >>> list(packed([1, 0, 1], [Field(0, 1)] * 3))  # the bits 101
+    [5]
+    >>> packed([9], [Field(0, 2)]) == packed([3], [Field(0, 2)])  # two bits hold no more than 3
+    True
+    """
     number = 0
     for outcome, field in zip(outcomes, fields, strict=True):
         number = number << field.bits | (field.clamped(outcome) - field.low)
@@ -50,7 +56,12 @@ def packed(outcomes: Sequence[int], fields: Sequence[Field]) -> bytes:
 
 
 def unpacked(payload: bytes, fields: Sequence[Field]) -> tuple[int, ...]:
-    """Return the outcomes that ``packed`` wrote."""
+    """Return the outcomes that ``packed`` wrote.
+
+    >>> fields = [Field(-2, 3), Field.below(10)]
+    >>> unpacked(packed([-1, 7], fields), fields)
+    (-1, 7)
+    """
     if len(payload) != payload_size(fields):
         raise _malformed()
     number = int.from_bytes(payload, "big")
@@ -71,5 +82,9 @@ def _malformed() -> InvalidRequest:
 
 
 def payload_size(fields: Sequence[Field]) -> int:
-    """Return how many bytes the coordinates of every report take."""
+    """Return how many bytes the coordinates of every report take.
+
+    >>> payload_size([Field(0, 1)] * 8), payload_size([Field(0, 1)] * 9)
+    (1, 2)
+    """
     return -(-sum(field.bits for field in fields) // 8)

@@ -19,7 +19,13 @@ _MOST_DIGITS = 400
 
 
 def steps_of(record: Record, measure: Measure) -> int:
-    """Return a value as whole units within its public bounds; 0 for what is missing or no number."""
+    """Return a value as whole units within its public bounds; 0 for what is missing or no number.
+
+    >>> from prdp.cells.measure import Measure
+    >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
+    >>> steps_of({"price": 2.5}, cents), steps_of({"price": 99}, cents), steps_of({"price": "dear"}, cents)
+    (250, 500, 0)
+    """
     value = number_of(record.get(measure.column))
     if value is None:
         return 0
@@ -29,7 +35,11 @@ def steps_of(record: Record, measure: Measure) -> int:
 
 
 def number_of(given: object) -> Fraction | float | None:
-    """Return a number exactly, an infinity as it is, and None for everything else."""
+    """Return a number exactly, an infinity as it is, and None for everything else.
+
+    >>> number_of(0.5), number_of(float("inf")), number_of(True), number_of("7")
+    (Fraction(1, 2), inf, None, None)
+    """
     if isinstance(given, bool) or not isinstance(given, Real | Decimal):
         return None
     try:
@@ -47,7 +57,12 @@ def _fraction(given: Real) -> Fraction:
 
 
 def category_of(given: object, places: dict[Category, int]) -> int | None:
-    """Return which of the public categories a value is, 1.0 being 1; None for any other value."""
+    """Return which of the public categories a value is, 1.0 being 1; None for any other value.
+
+    >>> places = {"student": 0, 7: 1}
+    >>> category_of("student", places), category_of(7.0, places), category_of("chef", places)
+    (0, 1, None)
+    """
     if isinstance(given, str):
         return places.get(str.__str__(given))  # of a class of somebody's own: the text alone
     value = number_of(given)
@@ -58,6 +73,10 @@ def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
     """Return which bin a value lies in; None for one beyond the edges and for no number.
 
     As in the central model, an edge belongs to the bin that it begins, and the last one to the last bin.
+
+    >>> edges = [Fraction(0), Fraction(18), Fraction(65)]
+    >>> bin_of(17, edges), bin_of(18, edges), bin_of(65, edges), bin_of(66, edges)
+    (0, 1, 1, None)
     """
     value = number_of(given)
     if value is None or not edges[0] <= value <= edges[-1]:

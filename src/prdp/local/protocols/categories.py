@@ -70,7 +70,12 @@ class Categories:
         return {"column": self.column, "categories": list(self.values)}
 
     def place(self, record: Record) -> int | None:
-        """Return which value a record has."""
+        """Return which value a record has.
+
+        >>> jobs = Categories("job", ["student", "retired"])
+        >>> jobs.place({"job": "retired"}), jobs.place({"job": "chef"})
+        (1, None)
+        """
         places = {value: place for place, value in enumerate(self.values)}
         return category_of(record.get(self.column), places)
 
@@ -113,7 +118,12 @@ class Bins:
         return {"column": self.column, "edges": [str(edge) for edge in self.edges]}
 
     def place(self, record: Record) -> int | None:
-        """Return which bin a record's value is in."""
+        """Return which bin a record's value is in.
+
+        >>> ages = Bins("age", (0, 18, 65))
+        >>> ages.place({"age": 17}), ages.place({"age": 18}), ages.place({})
+        (0, 1, None)
+        """
         return bin_of(record.get(self.column), self.edges)
 
 

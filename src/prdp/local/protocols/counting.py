@@ -25,6 +25,11 @@ _MOST_EXPONENT = 700.0
 class DomainCounts:
     """What one round says of how many clients each of the paper's domains has.
 
+    >>> budgets = Fraction(1), Fraction(2), Fraction(4)
+    >>> counted = DomainCounts((3.0, 40.0, 25.0), (9.0, 3.0, 4.0), (False, True, True), budgets)
+    >>> counted.first, counted.threshold_budget, counted.total, counted.deviation
+    (2, Fraction(2, 1), 65.0, 5.0)
+
     Attributes:
         counts: Estimates without bias, the domain of the smallest budgets first.
         deviations: The standard deviation of each one's noise.

@@ -31,6 +31,9 @@ _DIGEST = re.compile("([0-9a-f]{64})?")
 class Field:
     """The public form of one coordinate: an integer from ``low`` on, in ``bits`` bits.
 
+    >>> Field(-4, 3).last, Field(0, 3, high=5).clamped(7)
+    (3, 5)
+
     Attributes:
         low: The least one.
         bits: How many bits it is written in.
@@ -48,7 +51,11 @@ class Field:
 
     @classmethod
     def below(cls, size: int) -> Field:
-        """Return the form of one of ``size`` integers from 0 on."""
+        """Return the form of one of ``size`` integers from 0 on.
+
+        >>> Field.below(10)
+        Field(low=0, bits=4, high=9)
+        """
         return cls(0, (size - 1).bit_length(), size - 1)
 
     def clamped(self, outcome: int) -> int:
@@ -67,7 +74,12 @@ class Terms:
     share: Fraction
 
     def loss(self, quanta: int) -> Fraction:
-        """Return what a budget in quanta lets a record lose here."""
+        """Return what a budget in quanta lets a record lose here.
+
+        >>> terms = Terms(Levels(Fraction(1), Fraction(2)), share=Fraction(1, 2))
+        >>> terms.loss(1 << 20)  # 2^20 quanta are the least budget, 1
+        Fraction(1, 2)
+        """
         return self.share * quanta * self.levels.quantum
 
     def domain_loss(self, domain: int) -> Fraction:
@@ -90,6 +102,9 @@ class Tally:
     Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
     none in common. What one collector has gathered is refused a second time; that two collectors were sent
     the same report cannot be seen here.
+
+    >>> (Tally(2, (1, 2)) + Tally(3, (1, 0))).totals
+    (2, 2)
 
     Attributes:
         clients: How many reports there are: public.
@@ -143,7 +158,11 @@ class Tally:
 
 
 def column_totals(rows: Iterable[Sequence[int]], fields: int) -> Tally:
-    """Add up every coordinate."""
+    """Add up every coordinate.
+
+    >>> column_totals([(1, 0), (1, 1)], fields=2).totals
+    (2, 1)
+    """
     clients, totals = 0, [0] * fields
     for row in rows:
         clients += 1

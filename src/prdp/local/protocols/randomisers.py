@@ -66,7 +66,11 @@ class Bit:
 
     @classmethod
     def of(cls, loss: Fraction, *, part: Fraction | int = 0, lift: Fraction | None = None) -> Bit:
-        """Return the bit of a part, the dummy's if none is told; a lift above ``loss`` is lowered to it."""
+        """Return the bit of a part, the dummy's if none is told; a lift above ``loss`` is lowered to it.
+
+        >>> Bit.of(Fraction(1), part=1, lift=Fraction(3)).lift, Bit.of(Fraction(1)).part
+        (Fraction(1, 1), Fraction(0, 1))
+        """
         told = Fraction(part)
         return cls(told, loss if lift is None or not told else min(lift, loss), loss)
 
@@ -149,7 +153,11 @@ class Symbol:
         return other + (other >= self.own)
 
     def outcomes(self) -> Iterator[int]:
-        """Yield every symbol."""
+        """Yield every symbol.
+
+        >>> list(Symbol(own=1, size=3, loss=Fraction(1)).outcomes())
+        [0, 1, 2]
+        """
         yield from range(self.size)
 
     def chance(self, outcome: int) -> Bounds:
@@ -222,7 +230,11 @@ class NoisyValue:
         return self.value + draw_one(self.scale, entropy)
 
     def outcomes(self) -> Iterator[int]:
-        """Yield the outcomes between zero and the value and one beyond; further out ratios are constant."""
+        """Yield the outcomes between zero and the value and one beyond; further out ratios are constant.
+
+        >>> list(NoisyValue(2, Fraction(5)).outcomes())
+        [-1, 0, 1, 2, 3]
+        """
         yield from range(min(0, self.value) - 1, max(0, self.value) + 2)
 
     def chance(self, outcome: int) -> Bounds:
@@ -242,7 +254,11 @@ class NoisyValue:
 
 
 def complement(probability: Bounds) -> Bounds:
-    """Return 1 minus a probability."""
+    """Return 1 minus a probability.
+
+    >>> complement(rational(Fraction(1, 4)))(3)  # of eight
+    (6, 6)
+    """
 
     def bounds(bits: int) -> tuple[int, int]:
         low, high = probability(bits)
@@ -262,7 +278,11 @@ def divided(probability: Bounds, by: int) -> Bounds:
 
 
 def rational(probability: Fraction) -> Bounds:
-    """Return a rational probability; for comparing, not for ``bernoulli``."""
+    """Return a rational probability; for comparing, not for ``bernoulli``.
+
+    >>> rational(Fraction(1, 4))(3), rational(Fraction(1, 3))(3)  # of eight: 2, and between 2 and 3
+    ((2, 2), (2, 3))
+    """
     return lambda bits: (_down(probability * (1 << bits)), _up(probability * (1 << bits)))
 
 

@@ -36,7 +36,13 @@ class Crowd:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
-        """Return the clients that hold a table's rows; budgets come from the policy's reference."""
+        """Return the clients that hold a table's rows; budgets come from the policy's reference.
+
+        >>> policy = Policy("1 / visits", at_least="1/4", at_most=1)
+        >>> crowd = Crowd.of({"visits": [1, 4, 9]}, policy)
+        >>> len(crowd), (crowd.levels >= 0).tolist()  # 1/9 is below at_least
+        (3, [True, True, False])
+        """
         if not isinstance(columns, Mapping):
             raise InvalidRequest(f"records are a dict of columns, not {type(columns).__name__}.")
         read = {name: np.asarray(values) for name, values in columns.items()}

@@ -49,6 +49,12 @@ def simulate(
 
     Every estimate is marked ``simulated``: somebody saw all records. The randomness comes from the seed.
 
+    >>> from prdp.local.analyst.study import CountStudy
+    >>> from prdp.policy import Policy
+    >>> study = CountStudy(name="visits", policy=Policy.constant(1), share=1)
+    >>> [found.clients for found in simulate(study, {"visits": [3, 1, 7]}, runs=2, seed=1)]
+    [3, 3]
+
     Args:
         study: The question.
         records: A dict of columns of equal length, or a crowd that was made of one under the same policy.
