@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,17 +13,23 @@ import pytest
 import prdp
 from prdp.cells.summary import Summary
 from prdp.errors import InvalidRequest
+from prdp.expressions.check import check
+from prdp.expressions.parse import parse
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.plan.methods import Method, Options, counted
-from prdp.plan.queries import OfColumn, Query
+from prdp.plan.methods import Method, Options, cells, counted
+from prdp.plan.queries import DerivedPart, OfColumn, Query
 from prdp.release.drawn import Answer
+from prdp.schema import Kind
 from prdp.testing import simulate
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import OnThisUniverse, Record, count_of
 
 N = 400
+SCHEMA = prdp.open({"v": np.arange(3)}, policy=prdp.Policy.constant("1")).engine.schema
+LARGE = check(parse("v > 25"), SCHEMA, Kind.BOOLEAN, "v > 25")
+LOOSE = prdp.Policy.constant("100")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +111,132 @@ def test_a_query_from_outside_is_asked_of_groups_and_simulated() -> None:
     assert total.question == "total of v"
 
 
+class Count(Query):
+    methods = prdp.Count.methods
+
+
+class FromAbove(prdp.Quantile):
+    """A quantile that counts from above, with a row of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Odd(Query):
+    what: Any = None
+
+    methods: ClassVar[tuple[Method, ...]] = Heads.methods
+
+
 def test_queries_from_outside_are_never_taken_for_others() -> None:
-    class Count(Query):
+    asked = table()
+    queries = (
+        prdp.Count(),
+        Count(),
+        Heads(),
+        Heads("some"),
+        prdp.Quantile("v"),
+        FromAbove("v"),
+        Odd(),
+        Odd("a"),
+    )
+    texts = [asked.plan(query, share=1).text for query in queries]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("what", [len, np.arange(3), 0.1, [1], object()])
+def test_a_query_that_its_text_cannot_hold_is_refused(what: Any) -> None:
+    asked = table()
+    with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
+        asked.ask(Odd(what), share=1)
+    assert asked.ledger.left == 1
+
+
+def test_a_query_that_is_made_in_a_function_is_refused() -> None:
+    class Inner(Query):
         methods = prdp.Count.methods
 
+    with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
+        table().ask(Inner(), share=1)
+
+
+class Spread(OfColumn):
+    """A variance under another name."""
+
+    methods = prdp.Variance.methods
+    rule = "variance"
+
+
+def test_a_variance_from_outside_is_taken_of_squares_that_were_read() -> None:
+    asked = table(stand_in=True)
+    (own,), (other,) = (simulate(asked, query, runs=1, seed=3) for query in (prdp.Variance("v"), Spread("v")))
+    assert own.exact == other.exact
+
+
+class Greedy(OfColumn):
+    """A mean whose parts want more than its share."""
+
+    methods = prdp.Mean.methods
+    rule = "mean"
+
+    @property
+    def parts(self) -> tuple[DerivedPart, ...]:
+        return tuple(replace(part, of_share=Fraction(5)) for part in prdp.Mean("v").parts)
+
+
+def test_steps_never_spend_more_than_is_charged() -> None:
     asked = table()
-    texts = [asked.plan(query, share=1).text for query in (prdp.Count(), Count(), Heads(), Heads("some"))]
-    assert len(set(texts)) == len(texts)
+    with pytest.raises(InvalidRequest, match="more than the share"):
+        asked.ask(Greedy("v"), share="1/10")
+    assert asked.ledger.left == 1
+
+
+class Above(OfColumn):
+    """A sum whose row reads under a filter, or a policy, of its own."""
+
+    methods = (
+        Method("filter", prdp.Sum.methods[0].build, reads=lambda terms: cells(replace(terms, where=LARGE))),
+        Method(
+            "policy",
+            prdp.Sum.methods[0].build,
+            reads=lambda terms: cells(replace(terms, policy=LOOSE.within(SCHEMA, {}))),
+        ),
+    )
+
+
+def test_what_is_read_for_a_query_from_outside_serves_no_other_that_differs() -> None:
+    alone, beside = table(stand_in=True), table(stand_in=True)
+    for method in ("filter", "policy"):
+        simulate(beside, Above("v"), method=method, runs=1, seed=1)
+        for query in (prdp.Sum("v"), prdp.Count()):
+            (one,), (other,) = (simulate(asked, query, runs=1, seed=2) for asked in (alone, beside))
+            assert one == other
+    both = [Above("v"), prdp.Sum("v"), prdp.Count()]
+    (found,) = simulate(table(stand_in=True), both, runs=1, seed=5)
+    assert found.releases[0][2].value == pytest.approx(N, abs=60)
+
+
+class Raw(Query):
+    """A count whose row forgets to say that records are counted."""
+
+    methods = (Method("raw", prdp.Sum.methods[0].build),)
+
+
+def test_where_nothing_is_measured_every_record_counts_one() -> None:
+    asked = table(stand_in=True)
+    simulate(asked, prdp.Sum("v"), runs=1, seed=1)
+    (released,) = simulate(asked, Raw(), runs=1, seed=1)
+    assert released.value == pytest.approx(N, abs=60)
+
+
+class Forty(Query):
+    """A count whose mechanism claims to be proved for groups of owners."""
+
+    methods = (Method("forty", lambda terms: PlainCount(), owners=True, owner_groups=True),)
+
+
+def test_groups_of_owners_are_answered_by_no_mechanism_but_the_proved_one() -> None:
+    groups = table(protect="who").group_by("job", keys=["chef"])
+    with pytest.raises(InvalidRequest, match="not proved yet"):
+        groups.ask(Forty(), share=1)
 
 
 def queries(kind: type[Query] = Query) -> list[type[Query]]:

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -224,3 +225,22 @@ def test_different_keys_of_private_tables_are_different_facts(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
     assert Tree(*one, frozenset(), {}).facts() != Tree(*other, frozenset(), {}).facts()
+
+
+def test_graphs_and_links_over_different_relations_are_different_questions() -> None:
+    connection = duckdb.connect()
+    for table in ("e", "people"):
+        rows = "SELECT range AS a, range + 1 AS b, range % 2 AS kind FROM range(50)"
+        connection.execute(f"CREATE TABLE {table} AS {rows}")
+    policy = prdp.Policy.constant("1")
+    some, others = (connection.sql(f"SELECT * FROM e WHERE kind = {kind}") for kind in (0, 1))
+    ends: Any = {"source": "a", "target": "b", "nodes": range(60)}
+    graphs = [prdp.open_graph(rows, policy=policy, **ends) for rows in (some, others)]
+    differ({place: graph.plan(prdp.Edges(), "1").text for place, graph in enumerate(graphs)})
+    people = [connection.table("people"), connection.sql("SELECT * FROM people WHERE kind = 0")]
+    links = [
+        prdp.open_links(rows, records={"a": prdp.Records(records, "a", policy)}, name="l")
+        for rows in (some, others)
+        for records in people
+    ]
+    differ({place: link.plan(prdp.Count(), "1").text for place, link in enumerate(links)})

@@ -90,3 +90,23 @@ def test_a_wider_read_serves_what_it_was_widened_from() -> None:
     reads = [query.read for query in plan.queries]
     for read, wide in widened(reads).items():
         assert wide.serves(read)
+
+
+class Telling:
+    """An engine whose refusals speak of a record."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "summarise":
+            raise prdp.InvalidRequest("row 7: Ann owes 12345")
+        return getattr(self.engine, name)
+
+
+def test_what_an_engine_says_of_a_record_is_never_heard() -> None:
+    table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 9)})
+    object.__setattr__(table._reader, "source", Telling(table.engine))
+    with pytest.raises(prdp.EngineFailure) as caught:
+        table.count(share="1/2")
+    assert "Ann" not in str(caught.value)

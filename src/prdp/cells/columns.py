@@ -48,7 +48,13 @@ def from_halves(high: NDArray[Any], low: NDArray[Any]) -> Column:
 
 
 def kept(column: Column) -> Column:
-    """Return a column that nobody can write to any more: views of it are shared."""
+    """Return a column that nobody can write to any more: views of it are shared.
+
+    Raises:
+        TypeError: It holds other numbers than 64-bit or Python integers, or truth values: those could wrap.
+    """
+    if column.dtype not in (np.int64, np.object_, np.bool_):
+        raise TypeError(f"a column of {column.dtype} is not exact: take int64, or Python integers")
     column.setflags(write=False)
     return column
 

@@ -15,6 +15,7 @@ from prdp.mechanisms._influence import count_influences
 from prdp.mechanisms.partition import Partition
 from prdp.noise.entropy import SystemEntropy
 from prdp.plan.reads import CellRead
+from prdp.tables.opened import reader_of
 
 _BAR = 16
 
@@ -44,7 +45,7 @@ class DrawnDomain:
 def drawn_domains(table: prdp.Table, share: Fraction) -> list[DrawnDomain]:
     """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
     levels = table.levels
-    (summary,) = table.engine.summarise(CellRead(table.policy, levels, table.bounds, None, None))
+    (summary,) = reader_of(table).read_anew(CellRead(table.policy, levels, table.bounds, None, None))
     mechanism = Partition(count_influences(levels))
     law = mechanism.law(summary, share)
     (noisy,) = law.draw(SystemEntropy(), 1)

@@ -1,4 +1,4 @@
-"""A plan in words: what would be charged, read and drawn, and where that is proved; nothing from the records."""
+"""A plan in words: what would be charged, read and drawn, and where that is proved; no record is read."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
+from prdp.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._base import (
     Base,
@@ -156,6 +157,7 @@ class Method:
         owners: Whether it is proved where a record is an owner of several rows.
         owner_groups: Whether it is proved for groups in which an owner may have rows in several.
         joins: Whether it answers about the results of a join.
+        fineness: How many cells there are in a doubling of the measured column.
     """
 
     name: str
@@ -166,6 +168,7 @@ class Method:
     owners: bool = False
     owner_groups: bool = False
     joins: bool = False
+    fineness: int = PER_OCTAVE
 
 
 def failure_rate(beta: Exact | None) -> Fraction:
@@ -217,11 +220,7 @@ def _ends(terms: MethodTerms) -> tuple[int, int]:
 def _one_quantile(terms: MethodTerms) -> Base:
     if len(terms.query.at) > 1:
         raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
-    return InverseSensitivityQuantile(terms.query.at[0], *_ends(terms), _fineness(terms))
-
-
-def _fineness(terms: MethodTerms) -> int:
-    return terms.measure.per_octave if terms.measure else 1
+    return InverseSensitivityQuantile(terms.query.at[0], *_ends(terms), FINE_PER_OCTAVE)
 
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
@@ -260,8 +259,12 @@ VARIANCE = tuple(row for row in MEAN if row.name != "framework")
 MAX = _farthest(lowest=False)
 MIN = _farthest(lowest=True)
 QUANTILE = (
-    Method("rank", lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), _fineness(terms))),
-    Method("framework", _framework(_one_quantile), **_FRAMEWORK),
+    Method(
+        "rank",
+        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), FINE_PER_OCTAVE),
+        fineness=FINE_PER_OCTAVE,
+    ),
+    Method("framework", _framework(_one_quantile), fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
 )
 DISTINCT = (
     Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys),

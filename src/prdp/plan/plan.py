@@ -13,7 +13,7 @@ from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import PlanReader, Read, widened
-from prdp.plan.steps import QueryPlan, Row
+from prdp.plan.steps import QueryPlan, Row, refuse_overspending
 from prdp.plan.text import question_text
 from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
@@ -55,7 +55,8 @@ class Plan:
     """What whoever interrupts the answer is told."""
 
     def __post_init__(self) -> None:
-        """Refuse more answers than can be kept, before anything is charged for them."""
+        """Refuse more answers than can be kept, and more than is charged, before anything is charged."""
+        refuse_overspending(self.share, [query.share for query in self.queries])
         groups, each = len(self._keys), len(self.labels)
         if groups * each > _MOST_ANSWERS:
             raise InvalidRequest(
@@ -89,7 +90,7 @@ class Plan:
 
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
-        found = {read: reader.read(wide) for read, wide in self.reads.items()}
+        found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
         abouts = [self._about + self._named(key) for key in self._keys]
         columns = [
             query.draw(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)

@@ -15,6 +15,7 @@ from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
+from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
@@ -108,7 +109,7 @@ class Planner:
         if self.protect is not None:
             refuse_unless_proved(query, method, self.protect)
             method = OWNERS if query.counts_owners(self.protect) else method
-        measure = self._measure(query)
+        measure = self._measure(query, method)
         terms = MethodTerms(
             self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
         )
@@ -174,7 +175,7 @@ class Planner:
         if groups is None:
             return ""
         if self.protect is not None:
-            return "joint"
+            return "joint" if isinstance(mechanism, Clip) else ""  # of no other it is proved
         apart = len(groups.keys) < 2 or any(key.column in self.policy.columns for key in groups.by)
         return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
 
@@ -182,6 +183,7 @@ class Planner:
         if self.protect is None:
             return
         method = next(row for row in query.methods if row.name == plan.method)
+        method = method if plan.together == "joint" else replace(method, owner_groups=False)
         refuse_unless_proved(query.known(self.schema), method, self.protect, grouped=True)
         measure = plan.measure
         if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
@@ -190,7 +192,7 @@ class Planner:
                 "share out a unit's contributions among groups. Take a larger unit or narrower bounds."
             )
 
-    def _measure(self, query: Query) -> Measure | None:
+    def _measure(self, query: Query, method: Method) -> Measure | None:
         """Return what a query measures, or refuse by public facts."""
         column = query.measured
         if column is None:
@@ -215,8 +217,9 @@ class Planner:
         low, high = self.bounds[column]
         measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
         most = 2**63 if kind.integer and unit == 1 else 2**53
-        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if query.squares else most)
-        return replace(measure, squares=query.squares, per_octave=query.fineness)
+        squares = any(part.sees is None for part in query.parts)
+        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
+        return replace(measure, squares=squares, per_octave=method.fineness)
 
 
 def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:

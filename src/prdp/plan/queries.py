@@ -13,7 +13,6 @@ from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, canonical
-from prdp.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -92,16 +91,35 @@ class Asked:
     @property
     def facts(self) -> dict[str, Any]:
         """What a ledger keeps of it."""
-        return _said(self)
+        return said(self)
 
 
-def _said(query: Asked) -> dict[str, Any]:
-    """Return a query's name; of one from outside the package, where it is from and all that it says."""
+def said(query: Asked, name: str = "") -> dict[str, Any]:
+    """Return a query's name; of one from outside the package, where it is from and all that it says.
+
+    Raises:
+        InvalidRequest: It says more than its text can hold, so that another could be taken for it.
+    """
     kind = type(query)
     if kind.__module__.startswith("prdp."):
-        return {"query": query.word}
-    said = [f"{part.name}={getattr(query, part.name)!r}" for part in fields(query)]
-    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": said}
+        return {"query": name or query.word}
+    values = {part.name: getattr(query, part.name) for part in fields(query)}
+    hidden = getattr(query, "__dict__", {}).keys() - values.keys()
+    if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
+        raise InvalidRequest(
+            "a query from outside prdp is found again by its class and its fields, but "
+            f"{kind.__qualname__!r} is defined inside a function, or says something that is no text, whole "
+            "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
+            "dataclass of such fields."
+        )
+    told = [f"{name}={value!r}" for name, value in values.items()]
+    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (str, int, bool, Fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +129,11 @@ class Query(Asked):
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
         fold: What is made of the values of one owner's rows.
-        fineness: How many cells there are in a doubling of the measured column.
-        squares: Whether squares of the measured column are needed.
         unproved: Why it is not answered where a record is an owner of several rows.
     """
 
     rule: ClassVar[str] = ""
     fold: ClassVar[Fold] = "sum"
-    fineness: ClassVar[int] = PER_OCTAVE
-    squares: ClassVar[bool] = False
     unproved: ClassVar[str] = ""
 
     @property
@@ -173,7 +187,7 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return _said(self) | {"of": canonical(Column(self.column))}
+        return said(self) | {"of": canonical(Column(self.column))}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it."""
@@ -220,7 +234,6 @@ class Variance(OfColumn):
 
     methods = VARIANCE
     rule = "variance"
-    squares = True
     unproved = "squared distances from the mean need a second pass, and that it stays within one budget"
 
 
@@ -229,7 +242,6 @@ class Std(OfColumn):
 
     methods = VARIANCE
     rule = "std"
-    squares = True
     unproved = Variance.unproved
 
 
@@ -280,7 +292,6 @@ class Quantile(OfColumn):
     at: float | Exact | tuple[float | Exact, ...] = "1/2"
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
-    fineness: ClassVar[int] = FINE_PER_OCTAVE
     unproved: ClassVar[str] = (
         "a unit's rows stand at several ranks, and that they stay within one budget together"
     )
@@ -311,7 +322,7 @@ class Quantile(OfColumn):
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
         column = canonical(Column(self.column))
-        return {"query": "quantile", "of": column, "at": [str(part) for part in self._listed]}
+        return said(self, "quantile") | {"of": column, "at": [str(part) for part in self._listed]}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""

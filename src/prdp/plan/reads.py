@@ -46,6 +46,9 @@ class Read(Protocol):
     def find(self, reader: PlanReader) -> Any:
         """Read the records, perhaps by way of other reads."""
 
+    def taken(self, found: Any) -> Any:
+        """Return what was asked for from what a read found that serves this one."""
+
     def shown(self, source: Any) -> tuple[str, ...]:
         """Return what is read in an engine's own language, for people."""
 
@@ -56,6 +59,10 @@ class Whole:
     def serves(self, other: Read) -> bool:
         """Say whether another read is the same."""
         return bool(self == other)  # type: ignore[comparison-overlap]
+
+    def taken(self, found: Any) -> Any:
+        """Return what was found, as it is."""
+        return found
 
     def shown(self, source: Any) -> tuple[str, ...]:
         """Return the engine's statements, or if it cannot say them, what is read in words."""
@@ -112,14 +119,19 @@ class CellRead(Whole):
         >>> ages.serves(count), count.serves(ages)  # whoever was added up can be counted
         (True, False)
         """
-        if not isinstance(other, CellRead) or (self.where, self.groups) != (other.where, other.groups):
+        if not isinstance(other, CellRead):
             return False
-        return self.by_level >= other.by_level and _covers(self.measure, other.measure)
+        same = replace(self, measure=None, by_level=False) == replace(other, measure=None, by_level=False)
+        return same and self.by_level >= other.by_level and _covers(self.measure, other.measure)
 
     def find(self, reader: PlanReader) -> Any:
         """Return each group's cells, with the public ratios that they can have."""
-        ratios = possible_ratios(self)
-        return tuple(replace(cells, ratios=ratios) for cells in reader.source.summarise(self))
+        empty = self.empty
+        return tuple(replace(empty, cells=found.cells) for found in reader.source.summarise(self))
+
+    def taken(self, found: Any) -> Any:
+        """Return what was asked for from cells that serve it: where nothing is measured, records count 1."""
+        return found if self.measure is not None else tuple(cells.counted() for cells in found)
 
 
 def _covers(read: Measure | None, wanted: Measure | None) -> bool:
@@ -247,26 +259,18 @@ def widened(reads: Sequence[Read]) -> dict[Read, Read]:
     """Map each read to the wider read that serves it.
 
     A count can be taken from any cells of the same records, and squares come along where somebody needs them.
-
-    >>> one = Policy.constant(1)
-    >>> ages = CellRead(one, one.levels, {}, Measure("age", Fraction(1), 0, 120), where=None)
-    >>> count = CellRead(one, one.levels, {}, None, where=None)
-    >>> widened([count, ages]) == {count: ages, ages: ages}
-    True
     """
-    wide: dict[tuple[str, int], CellRead] = {}
+    wide: list[CellRead] = []
     for read in reads:
         if isinstance(read, CellRead) and read.measure is not None and not read.by_level:
-            place = (read.measure.column, read.measure.per_octave)
-            known = wide.get(place, read).measure
-            squares = read.measure.squares or (known is not None and known.squares)
-            wide[place] = replace(read, measure=replace(read.measure, squares=squares))
-    return {read: _widest(read, wide) for read in reads}
+            squared = replace(read, measure=replace(read.measure, squares=True))
+            known = next((place for place, other in enumerate(wide) if squared.serves(other)), None)
+            if known is None:
+                wide.append(read)
+            elif read.serves(wide[known]):
+                wide[known] = read
+    return {read: next((wider for wider in wide if _widens(wider, read)), read) for read in reads}
 
 
-def _widest(read: Read, wide: dict[tuple[str, int], CellRead]) -> Read:
-    if not isinstance(read, CellRead) or read.by_level:
-        return read
-    if read.measure is None:
-        return next(iter(wide.values()), read)
-    return wide[read.measure.column, read.measure.per_octave]
+def _widens(wider: CellRead, read: Read) -> bool:
+    return isinstance(read, CellRead) and not read.by_level and wider.serves(read)

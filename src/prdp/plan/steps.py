@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from prdp.cells.measure import Measure
+from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Asked
@@ -151,6 +152,13 @@ def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
     return Fraction(0), half if rule == "std" else half**2
 
 
+def refuse_overspending(share: Fraction, parts: Sequence[Fraction]) -> None:
+    """Refuse parts of a share that are none, or add up to more than it."""
+    if min(parts) <= 0 or sum(parts) > share:
+        listed = ", ".join(map(str, parts))
+        raise InvalidRequest(f"the parts {listed} are more than the share {share}, or none of it.")
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
     """One query, ready to be answered.
@@ -176,6 +184,10 @@ class QueryPlan:
     derived: Derived | None = None
     together: Together = ""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Refuse steps that would spend more than the query does."""
+        refuse_overspending(self.share, [step.share for step in self.steps])
 
     @property
     def facts(self) -> dict[str, Any]:

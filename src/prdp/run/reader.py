@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from prdp.errors import EngineFailure, PrdpError
 from prdp.plan.reads import Read
 
 
@@ -40,8 +41,15 @@ class Reader:
         for kept, found in tuple(self.kept.items()):
             if kept.serves(read):
                 return found
-        return self.kept.setdefault(read, read.find(self))
+        return self.kept.setdefault(read, self.read_anew(read))
 
     def read_anew(self, read: Read) -> Any:
-        """Return what a read finds, and keep nothing of it."""
-        return read.find(self)
+        """Return what a read finds, and keep nothing of it.
+
+        Raises:
+            EngineFailure: Whatever went wrong; an engine's own words may be about a record.
+        """
+        try:
+            return read.find(self)
+        except PrdpError:
+            raise EngineFailure from None

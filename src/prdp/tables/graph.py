@@ -25,7 +25,7 @@ from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
-from prdp.plan.queries import Asked
+from prdp.plan.queries import Asked, said
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
@@ -125,7 +125,7 @@ class Stars(GraphQuery):
     @property
     def facts(self) -> dict[str, Any]:
         """The stars and their size."""
-        return {"query": "stars", "size": self.size}
+        return said(self) | {"size": self.size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Paths(GraphQuery):
     @property
     def facts(self) -> dict[str, Any]:
         """The paths and their length."""
-        return {"query": "paths", "size": self.length}
+        return said(self) | {"size": self.length}
 
 
 class Triangles(GraphQuery):
@@ -299,7 +299,8 @@ class Graph(Opened):
             solver()
         reading = self.reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
-        return Plan((plan_of_one(terms, row),), part, reading.where)
+        source = self._reader.source.engine.source
+        return Plan((plan_of_one(terms, row),), part, reading.where, source=source)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: str | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""

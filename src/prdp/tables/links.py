@@ -182,6 +182,14 @@ class LinkSource:
     levels: Levels
     most_rows: int
 
+    @property
+    def text(self) -> str:
+        """What was made of the tables before prdp sees them, as a ledger keeps it; else nothing."""
+        texts = {"rows": self.engine.source} | {
+            column: self.tables[place][0].source for column, place in self.table_of.items()
+        }
+        return json.dumps(texts, sort_keys=True) if any(texts.values()) else ""
+
     def ensure_there(self) -> None:
         """Refuse sources that have changed."""
         for engine in (self.engine, *(engine for engine, _ in self.tables)):
@@ -267,4 +275,6 @@ class Links(Opened):
         columns, policy = tuple(self.source.table_of), self.source.tables[0][1].policy
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
         terms = MethodTerms(policy, self.source.levels, {}, asked, None, exact_share(share), entry=read)
-        return Plan((plan_of_one(terms, *asked.methods),), terms.share, self.condition)
+        return Plan(
+            (plan_of_one(terms, *asked.methods),), terms.share, self.condition, source=self.source.text
+        )
