@@ -2,6 +2,9 @@
 
 An owner's budget is the least over all its rows, and what its rows contribute is folded into one contribution
 before anything else happens. In full: proofs/units.md.
+
+An owner is a privacy unit, "unit" for short: here, in ``engines/_owners.py``, ``mechanisms/joint.py`` and
+docs/units.md. The ``units=`` of ``prdp.open`` and ``Measure.unit`` are something else: the grain of a column.
 """
 
 from __future__ import annotations
