@@ -39,7 +39,7 @@ def opened(path: Path, protect: str | None) -> prdp.Table:
         path,
         policy=prdp.Policy("100000 / o_totalprice", at_most=10),
         bounds={"o_totalprice": (1, DEAREST)},
-        units={"o_totalprice": "0.01"},
+        grain={"o_totalprice": "0.01"},
         protect=protect,
         stand_in=True,
     )
@@ -54,7 +54,7 @@ def folded(path: Path, where: str) -> prdp.Table:
         rows.to_arrow_table(),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
         bounds={"n": (1, MOST_ROWS), "total": (1, DEAREST * MOST_ROWS), "largest": (1, DEAREST)},
-        units={"total": "0.01", "largest": "0.01"},
+        grain={"total": "0.01", "largest": "0.01"},
         stand_in=True,
     )
 

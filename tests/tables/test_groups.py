@@ -316,7 +316,7 @@ def test_values_that_no_expression_reads_are_not_told_apart() -> None:
 
 def test_values_whose_squares_would_overflow_are_refused() -> None:
     table = accounts(bounds={"balance": (1, 2**50)})
-    with pytest.raises(InvalidRequest, match="Take a larger unit"):
+    with pytest.raises(InvalidRequest, match="Take a larger grain"):
         table.variance("balance", share="1/2")
     assert table.mean("balance", share="1/2").value > 0
 

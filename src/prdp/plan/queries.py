@@ -39,7 +39,7 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's unit that it is counted in.
+        power: The power of the column's grain that it is counted in.
         sees: What the mechanism is shown; None where that depends on the parts before it.
     """
 

@@ -126,7 +126,7 @@ class Questions(ABC, Generic[Answered]):
         split: Exact | None = None,
         fresh: bool = False,
     ) -> Answered:
-        """Add up a column, in its unit; arguments as in ``count``.
+        """Add up a column, in its grain; arguments as in ``count``.
 
         The column needs public bounds; they may be as wide as you like.
 

@@ -10,8 +10,8 @@ from prdp.declare.columns import (
     Number,
     default_name,
     read_bounds,
+    read_grains,
     read_protect,
-    read_units,
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
@@ -34,7 +34,7 @@ from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Units
+from prdp.schema import Bounds, Grains
 from prdp.tables.custom import custom_plan
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
@@ -49,7 +49,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     policy: Policy,
     engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
     name: str | None = None,
@@ -75,7 +75,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
             pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
@@ -95,13 +95,13 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     refuse_unless_policy(policy)
-    refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
     called = name_of(name, default_name(source))
-    grains = read_units(units or {}, engine.schema)
+    grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
     account = account_of(ledger, facts, who, stand_in=stand_in)
@@ -110,7 +110,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         policy=checked,
         levels=levels,
         bounds=ends,
-        units=grains,
+        grain=grains,
         name=called,
         ledger=account,
         _reader=Reader(engine, stand_in),
@@ -135,7 +135,7 @@ class Table(Opened, Questions[Release]):
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     name: str
     ledger: Ledger
     _reader: Reader
@@ -278,7 +278,7 @@ class Table(Opened, Questions[Release]):
             self.policy,
             self.levels,
             self.bounds,
-            self.units,
+            self.grain,
             self.protect,
             self.condition,
             self.engine.source,

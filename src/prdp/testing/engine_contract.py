@@ -94,11 +94,11 @@ class EngineContract:
             assert [summary.cells for summary in found] == [summary.cells for summary in expected]
             assert sum(cell.total for summary in found for cell in summary.cells) == 2 * sum(ends)
 
-    def test_fractions_are_rounded_to_their_unit_and_moved_into_bounds(self) -> None:
+    def test_fractions_are_rounded_to_their_grain_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
         records = [record_of(eps=0.5, x=x) for x in FRACTIONS]
-        for unit in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
-            measure = Measure("x", unit, -(10**9), 10**9)
+        for grain in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
+            measure = Measure("x", grain, -(10**9), 10**9)
             found, expected = self.summary(records, PERSONAL, measure)
             assert found.cells == expected.cells
 

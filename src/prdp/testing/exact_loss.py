@@ -301,7 +301,7 @@ def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
         raise ValueError(
             f"the universe is not tiny: one record moves a value by {moved} steps, and all outputs "
             f"between are enumerated, {_MOST_OUTPUTS:,} at most. Take records with smaller values, or a "
-            "coarser lattice: a larger unit, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
+            "coarser lattice: a larger grain, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
         )
     return _moved_ratio(moved, noise)
 
