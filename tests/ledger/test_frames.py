@@ -110,7 +110,7 @@ def test_ctrl_c_while_noise_is_drawn_shows_nothing(question: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("question", ["sum", "groups"])
-def test_ctrl_c_while_units_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_owners_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def press() -> None:
         signal.raise_signal(signal.SIGINT)
 

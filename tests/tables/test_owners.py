@@ -133,7 +133,7 @@ def cells_of(table: prdp.Table, query: Any, groups: Any = None) -> tuple[Any, An
     return plan.queries[0], found(table, plan)
 
 
-def test_plans_know_what_is_true_of_units() -> None:
+def test_plans_know_what_is_true_of_owners() -> None:
     price = ORDERS["o_totalprice"]
     assert truths(*cells_of(orders(), prdp.Count())) == [N]
     assert truths(*cells_of(orders(), prdp.Sum("o_totalprice"))) == [price.sum()]
@@ -165,7 +165,7 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
 
 
 @pytest.mark.parametrize("budget", [None, float("nan"), 0.0, -1.0, 0.05, float("-inf")])
-def test_one_invalid_row_leaves_its_whole_unit_out(budget: float | None) -> None:
+def test_one_invalid_row_leaves_its_whole_owner_out(budget: float | None) -> None:
     eps = pd.Series([1.0, budget, 2.0, 3.0], dtype="Float64") if budget is None else [1.0, budget, 2.0, 3.0]
     assert counted({"who": [1, 1, 1, 2], "eps": eps}) == 1
     assert counted({"who": [1, 3, 1, 2], "eps": eps}) == 3
@@ -176,8 +176,8 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
 
 
-def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
-    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+def test_an_owner_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One owner has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
     most = 2**43 - 1
     rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
     table = prdp.open(
@@ -195,7 +195,7 @@ def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothin
     assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
 
 
-def test_texts_that_a_session_collates_are_still_two_units() -> None:
+def test_texts_that_a_session_collates_are_still_two_owners() -> None:
     """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
     connection = duckdb.connect()
     connection.execute("SET default_collation = 'nocase'")
@@ -214,14 +214,14 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
         (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
-        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
+        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).max("o_totalprice", share="1/2"),
             "max of o_totalprice by group is not answered",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).count(share="1/2", method="naive"),
-            "method='naive' keeps all rows of a unit by group",
+            "method='naive' keeps all rows of an owner by group",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(

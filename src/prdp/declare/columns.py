@@ -112,7 +112,7 @@ def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
 
 
 def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which privacy unit a row belongs to; None where a row is one.
+    """Return the column whose value says which owner a row belongs to; None where a row is one.
 
     >>> from prdp.schema import ColumnType
     >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})

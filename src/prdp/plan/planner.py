@@ -189,7 +189,7 @@ class Planner:
         if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
             raise InvalidRequest(
                 f"the bounds of {measure.column!r} hold 2^43 grains of {measure.grain} or more: too many to "
-                "share out a unit's contributions among groups. Take a larger grain or narrower bounds."
+                "share out an owner's contributions among groups. Take a larger grain or narrower bounds."
             )
 
     def _measure(self, query: Query, method: Method) -> Measure | None:
@@ -267,7 +267,8 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
         return
     by_group = " by group" if grouped else ""
     why = (
-        query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
+        query.unproved
+        or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
     )
     raise InvalidRequest(
         f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "

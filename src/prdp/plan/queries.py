@@ -51,10 +51,14 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
+def _counted(cells: Summary) -> Summary:
+    return cells.valued().counted()
+
+
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
+        "count": (COUNT, "count of {}", 0, _counted),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
@@ -253,7 +257,7 @@ class Distinct(OfColumn):
     """
 
     methods = DISTINCT
-    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
+    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
 
     def __str__(self) -> str:
         return f"distinct {self.column}"
@@ -293,7 +297,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "a unit's rows stand at several ranks, and that they stay within one budget together"
+        "an owner's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:

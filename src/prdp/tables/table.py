@@ -78,7 +78,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
-            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
+            customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -165,7 +165,7 @@ class Table(Opened, Questions[Release]):
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, an owner's rows
         may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
 
@@ -304,7 +304,9 @@ class Table(Opened, Questions[Release]):
         """Return what a plan about the table would do; reads no record and charges nothing."""
         whose = Whose("a row", tables=(("prdp_records", self.name),))
         if self.protect is not None:
-            whose = replace(whose, record=f"one {self.protect} with all of its rows", proof="proofs/units.md")
+            whose = replace(
+                whose, record=f"one {self.protect} with all of its rows", proof="proofs/owners.md"
+            )
         return self._explained(plan, whose)
 
     def _in_words(self, plan: Plan) -> str:

@@ -107,7 +107,7 @@ def _merged_summaries(
 ) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | OwnerGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
-    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice
+    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of owners look twice
         return lambda table: summary_of([universe[index] for index in table])
     single: list[Any] = [summary_of([record]) for record in universe]
     return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)

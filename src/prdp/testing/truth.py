@@ -22,7 +22,7 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
     if isinstance(cells, OwnerCells):
-        return _unit_truths(plan, cells)
+        return _owner_truths(plan, cells)
     grain = plan.measure.grain if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
@@ -49,8 +49,8 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
             raise TypeError(query)
 
 
-def _unit_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
-    """Return the true answers over the rows of privacy units: one, or one a group."""
+def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
+    """Return the true answers over the rows of owners: one, or one a group."""
     grain = plan.measure.grain if plan.measure else Fraction(1)
     if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
