@@ -1,10 +1,11 @@
 """Owners on TPC-H: orders protected by customer, beside a table with one row per customer.
 
-Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run
-``python -m experiments.owners --data FOLDER``. Policy 100000 / o_totalprice, at most 10,
-bounds 1 to 10^6 in cents; share 1/2. The answers with ``protect`` and those of the folded table come from the same seed and must be equal, one by one. Errors
-are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean over them. *Rows* is the
-error without ``protect``, where every order is a record of its own: a weaker promise.
+Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m
+experiments.owners --data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents;
+share 1/2. The answers with ``protect`` and those of the folded table come from the same seed and must be
+equal, one by one. Errors are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean
+over them. *Rows* is the error without ``protect``, where every order is a record of its own: a weaker
+promise.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Asked:
 
     name: str
     ask: Callable[[prdp.Table], prdp.Table | prdp.Groups]
-    query: prdp.Count | prdp.Quantile | prdp.Distinct | prdp.Mean | prdp.Variance
+    query: prdp.Count | prdp.Quantile | prdp.CountDistinct | prdp.Mean | prdp.Variance
     errors: Callable[[Floats], Floats]
     floor: float = float("nan")
 
@@ -90,7 +90,7 @@ def salaries(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
         Asked(
             "distinct job_title",
             lambda t: t,
-            prdp.Distinct("job_title"),
+            prdp.CountDistinct("job_title"),
             of_truth(np.array([float(behind.size)])),
             100 * count_floor(behind) / behind.size,
         ),

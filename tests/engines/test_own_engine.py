@@ -141,7 +141,7 @@ def test_the_contract_catches_an_engine_that_is_wrong(twin: type[PythonEngine], 
 
 
 OF_OWNERS = [prdp.Count(), prdp.Sum("v"), prdp.Mean("v"), prdp.Max("v")]
-ASKED = [*OF_OWNERS, prdp.Quantile("v", "1/2"), prdp.Distinct("v"), prdp.Variance("v")]
+ASKED = [*OF_OWNERS, prdp.Quantile("v", "1/2"), prdp.CountDistinct("v"), prdp.Variance("v")]
 
 
 def both_ways(protect: str | None) -> tuple[prdp.Table, prdp.Table]:

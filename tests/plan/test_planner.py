@@ -18,7 +18,7 @@ QUERIES = (
     prdp.Variance("v"),
     prdp.Max("v"),
     prdp.Quantile("v", ("1/4", "3/4")),
-    prdp.Distinct("job"),
+    prdp.CountDistinct("job"),
 )
 
 

@@ -73,7 +73,7 @@ def asked(columns: list[str]) -> dict[Any, str]:
 
     ask("count", prdp.Count())
     for column in columns:
-        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.Distinct):
+        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.CountDistinct):
             ask((kind, column), kind(column))
         for parts in (("1/2",), ("1/4",), ("1/3",), ("0.25", "0.5"), ("1/4", "1/2", "3/4")):
             ask((parts, column), prdp.Quantile(column, parts))

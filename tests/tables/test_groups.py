@@ -55,7 +55,7 @@ def of_job(column: str, job: str) -> np.ndarray:
         (prdp.Variance("debt"), SOURCE["debt"].var()),
         (prdp.Quantile("balance"), np.median(SOURCE["balance"])),
         (prdp.Quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
-        (prdp.Distinct("branch"), 40),
+        (prdp.CountDistinct("branch"), 40),
     ],
     ids=str,
 )
@@ -235,7 +235,7 @@ def test_filters_hold_before_and_after_grouping() -> None:
         prdp.Max("balance"),
         prdp.Min("debt"),
         prdp.Quantile("debt", ("1/4", 0.75)),
-        prdp.Distinct("job"),
+        prdp.CountDistinct("job"),
     ],
     ids=str,
 )
@@ -255,7 +255,7 @@ def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answer
         prdp.Mean("balance"),
         prdp.Std("debt"),
         prdp.Quantile("debt", "0.9"),
-        prdp.Distinct("job"),
+        prdp.CountDistinct("job"),
         prdp.Min("debt"),
     ],
     ids=str,
@@ -279,7 +279,7 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.mean("job", share="1/2"), "mean\\('job'\\) needs numbers"),
         (lambda t: t.median("job", share="1/2"), "needs numbers"),
         (lambda t: t.variance("opened", share="1/2"), "needs numbers"),
-        (lambda t: t.distinct("jbo", share="1/2"), "Did you mean 'job'"),
+        (lambda t: t.count_distinct("jbo", share="1/2"), "Did you mean 'job'"),
         (lambda t: t.mean("balance", share="1/2", method="partition"), "clip, framework, naive"),
         (lambda t: t.histogram("balance", edges=[2, 1], share="1/2"), "ascending"),
         (lambda t: t.group_by("job"), "needs its public keys"),
@@ -309,7 +309,7 @@ def test_values_that_no_expression_reads_are_not_told_apart() -> None:
     """Reading a column of Python objects may fail on a value, which would be an answer of its own."""
     table = prdp.open(pandas.DataFrame({"eps": [1.0], "thing": [object()]}), policy=prdp.Policy.constant(1))
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
-        table.distinct("thing", share="1/2")
+        table.count_distinct("thing", share="1/2")
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
         table.group_by("thing", keys=["a"])
 

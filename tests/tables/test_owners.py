@@ -85,10 +85,10 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    asked = values(table, prdp.Distinct("o_custkey"), "1/3")
+    asked = values(table, prdp.CountDistinct("o_custkey"), "1/3")
     assert asked == values(folded, prdp.Count(), "1/3")
     with pytest.raises(InvalidRequest, match="by group is not answered"):
-        table.group_by("o_orderstatus", keys=["F"]).distinct("o_custkey", share="1/2")
+        table.group_by("o_orderstatus", keys=["F"]).count_distinct("o_custkey", share="1/2")
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
@@ -211,7 +211,7 @@ def test_texts_that_a_session_collates_are_still_two_owners() -> None:
     [
         (lambda t: t.median("o_totalprice", share="1/2"), "stand at several ranks"),
         (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "stand at several ranks"),
-        (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
+        (lambda t: t.count_distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),

@@ -67,7 +67,7 @@ QUESTIONS: list[tuple[Any, Asked]] = [
     (table, lambda t: t.std("v", share="1/2")),
     (table, lambda t: t.median("v", share="1/2")),
     (table, lambda t: t.max("v", share="1/2", fresh=True)),
-    (table, lambda t: t.distinct("job", share="1/2")),
+    (table, lambda t: t.count_distinct("job", share="1/2")),
     (table, lambda t: t.quantiles("v", ["1/4", "3/4"], share="1/2")[1]),
     (table, lambda t: t.histogram("v", edges=[0, 50, 100], share="1/2")),
     (table, lambda t: t.ask(prdp.Count(), prdp.Mean("v"), share="1/2")),

@@ -273,7 +273,7 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
     raise InvalidRequest(
         f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"distinct({protect!r}) without groups."
+        f"count_distinct({protect!r}) without groups."
     )
 
 

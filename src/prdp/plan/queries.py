@@ -249,18 +249,28 @@ class Std(OfColumn):
     unproved = Variance.unproved
 
 
-class Distinct(OfColumn):
+class CountDistinct(OfColumn):
     """How many different values a column has; NULL is none of them.
 
-    >>> str(Distinct("job")), Distinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
     unproved = "an owner's rows may hold several values, and that they stay within one budget together"
 
+    @property
+    def word(self) -> str:
+        """The name of the query, as SQL has it."""
+        return "count_distinct"
+
     def __str__(self) -> str:
         return f"distinct {self.column}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The column, as SQL; ledgers call the query ``distinct``."""
+        return said(self, "distinct") | {"of": canonical(Column(self.column))}
 
     @property
     def measured(self) -> str | None:
@@ -272,7 +282,9 @@ class Distinct(OfColumn):
         known = replace(self, column=known_column(self.column, schema, self.word))
         kind = schema[known.column]
         if kind.kind is Kind.OTHER:
-            raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
+            raise InvalidRequest(
+                f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
+            )
         return known
 
     def counts_owners(self, protect: str | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from prdp.declare.exact import Exact
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.release.table import Released, ReleaseTable
 
 Answered = TypeVar("Answered")
@@ -233,7 +233,7 @@ class Questions(ABC, Generic[Answered]):
         """Find the value with half of a column's values on either side; as ``quantile``."""
         return self._one(Quantile(column, "1/2"), share, Options(method, beta, split=split), fresh=fresh)
 
-    def distinct(
+    def count_distinct(
         self,
         column: str,
         *,
@@ -247,7 +247,7 @@ class Questions(ABC, Generic[Answered]):
 
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
-        return self._one(Distinct(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(CountDistinct(column), share, Options(method, beta, split=split), fresh=fresh)
 
 
 def listed_quantiles(at: object) -> tuple[float | Exact, ...]:

@@ -62,7 +62,7 @@ def ask_accounts(path: Path) -> None:
     table.count(share=SHARE, method="partition", beta="1/20", graded=True)
     for column in BOUNDED:
         table.sum(column, share="1/300")
-        table.distinct(column, share="1/300")
+        table.count_distinct(column, share="1/300")
     table.sum("price", share=SHARE)
     table.sum("v", share=SHARE, method="partition")
     table.sum("v", share=SHARE, method="framework", split="1/3", beta="1/7")
@@ -84,7 +84,7 @@ def ask_accounts(path: Path) -> None:
     narrow.group_by("job", keys=["chef"]).histogram("v", edges=[0, 10, 20], share=SHARE)
     table.ask(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
     table.ask(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
-    narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.Distinct("v"), share=SHARE)
+    narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.CountDistinct("v"), share=SHARE)
     table.ask(prdp.Count(), share="1/110")
     table.release(mechanism, columns=["v"], share=SHARE, name="mine")
     narrow.release(
@@ -132,7 +132,7 @@ def ask_visits(path: Path) -> None:
         who="ana",
     )
     table.count(share="1/10")
-    table.distinct("person", share="1/10")
+    table.count_distinct("person", share="1/10")
     table.where("v > 2").sum("v", share="1/10")
     table.group_by("job", keys=["clerk", "chef"]).count(share="1/10")
 
