@@ -179,7 +179,7 @@ def test_a_table_of_an_engine_is_called_a_table() -> None:
 
 def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> None:
     table = prdp.open(engine=PythonEngine(RECORDS), policy=prdp.Policy.constant(1))
-    seen = table.where("v < 500").release(
+    seen = table.where("v < 500").run(
         lambda rows, epsilon, beta: sorted(rows.column("v").to_pylist()), columns=["v"], share="1/10"
     )
     assert seen.value == sorted(record["v"] for record in RECORDS if record["v"] < 500)

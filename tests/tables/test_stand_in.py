@@ -74,7 +74,7 @@ QUESTIONS: list[tuple[Any, Asked]] = [
     (table, lambda t: t.group_by("job", keys=["clerk"]).where("v > 5").mean("v", share="1/2")),
     (table, lambda t: t.where("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1)),
     (table, lambda t: t.group_by("job", keys=["clerk"]).quantiles("v", ["1/2"], share="1/2")),
-    (table, lambda t: t.release(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
+    (table, lambda t: t.run(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
     (join, lambda j: j.count(share="1/2")),
     (join, lambda j: j.over("visits").where("doctor > 3").sum("v", share="1/2")),
     (links, lambda k: k.count(share="1/2")),

@@ -225,7 +225,7 @@ class Table(Opened, Questions[Release]):
         plan = self.plan(query, share=share, options=Options(method))
         return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
-    def release(
+    def run(
         self,
         mechanism: Mechanism,
         *,
@@ -255,7 +255,7 @@ class Table(Opened, Questions[Release]):
         """
         if self.protect is not None:
             raise InvalidRequest(
-                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                "run gives rows to a mechanism, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
         plan = custom_plan(

@@ -86,8 +86,8 @@ def ask_accounts(path: Path) -> None:
     table.ask(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
     narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.CountDistinct("v"), share=SHARE)
     table.ask(prdp.Count(), share="1/110")
-    table.release(mechanism, columns=["v"], share=SHARE, name="mine")
-    narrow.release(
+    table.run(mechanism, columns=["v"], share=SHARE, name="mine")
+    narrow.run(
         mechanism, columns=["a, b", "v"], share=SHARE, name="x of y", sample=True, split="1/2", beta="1/9"
     )
     table.ledger.charge("lost before 2026-11-16", Fraction(1, 100))
@@ -116,8 +116,8 @@ def spend_more(path: Path) -> None:
     """Ask what is charged each time: afresh, and by a mechanism without a name."""
     table = accounts(path)
     table.count(share=SHARE, fresh=True)
-    table.release(mechanism, columns=["v"], share=SHARE)
-    table.release(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
+    table.run(mechanism, columns=["v"], share=SHARE)
+    table.run(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
 
 
 def ask_visits(path: Path) -> None:
@@ -151,7 +151,7 @@ def ask_relation(path: Path) -> None:
         )
         table.count(share="1/10")
         table.where("k = 1").group_by("k", keys=[0, 1]).sum("v", share="1/10")
-        table.release(mechanism, columns=["v", "k"], share="1/10", name="mine")
+        table.run(mechanism, columns=["v", "k"], share="1/10", name="mine")
 
 
 def ask_join(path: Path) -> None:
