@@ -37,7 +37,7 @@ def opened(**given: Any) -> prdp.Table:
 DOORS: dict[str, Callable[[Any], object]] = {
     "beta": lambda number: opened().sum("v", share="1/2", method="partition", beta=number),
     "q": lambda number: opened().quantile("v", number, share="1/2"),
-    "split": lambda number: opened().ask(
+    "split": lambda number: opened().agg(
         prdp.Count(), prdp.Sum("v"), share="1/2", split=[number, 1 - Fraction(1, 2)]
     ),
     "constant policy": prdp.Policy.constant,

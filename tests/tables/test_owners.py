@@ -117,7 +117,7 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     table = orders()
     means = table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4")
     assert [len(row[0].parts) for row in means.releases] == [2, 2, 2]
-    both = table.group_by("o_orderstatus", keys=STATUS).ask(
+    both = table.group_by("o_orderstatus", keys=STATUS).agg(
         prdp.Count(), prdp.Sum("o_totalprice"), share="1/4"
     )
     assert [len(row) for row in both.releases] == [2, 2, 2]
@@ -224,7 +224,7 @@ def test_texts_that_a_session_collates_are_still_two_owners() -> None:
             "method='naive' keeps all rows of an owner by group",
         ),
         (
-            lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).agg(
                 prdp.Count(), prdp.Min("o_totalprice"), share="1/2"
             ),
             "min of o_totalprice by group is not answered",

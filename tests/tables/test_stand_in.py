@@ -70,7 +70,7 @@ QUESTIONS: list[tuple[Any, Asked]] = [
     (table, lambda t: t.count_distinct("job", share="1/2")),
     (table, lambda t: t.quantiles("v", ["1/4", "3/4"], share="1/2")[1]),
     (table, lambda t: t.histogram("v", edges=[0, 50, 100], share="1/2")),
-    (table, lambda t: t.ask(prdp.Count(), prdp.Mean("v"), share="1/2")),
+    (table, lambda t: t.agg(prdp.Count(), prdp.Mean("v"), share="1/2")),
     (table, lambda t: t.group_by("job", keys=["clerk"]).where("v > 5").mean("v", share="1/2")),
     (table, lambda t: t.where("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1)),
     (table, lambda t: t.group_by("job", keys=["clerk"]).quantiles("v", ["1/2"], share="1/2")),

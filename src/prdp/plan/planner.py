@@ -85,7 +85,7 @@ class Planner:
         """
         if not queries or not all(isinstance(query, Query) for query in queries):
             raise InvalidRequest(
-                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
+                "agg takes queries, such as agg(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
                 "plan and explain."
             )
         spent = exact_share(share)

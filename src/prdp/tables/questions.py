@@ -46,7 +46,7 @@ class Questions(ABC, Generic[Answered]):
     def _in_words(self, plan: Plan) -> str:
         """Explain a plan."""
 
-    def ask(
+    def agg(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
     ) -> ReleaseTable:
         """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
@@ -55,7 +55,7 @@ class Questions(ABC, Generic[Answered]):
         >>> import prdp
         >>> people = {"age": numpy.array([31, 58])}
         >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
-        >>> accounts.ask(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
+        >>> accounts.agg(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
         (('count', 'mean_age'), Fraction(3, 4))
 
         Args:

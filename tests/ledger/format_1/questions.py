@@ -82,10 +82,10 @@ def ask_accounts(path: Path) -> None:
     table.group_by("open", prdp.date_trunc("month", "day"), keys=[(True, "2026-01-01")]).count(share=SHARE)
     table.histogram("price", edges=[-10, 0, "7.5"], share=SHARE)
     narrow.group_by("job", keys=["chef"]).histogram("v", edges=[0, 10, 20], share=SHARE)
-    table.ask(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
-    table.ask(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
-    narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.CountDistinct("v"), share=SHARE)
-    table.ask(prdp.Count(), share="1/110")
+    table.agg(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
+    table.agg(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
+    narrow.group_by("job", keys=["chef"]).agg(prdp.Count(), prdp.CountDistinct("v"), share=SHARE)
+    table.agg(prdp.Count(), share="1/110")
     table.run(mechanism, columns=["v"], share=SHARE, name="mine")
     narrow.run(
         mechanism, columns=["a, b", "v"], share=SHARE, name="x of y", sample=True, split="1/2", beta="1/9"
