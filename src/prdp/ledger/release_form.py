@@ -70,6 +70,7 @@ def _release(form: dict[str, Any]) -> Release:
     if isinstance(form, dict):
         form.setdefault("clipping", None)  # what was written before intervals covered clipping has none
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
+        form.setdefault("whole", False)  # counts were printed with decimals
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -86,6 +87,7 @@ def _release(form: dict[str, Any]) -> Release:
         rule=form["rule"],
         clipping=_clipping(form["clipping"]) if form["clipping"] else None,
         noise=form["noise"],
+        whole=form["whole"],
     )
 
 
@@ -97,6 +99,9 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
             tiers=form["tiers"],
             below=form["below"],
             above=form["above"],
+            seen=form.get("seen", "last"),  # only tiers said what they dropped
+            unknown=form.get("unknown", False),
+            at=None if form.get("at") is None else _fraction(form["at"]),
         )
     return Clipping(
         at=_fraction(form["at"]),

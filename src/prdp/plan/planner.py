@@ -19,10 +19,11 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, DerivedPart, Query
+from prdp.plan.queries import Asked, Count, CountDistinct, DerivedPart, Query, Sum
 from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
+from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
 from prdp.schema import Bounds, Grains, Kind, Schema
 
@@ -135,7 +136,8 @@ class Planner:
         """Return the one step of a query that a mechanism answers."""
         mechanism, measure = method.build(terms), terms.measure
         signed = measure is not None and measure.signed
-        label = _label("", terms.share, mechanism, measure, signed=signed)
+        label = _label("", terms, mechanism, measure, signed=signed)
+        label = replace(label, clipped=self._clipped(mechanism, measure))
         labels = tuple(replace(label, words=name) for name in terms.query.names)
         sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
         return Step("", terms.share, mechanism, labels, sees)
@@ -149,9 +151,26 @@ class Planner:
             mechanism = row.build(own)
             said = steps[0].mechanism if steps else mechanism
             label = _part_label(part, own, said)
+            if part.sees is not None:
+                clipped = self._clipped(mechanism, own.measure if part.name == "sum" else None)
+                label = replace(label, clipped=clipped)
             sees = part.sees if self.protect is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
+
+    def _clipped(self, mechanism: Answering, measure: Measure | None) -> ClippedTerms | None:
+        """Return what is public about which records a clipping point lets count for less."""
+        if not isinstance(mechanism, Clip):
+            return None
+        (name, *others) = self.policy.columns or ("",)
+        alone = not others and name in self.bounds and self.protect is None
+        return ClippedTerms(
+            self.policy,
+            ((name, self.bounds[name]),) if alone else (),
+            measure.column if measure else None,
+            measure.grain if measure else Fraction(1),
+            self.protect,
+        )
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.protect is None:
@@ -225,7 +244,7 @@ class Planner:
 def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
     """Return how one query is answered by one mechanism, about whatever its entry point reads."""
     mechanism, query = method.build(terms), terms.query
-    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False))
+    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False), whole=True)
     step = Step("", terms.share, mechanism, (label,), method.sees)
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
 
@@ -277,23 +296,36 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
     )
 
 
-def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
+def _label(
+    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, *, signed: bool
+) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
     grain = measure.grain if measure else Fraction(1)
-    return Label(words, share, said.name, said.caveat(signed=signed), grain, below=low < 0, above=high > 0)
+    return Label(
+        words,
+        terms.share,
+        said.name,
+        said.caveat(signed=signed),
+        grain,
+        below=low < 0,
+        above=high > 0,
+        whole=isinstance(terms.query, Count | CountDistinct)
+        or (isinstance(terms.query, Sum) and grain.denominator == 1),
+    )
 
 
 def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
     measure = terms.measure if part.name == "sum" else None
     label = _label(
         part.words.format(terms.query.measured),
-        terms.share,
+        terms,
         said,
         measure,
         signed=measure is not None and measure.signed,
     )
     grain = terms.measure.grain if terms.measure else Fraction(1)
-    return replace(label, grain=grain**part.power)
+    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
+    return replace(label, grain=grain**part.power, whole=whole)
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:

@@ -99,6 +99,23 @@ class Clipping:
         height = float(self.fall * apart * steps) - math.log(-2 * math.expm1(-self.fall * apart))
         return Tail(height, room / self.evidence, room * self.spared)
 
+    def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
+        """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
+
+        It holds where ``tail`` does. None stands for any distance.
+
+        >>> one = Fraction(1)
+        >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
+        >>> point.pull(Fraction(1, 20), reach=Fraction(8))  # the bounds allow no more than the clipping point
+        Fraction(0, 1)
+        """
+        if self.nothing or reach <= 1:
+            return Fraction(0)
+        tail = None if self.blind else self.tail(reach)
+        if tail is None:
+            return None
+        return tail.spared + tail.scale * max(Fraction(0), Fraction(tail.height + log(1 / chance)))
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:

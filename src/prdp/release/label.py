@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from prdp.release.bias import Dropped
+from prdp.release.clipped import ClippedTerms, Said
 from prdp.release.drawn import Answer
 from prdp.release.release import Release
 
@@ -17,10 +19,13 @@ class Label:
         words: What was asked, without the filter and the group.
         share: The part of every record's budget that is used.
         method: Which mechanism answers.
-            caveat: What else than noise may move the answer, in words; empty if nothing else does.
+        caveat: What else than noise may move the answer, in words; empty if nothing else does.
         grain: What the values of the cells are counted in.
-            below: Whether there may be values below zero.
+        below: Whether there may be values below zero.
         above: Whether there may be values above zero.
+        whole: Whether the truth is a whole number.
+        clipped: What is public about which records a clipping point lets count for less; None where that is
+            not said.
     """
 
     words: str
@@ -30,6 +35,8 @@ class Label:
     grain: Fraction = Fraction(1)
     below: bool = False
     above: bool = True
+    whole: bool = False
+    clipped: ClippedTerms | None = None
 
     def on(self, answer: Answer, about: str, *, simulated: bool) -> Release:
         """Return the release of an answer; ``about`` says of which records.
@@ -39,6 +46,7 @@ class Label:
         >>> release.question, release.value
         ('sum of price where age >= 40', 2.5)
         """
+        nothing = answer.clipping is not None and answer.clipping.nothing
         return Release(
             question=f"{self.words}{about}",
             steps=answer.steps,
@@ -46,10 +54,19 @@ class Label:
             noise_scales=tuple(noise.scale for noise in answer.noises),
             share=self.share,
             method=self.method,
-            caveat=self.caveat,
-            choices=answer.choices,
+            caveat="" if nothing else self.caveat,
+            choices=answer.choices + self._clipped(answer),
             simulated=simulated,
             ends=answer.ends and (answer.ends[0] * self.grain, answer.ends[1] * self.grain),
             clipping=answer.clipping and replace(answer.clipping, below=self.below, above=self.above),
             noise=answer.noise,
+            whole=self.whole,
         )
+
+    def _clipped(self, answer: Answer) -> Said:
+        """Return which records counted for less, in the user's own terms."""
+        clipping = answer.clipping
+        if self.clipped is None or clipping is None or clipping.nothing or clipping.at is None:
+            return ()
+        point = clipping.at * answer.step * self.grain
+        return self.clipped.at(point, dropped=isinstance(clipping, Dropped))

@@ -233,6 +233,7 @@ class Join(Opened):
             total.grain,
             below=total.low < 0,
             above=measure is None or measure.high > 0,
+            whole=total.grain.denominator == 1,
         )
         step = Step("", part, mechanism, (label,), whole)
         query_plan = QueryPlan(asked, row.name, part, reading, (step,), measure)
