@@ -142,8 +142,14 @@ class Release(Number):
 
     @property
     def kind(self) -> str:
-        """What the interval is: ``"95 %"``, or the range that was chosen."""
-        return shown.RANGE if self.ends is not None and not self.parts else "95 %"
+        """What the interval is: ``"95 %"``, the range that was chosen, or that of the noise alone.
+
+        The last is what answers have that were written down before intervals covered what was clipped.
+        """
+        if self.ends is not None and not self.parts:
+            return shown.RANGE
+        noise_alone = any(part.caveat and part.clipping is None for part in self.parts or (self,))
+        return shown.NOISE_ALONE if noise_alone else "95 %"
 
     @property
     def flag(self) -> str:

@@ -20,7 +20,7 @@ FLAGS = {
 }
 """What may be wrong with an answer, and what that means."""
 
-RANGE = "the range that was chosen"
+RANGE, NOISE_ALONE = "the range that was chosen", "95 % of the noise"
 
 CLIPPED, CLIPPED_WHERE = "clipped", "clipped where"
 """What choices call the records that counted for less: in words, and as a condition in SQL."""

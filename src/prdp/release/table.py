@@ -313,8 +313,10 @@ class ReleaseTable:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         answers = [release for row in self.releases for release in row]
-        if any(release.kind != shown.RANGE for release in answers):
+        if any(release.kind == "95 %" for release in answers):
             notes.append("_low and _high: the truth lies between them with a probability of 95 %")
+        if any(release.kind == shown.NOISE_ALONE for release in answers):
+            notes.append("_low and _high: 95 % of the noise alone")
         if any(release.kind == shown.RANGE for release in answers):
             notes.append(f"_from and _to: {shown.RANGE}")
         found = {release.flag: None for release in answers}
