@@ -11,5 +11,12 @@ settings.register_profile("here", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+
+def _keep_the_parents_garbage() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 # A forked child that collects a database of an earlier test dies in it: DuckDB's threads were not forked.
-os.register_at_fork(after_in_child=gc.freeze)
+# Nothing is collected from before the fork, since others have work to do in the child before it is frozen.
+os.register_at_fork(before=gc.disable, after_in_parent=gc.enable, after_in_child=_keep_the_parents_garbage)
