@@ -111,7 +111,7 @@ def ask(path: Path, question: str, shown: Connection) -> None:
 def kills(folder: Path, times: int, seed: int) -> dict[str, int]:
     """Kill a process at a random point of a question, then ask again; count what must not happen.
 
-    The time until the kill is drawn from a span that grows and shrinks, so that on a machine of any speed some
+    The time until the kill is drawn from a span that grows and shrinks: on a machine of any speed, some
     processes are killed before their end and some are not.
     """
     chance, span = random.Random(seed), 0.02

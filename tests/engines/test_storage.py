@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow
 import pyarrow.compute
@@ -41,6 +42,32 @@ SCHEMA = pyarrow.schema(
 
 def arrow(records: Sequence[Record]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist([dict(record) for record in records], schema=SCHEMA)
+
+
+def as_numpy(records: Sequence[Record], _folder: Path) -> DuckDBEngine:
+    """Keep records as arrays, masked where there is NULL; decimals are texts with a declared type."""
+    kinds = {"x": "f8", "f": "f4", "v": "i8", "d": "U", "job": "U", "day": "M8[us]", "ok": "?"}
+    arrays = {}
+    for name, kind in kinds.items():
+        given = [record[name] for record in records]
+        values = [
+            ""
+            if value is None and kind == "U"
+            else 0
+            if value is None
+            else str(value)
+            if name == "d"
+            else value
+            for value in given
+        ]
+        arrays[name] = np.ma.MaskedArray(
+            np.array(values, dtype=kind), mask=[value is None for value in given]
+        )
+    return open_source(arrays, {"d": COLUMNS["d"]})
+
+
+def as_pandas(records: Sequence[Record], _folder: Path) -> DuckDBEngine:
+    return open_source(arrow(records).to_pandas(types_mapper=pd.ArrowDtype), None)
 
 
 def by_pyarrow(**options: Any) -> Storage:
@@ -155,6 +182,8 @@ STORAGES: Mapping[str, Storage] = {
     "arrow in chunks": lambda records, _: open_source(
         pyarrow.Table.from_batches(arrow(records).to_batches(max_chunksize=3), schema=SCHEMA), None
     ),
+    "numpy": as_numpy,
+    "pandas": as_pandas,
     "polars": lambda records, _: open_source(pl.DataFrame(arrow(records)), None),
     "csv": as_csv,
     "pyarrow": by_pyarrow(),

@@ -224,7 +224,10 @@ def sound_as_kept(path: Path) -> None:
 
 
 def test_processes_that_are_killed_at_any_moment_leave_a_sound_file(tmp_path: Path) -> None:
-    chance, span = random.Random(1), 0.04  # a span that grows and shrinks: some are late on any machine, not all
+    chance, span = (
+        random.Random(1),
+        0.04,
+    )  # a span that grows and shrinks: some are late on any machine, not all
     ends = []
     for turn in range(25):
         folder = tmp_path / str(turn)
