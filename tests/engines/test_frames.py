@@ -190,3 +190,13 @@ def test_a_column_without_any_value_has_its_declared_type(kind: pyarrow.DataType
     frames = [empty, unknown, *(table.to_pandas(types_mapper=pd.ArrowDtype) for table in (empty, unknown))]
     schemas = [schema(frame) for frame in frames]
     assert all(found == schemas[0] for found in schemas)
+
+
+@pytest.mark.parametrize("values", [np.arange(3), np.ones(3), np.array([True, False, True])])
+def test_an_array_with_a_mask_is_refused_and_an_arrow_table_keeps_what_it_hides(values: Any) -> None:
+    """DuckDB 1 reads what the mask hides."""
+    column = np.ma.MaskedArray(values, mask=[False, True, False])
+    with pytest.raises(InvalidRequest, match=r"pyarrow.array\(column\)"):
+        open_source({"v": column}, None)
+    kept = open_source(pyarrow.table({"v": pyarrow.array(column)}), None)
+    assert kept._run("SELECT count(v), count(*) FROM prdp_records") == [(2, 3)]

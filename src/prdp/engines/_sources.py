@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
 from prdp.schema import ColumnType, Kind
@@ -147,6 +149,11 @@ def _array_columns(source: dict[object, Any]) -> dict[str, bool]:
             raise InvalidRequest(
                 f"the column {name!r} is no one-dimensional NumPy array but a {type(column).__name__}. "
                 "Write numpy.asarray(...) around a list."
+            )
+        if isinstance(column, np.ma.MaskedArray):
+            raise InvalidRequest(
+                f"the column {name!r} has a mask, which not every version of the engine sees: what it hides "
+                f"would be read. pyarrow.table({{{name!r}: pyarrow.array(column)}}) keeps it."
             )
         lengths.add(shape[0])
     if len(lengths) != 1:
