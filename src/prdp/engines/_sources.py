@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import ColumnType, Kind
 
 _WHOLE = {
@@ -29,6 +29,10 @@ _ACCEPTED = (
     "Give a path or a glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas or Polars "
     "frame, or a dict of NumPy arrays."
 )
+
+
+GLOB_MARK = re.compile(r"[*?\[]")
+"""What makes a name a glob, to DuckDB."""
 
 
 def column_type(native: str) -> ColumnType:
@@ -68,6 +72,17 @@ def matching_files(path: str) -> list[str]:
         return [file for file in named if Path(file).is_file()]
     except (OSError, ValueError, RuntimeError):  # what can be no path, such as one with NUL in it
         return []
+
+
+def listed_files(files: Sequence[str]) -> str:
+    """Return files as a list in SQL, each read as itself: DuckDB takes every name for a glob.
+
+    Else a file ``a[1].parquet`` would be ``a1.parquet``, whose records would count twice if both are there.
+    """
+    for file in files:
+        if "\\" in file and GLOB_MARK.search(file):
+            raise InvalidRequest(f"{file!r} cannot be read: rename it, without a backslash or without *?[.")
+    return ", ".join(text_literal(GLOB_MARK.sub(r"[\g<0>]", file)) for file in files)
 
 
 def refuse_repeated(files: Sequence[str]) -> None:
