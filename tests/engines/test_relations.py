@@ -336,5 +336,5 @@ def test_a_file_that_is_read_twice_under_names_of_another_kind_is_refused(
     for name in ("one", "a1", "a[1]", ".hidden"):
         pyarrow.parquet.write_table(pyarrow.table({"x": [1, 2]}), f"{name}.parquet")
     relation = duckdb.connect().sql(f"FROM read_parquet([{files.format(folder=tmp_path)}])")
-    with pytest.raises(InvalidRequest, match="one file|not plain texts"):
+    with pytest.raises(InvalidRequest, match=r"one file|not plain texts"):
         prdp.open(relation, policy=POLICY)

@@ -35,10 +35,10 @@ class SqlWords:
 
 
 def sql_words(sql: str) -> SqlWords:
-    """Take SQL apart.
+    r"""Take SQL apart.
 
     >>> sql_words('''SELECT a AS "one's", random() AS "other's" FROM t -- isn't it''').named
-    'SELECT a AS "one\\'s", random() AS "other\\'s" FROM t  '
+    'SELECT a AS "one\'s", random() AS "other\'s" FROM t  '
     """
     texts, names, named, bare = [], [], [], []
     done = 0
