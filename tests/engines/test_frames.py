@@ -212,3 +212,19 @@ def test_a_time_that_no_question_reads_fails_no_count(first: pyarrow.DataType) -
         assert schema(source).keys() == {"seen", "prdp_rows"}
         assert abs(table.count(share=1).value - 2) < 60
         assert "prdp_rows_" not in str(source.schema)  # the caller's own is as it was
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    objects, numbers = pd.Series([1, SECRET], dtype=object), pd.Series([1.0, 2.0])
+    twins = pd.concat([objects, numbers], axis=1)
+    twins.columns = pd.Index(["c", "c"])
+    arrow = pyarrow.table([pyarrow.array([1, 2]), pyarrow.array([3.0, 3.0])], names=["c", "c"])
+    for source in (twins, pd.DataFrame({0: objects, "0": numbers}), arrow):
+        with pytest.raises(InvalidRequest, match="the same name"):
+            open_source(source, None)
+
+
+def test_columns_of_a_dict_are_arrays_of_numpy() -> None:
+    for column in ([1], pd.Series([1]), pl.Series([1]), pyarrow.array([1]), np.array([[1]])):
+        with pytest.raises(InvalidRequest, match="one-dimensional NumPy array"):
+            open_source({"c": column}, None)
