@@ -24,7 +24,7 @@ from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 
 _MOST_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
@@ -42,7 +42,7 @@ class Planner:
         policy: The policy, checked against them.
         levels: The grid of budgets.
         bounds: The public bounds of columns.
-        units: The public grain of columns.
+        grain: The public grain of columns.
         protect: The column that says which owner a row belongs to; None where a row is a record.
         where: Which records take part; None for all.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
@@ -52,7 +52,7 @@ class Planner:
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     protect: str | None = None
     where: Node | None = None
     source: str = ""
@@ -71,7 +71,7 @@ class Planner:
 
         >>> from prdp.plan.queries import Count
         >>> one = Policy.constant(1)
-        >>> plan = Planner({}, one, one.levels, bounds={}, units={}).plan([Count()], "1/4")
+        >>> plan = Planner({}, one, one.levels, bounds={}, grain={}).plan([Count()], "1/4")
         >>> plan.share, plan.labels
         (Fraction(1, 4), ('count',))
 
@@ -85,7 +85,7 @@ class Planner:
         """
         if not queries or not all(isinstance(query, Query) for query in queries):
             raise InvalidRequest(
-                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
+                "agg takes queries, such as agg(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
                 "plan and explain."
             )
         spent = exact_share(share)
@@ -188,8 +188,8 @@ class Planner:
         measure = plan.measure
         if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} hold 2^43 units of {measure.unit} or more: too many to "
-                "share out a unit's contributions among groups. Take a larger unit or narrower bounds."
+                f"the bounds of {measure.column!r} hold 2^43 grains of {measure.grain} or more: too many to "
+                "share out an owner's contributions among groups. Take a larger grain or narrower bounds."
             )
 
     def _measure(self, query: Query, method: Method) -> Measure | None:
@@ -208,15 +208,15 @@ class Planner:
                 f"{query.word}({column!r}) needs the column's public bounds. Write "
                 f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
             )
-        if column not in self.units and not kind.integer:
+        if column not in self.grain and not kind.integer:
             raise InvalidRequest(
                 f"{query.word}({column!r}) needs the grain of the column's values, which are {kind.native}. "
-                f"Write units={{{column!r}: '0.01'}} in prdp.open for two decimals."
+                f"Write grain={{{column!r}: '0.01'}} in prdp.open for two decimals."
             )
-        unit = self.units.get(column, Fraction(1))
+        grain = self.grain.get(column, Fraction(1))
         low, high = self.bounds[column]
-        measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
-        most = 2**63 if kind.integer and unit == 1 else 2**53
+        measure = Measure(column, grain, math.ceil(low / grain), math.floor(high / grain))
+        most = 2**63 if kind.integer and grain == 1 else 2**53
         squares = any(part.sees is None for part in query.parts)
         _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
         return replace(measure, squares=squares, per_octave=method.fineness)
@@ -267,19 +267,20 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
         return
     by_group = " by group" if grouped else ""
     why = (
-        query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
+        query.unproved
+        or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
     )
     raise InvalidRequest(
         f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"distinct({protect!r}) without groups."
+        f"count_distinct({protect!r}) without groups."
     )
 
 
 def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
-    unit = measure.unit if measure else Fraction(1)
-    return Label(words, share, said.name, said.caveat(signed=signed), unit, below=low < 0, above=high > 0)
+    grain = measure.grain if measure else Fraction(1)
+    return Label(words, share, said.name, said.caveat(signed=signed), grain, below=low < 0, above=high > 0)
 
 
 def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
@@ -291,8 +292,8 @@ def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label
         measure,
         signed=measure is not None and measure.signed,
     )
-    unit = terms.measure.unit if terms.measure else Fraction(1)
-    return replace(label, unit=unit**part.power)
+    grain = terms.measure.grain if terms.measure else Fraction(1)
+    return replace(label, grain=grain**part.power)
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
@@ -334,10 +335,10 @@ def _told(option: object) -> Any:
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
     held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
     if measure.low > measure.high:
-        raise InvalidRequest(f"{held} no whole units of {measure.unit}. Take a smaller unit.")
+        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
     if measure.largest >= most:
         size = f"more than 2^{most.bit_length() - 1}"
-        raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
+        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")
 
 
 def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:

@@ -39,7 +39,7 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's unit that it is counted in.
+        power: The power of the column's grain that it is counted in.
         sees: What the mechanism is shown; None where that depends on the parts before it.
     """
 
@@ -51,10 +51,14 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
+def _counted(cells: Summary) -> Summary:
+    return cells.valued().counted()
+
+
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
+        "count": (COUNT, "count of {}", 0, _counted),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
@@ -245,18 +249,28 @@ class Std(OfColumn):
     unproved = Variance.unproved
 
 
-class Distinct(OfColumn):
+class CountDistinct(OfColumn):
     """How many different values a column has; NULL is none of them.
 
-    >>> str(Distinct("job")), Distinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
-    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
+    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
+
+    @property
+    def word(self) -> str:
+        """The name of the query, as SQL has it."""
+        return "count_distinct"
 
     def __str__(self) -> str:
         return f"distinct {self.column}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The column, as SQL; ledgers call the query ``distinct``."""
+        return said(self, "distinct") | {"of": canonical(Column(self.column))}
 
     @property
     def measured(self) -> str | None:
@@ -268,7 +282,9 @@ class Distinct(OfColumn):
         known = replace(self, column=known_column(self.column, schema, self.word))
         kind = schema[known.column]
         if kind.kind is Kind.OTHER:
-            raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
+            raise InvalidRequest(
+                f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
+            )
         return known
 
     def counts_owners(self, protect: str | None) -> bool:
@@ -293,7 +309,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "a unit's rows stand at several ranks, and that they stay within one budget together"
+        "an owner's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:

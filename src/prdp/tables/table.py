@@ -10,8 +10,8 @@ from prdp.declare.columns import (
     Number,
     default_name,
     read_bounds,
+    read_grains,
     read_protect,
-    read_units,
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
@@ -34,7 +34,7 @@ from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Units
+from prdp.schema import Bounds, Grains
 from prdp.tables.custom import custom_plan
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
@@ -49,7 +49,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy: Policy,
     engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
     name: str | None = None,
@@ -75,10 +75,10 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
-            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
+            customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -95,13 +95,13 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     refuse_unless_policy(policy)
-    refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
     called = name_of(name, default_name(source))
-    grains = read_units(units or {}, engine.schema)
+    grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
     account = account_of(ledger, facts, who, stand_in=stand_in)
@@ -110,7 +110,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         policy=checked,
         levels=levels,
         bounds=ends,
-        units=grains,
+        grain=grains,
         name=called,
         ledger=account,
         _reader=Reader(engine, stand_in),
@@ -135,7 +135,7 @@ class Table(Opened, Questions[Release]):
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     name: str
     ledger: Ledger
     _reader: Reader
@@ -165,7 +165,7 @@ class Table(Opened, Questions[Release]):
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, an owner's rows
         may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
 
@@ -225,7 +225,7 @@ class Table(Opened, Questions[Release]):
         plan = self.plan(query, share=share, options=Options(method))
         return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
-    def release(
+    def run(
         self,
         mechanism: Mechanism,
         *,
@@ -255,7 +255,7 @@ class Table(Opened, Questions[Release]):
         """
         if self.protect is not None:
             raise InvalidRequest(
-                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                "run gives rows to a mechanism, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
         plan = custom_plan(
@@ -278,7 +278,7 @@ class Table(Opened, Questions[Release]):
             self.policy,
             self.levels,
             self.bounds,
-            self.units,
+            self.grain,
             self.protect,
             self.condition,
             self.engine.source,
@@ -304,7 +304,9 @@ class Table(Opened, Questions[Release]):
         """Return what a plan about the table would do; reads no record and charges nothing."""
         whose = Whose("a row", tables=(("prdp_records", self.name),))
         if self.protect is not None:
-            whose = replace(whose, record=f"one {self.protect} with all of its rows", proof="proofs/units.md")
+            whose = replace(
+                whose, record=f"one {self.protect} with all of its rows", proof="proofs/owners.md"
+            )
         return self._explained(plan, whose)
 
     def _in_words(self, plan: Plan) -> str:

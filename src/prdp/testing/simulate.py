@@ -63,7 +63,7 @@ def simulate(
     *,
     share: Exact = "1",
     method: str | None = None,
-    unit: Exact | None = None,
+    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -78,7 +78,7 @@ def simulate(
     beta: Exact | None = None,
     graded: bool | None = None,
     split: Exact | None = None,
-    unit: Exact | None = None,
+    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -86,8 +86,8 @@ def simulate(
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``unit`` is for sums over
-    a join; ``beta``, ``graded`` and ``split`` are for tables.
+    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``grain`` is for sums
+    over a join; ``beta``, ``graded`` and ``split`` are for tables.
 
     >>> import numpy
     >>> import prdp
@@ -102,11 +102,11 @@ def simulate(
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Join | Links | Graph):
         _refuse_given("is for tables", beta=beta, graded=graded, split=split)
-        plan = _plan(source, query, share, method, unit)
+        plan = _plan(source, query, share, method, grain)
         return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
-    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., units=...)", unit=unit)
+    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., grain=...)", grain=grain)
     options = Options(method, beta, graded, split)
     groups = table.grouping if isinstance(table, Groups) else None
     queries = (query,) if isinstance(query, Query) else query
@@ -154,14 +154,14 @@ def _refuse_given(why: str, **given: object) -> None:
 
 
 def _plan(
-    opened: Join | Links | Graph, query: object, share: Exact, method: str | None, unit: Exact | None
+    opened: Join | Links | Graph, query: object, share: Exact, method: str | None, grain: Exact | None
 ) -> Plan:
     if not isinstance(opened, Join) or not isinstance(query, Sum):
-        _refuse_given("is for sums over a join", unit=unit)
+        _refuse_given("is for sums over a join", grain=grain)
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
     if isinstance(opened, Join) and isinstance(query, Count | Sum):
-        return opened.plan(query, share, method, unit)
+        return opened.plan(query, share, method, grain)
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")
