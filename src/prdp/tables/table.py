@@ -43,7 +43,7 @@ from prdp.tables.outcomes import Mechanism
 from prdp.tables.questions import Questions, listed_quantiles
 
 
-def open(  # noqa: A001  (prdp.open is what the door is called)
+def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
     policy: Policy,
@@ -298,7 +298,7 @@ class Table(Opened, Questions[Release]):
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(self._answered(plan, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def explained(self, plan: Plan) -> str:
         """Return what a plan about the table would do; reads no record and charges nothing."""
