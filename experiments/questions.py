@@ -135,7 +135,7 @@ def _opened(path: Path, column: str, grain: str, *, per_record: bool) -> prdp.Ta
 
 def answers(asked: Asked, table: prdp.Table, runs: int, seed: int) -> Floats:
     """Return the answers: one row a run, one column a group."""
-    simulated = simulate(asked.agg(table), asked.query, runs=runs, seed=seed)
+    simulated = simulate(asked.ask(table), asked.query, runs=runs, seed=seed)
     rows = [
         [float(one.value)] if isinstance(one, prdp.Release) else [float(r.value) for (r,) in one.releases]
         for one in simulated
