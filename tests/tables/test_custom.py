@@ -264,7 +264,7 @@ def test_epsilon_is_rounded_down(number: Fraction) -> None:
         ({"name": "\0"}, "cannot be written"),
         ({"name": 7}, "give a text"),
         ({"split": "1"}, "no part of the share"),
-        ({"split": 0.5}, "is a float"),
+        ({"split": 1 / 3}, "split='1/3'"),
         ({"beta": "2"}, "not a failure rate"),
         ({"sample": 1}, "neither True nor False"),
         ({"mechanism": 7}, "takes a mechanism"),

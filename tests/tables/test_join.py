@@ -329,7 +329,7 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
         (lambda j: j.over("items").sum("1 / price", grain="1", share="1/2"), "no finite range"),
         (lambda j: j.over("shops").sum("town", share="1/2"), "a number is needed"),
         (lambda j: j.count(share="1/2", method="partition"), "What does: clip, naive"),
-        (lambda j: j.count(share=0.1), "is a float"),
+        (lambda j: j.count(share=1 / 3), "share='1/3'"),
         (lambda j: j.plan(prdp.Max("price"), "1"), "counts and sums"),
     ],
 )

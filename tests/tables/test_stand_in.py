@@ -249,7 +249,7 @@ def test_whole_numbers_of_either_sign_are_seeds() -> None:
     ("given", "says"),
     [
         ({"error": True}, "error=True is not a number"),
-        ({"error": 0.1}, "error=0.1 is a float"),
+        ({"error": 1 / 30}, "error='1/30'"),
         ({"error": "200%"}, "more than all of it"),
         ({"error": "%"}, "error='' is not a number|error='%' is not a number"),
         ({"error": "-1%"}, "is not above 0"),

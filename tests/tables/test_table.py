@@ -80,7 +80,7 @@ def test_what_would_overspend_is_refused_and_nothing_is_charged() -> None:
         (lambda t: t.sum("age", share="1/2"), "needs the column's public bounds"),
         (lambda t: t.count(share=0), "more than 0 and at most 1"),
         (lambda t: t.count(share="3/2"), "more than 0 and at most 1"),
-        (lambda t: t.count(share=0.1), r"Write share='0\.1', as text"),
+        (lambda t: t.count(share=1 / 3), r"Write share='1/3'"),
         (lambda t: t.count(share="a tenth"), "not a number"),
         (lambda t: t.count(share="1/0"), "not a number"),
         (lambda t: t.count(share="1/2", method="magic"), "clip, partition, framework, naive"),
@@ -107,7 +107,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"bounds": {"balanse": (0, 1)}}, "Did you mean 'balance'"),
         ({"bounds": {"job": (0, 1)}}, "number column"),
         ({"grain": {"balance": "0"}}, "more than 0"),
-        ({"grain": {"balance": 0.01}}, "is a float"),
+        ({"grain": {"balance": 1 / 3}}, "is a float of more than 12 decimals"),
         ({"policy": "10000 / balance"}, "prdp.Policy"),
     ],
 )

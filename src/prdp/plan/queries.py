@@ -305,7 +305,7 @@ class Quantile(OfColumn):
         at: The parts, each between 0 and 1; one or several.
     """
 
-    at: float | Exact | tuple[float | Exact, ...] = "1/2"
+    at: Exact | tuple[Exact, ...] = "1/2"
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
@@ -345,7 +345,7 @@ class Quantile(OfColumn):
         return replace(self, column=known_column(self.column, schema, "quantile"), at=_exact_parts(self.at))
 
     @property
-    def _listed(self) -> tuple[float | Exact, ...]:
+    def _listed(self) -> tuple[Exact, ...]:
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
 
@@ -360,12 +360,11 @@ def shown_part(part: object) -> str:
     return str(part)
 
 
-def _exact_parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
-    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
+def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
+    """Return the parts below which quantiles are asked for, exactly."""
     given = at if isinstance(at, tuple) else (at,)
-    plain = [part.item() if hasattr(part, "item") else part for part in given]
-    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
-    for part, asked in zip(parts, plain, strict=True):
+    parts = tuple(exact(part, "q") for part in given)
+    for part, asked in zip(parts, given, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
                 f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "

@@ -47,7 +47,7 @@ class Groups(Questions[ReleaseTable]):
     def quantiles(
         self,
         column: str,
-        q: Iterable[float | Exact],
+        q: Iterable[Exact],
         *,
         share: Exact,
         method: str = "rank",

@@ -206,7 +206,7 @@ class Questions(ABC, Generic[Answered]):
     def quantile(
         self,
         column: str,
-        q: float | Exact,
+        q: Exact,
         *,
         share: Exact,
         method: str = "rank",
@@ -250,7 +250,7 @@ class Questions(ABC, Generic[Answered]):
         return self._one(CountDistinct(column), share, Options(method, beta, split=split), fresh=fresh)
 
 
-def listed_quantiles(at: object) -> tuple[float | Exact, ...]:
+def listed_quantiles(at: object) -> tuple[Exact, ...]:
     """Return the parts that a caller lists, as a tuple.
 
     >>> listed_quantiles([0.25, 0.5]), listed_quantiles("1/2")

@@ -206,7 +206,7 @@ class Table(Opened, Questions[Release]):
     def quantiles(
         self,
         column: str,
-        q: Iterable[float | Exact],
+        q: Iterable[Exact],
         *,
         share: Exact,
         method: str = "rank",
