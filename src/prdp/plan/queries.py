@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, canonical
+from prdp.expressions.spelling import is_writable
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -68,11 +69,34 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
 class Asked:
     """What is asked of any entry point; subclasses say what it is called and what answers it.
 
+    Attributes:
+        named: The name of its column in a table of answers, where the caller gives one; it is no part of the
+            question, so that the same question under another name is not charged again.
+
     Class attributes:
         methods: The rows of the table of methods that answer it, the default first.
     """
 
+    named: str | None = field(default=None, kw_only=True, compare=False, repr=False)
+
     methods: ClassVar[tuple[Method, ...]] = ()
+
+    def alias(self, name: str) -> Self:
+        """Return the query with a name for its column in a table of answers, as in Polars.
+
+        >>> Count().alias("share").headings  # agg(share=...) is the budget, so this name needs an alias
+        ('share',)
+        """
+        if not isinstance(name, str) or not name or not is_writable(name):
+            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
+        return replace(self, named=name)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The names of its columns in a table of answers: the caller's, or its own."""
+        if self.named is None or len(self.labels) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{label}" for label in self.labels)
 
     @property
     def word(self) -> str:
@@ -107,8 +131,8 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
     kind = type(query)
     if kind.__module__.startswith("prdp."):
         return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query)}
-    hidden = getattr(query, "__dict__", {}).keys() - values.keys()
+    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "named"}
+    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - {"named"}
     if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
         raise InvalidRequest(
             "a query from outside prdp is found again by its class and its fields, but "
@@ -333,6 +357,13 @@ class Quantile(OfColumn):
         """A column for each part."""
         names = ("median" if part == Fraction(1, 2) else f"q{shown_part(part)}" for part in self._listed)
         return tuple(f"{name}_{self.column}" for name in names)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """A column for each part; of a caller's name and several parts, the name with each part."""
+        if self.named is None or len(self._listed) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{shown_part(part)}" for part in self._listed)
 
     @property
     def facts(self) -> dict[str, Any]:
