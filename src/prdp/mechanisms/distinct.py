@@ -8,11 +8,10 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.mechanisms._point import PointFinder, Tuning, evidence
+from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
-from prdp.release.bias import Clipping
 from prdp.release.drawn import Answer
 
 _OCTAVE = 4
@@ -115,21 +114,8 @@ class DistinctKeys:
             whole = edges[_edge(summary, tuning, place)]
             budget = float(whole * summary.levels.quantum)
             choices = (("a key counts fully", f"from a budget of {budget:.6g} on, of its records together"),)
-            clipping = self.clipping(summary, share, which, whole)
-            noises = totals(tuning, place).noises
-            answers.append(Answer(total, Fraction(1, whole), noises, choices, clipping=clipping))
+            answers.append(Answer(total, Fraction(1, whole), totals(tuning, place).noises, choices))
         return answers
-
-    def clipping(self, summary: KeySummary, share: Fraction, which: int, whole: int) -> Clipping:
-        """Return what is known of the keys that count in part, where one counts fully from ``whole`` on.
-
-        A point is half an octave further than the one that was chosen, which counts as a span of its own.
-        """
-        margin, tuning = self.finder.tunings[which]
-        weight = evidence(KeyLadder(summary), share, tuning)
-        at = 1 / summary.levels.quantum
-        most = max(at, at * whole / summary.levels.quanta(0))  # no key has less than the least budget
-        return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None, spans=2)
 
 
 def _exact(finder: PointFinder) -> PointFinder:

@@ -47,6 +47,8 @@ class Clipping:
         above: Whether there may be values above zero, so that it can lower one.
         spans: How many spans of possible ratios the points are in.
         spared: The budget mass that a point may clip at no loss of weight, where groups chose it together.
+        usual: How many steps a unit counts for at the last point for records within the public bounds.
+        border: By how much the log-weight falls on the way from it to the next one.
     """
 
     at: Fraction
@@ -59,6 +61,8 @@ class Clipping:
     above: bool = True
     spans: int = 1
     spared: Fraction = Fraction(0)
+    usual: Fraction = Fraction(0)
+    border: int = 0
 
     @property
     def nothing(self) -> bool:
@@ -96,7 +100,8 @@ class Clipping:
         octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
         room = (reach - 1) * self.at
-        height = float(self.fall * apart * steps) - math.log(-2 * math.expm1(-self.fall * apart))
+        crossed = self.border if self.at <= self.usual < reach * self.at else 0
+        height = float(self.fall * apart * steps + crossed) - math.log(-2 * math.expm1(-self.fall * apart))
         return Tail(height, room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
