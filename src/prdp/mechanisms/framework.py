@@ -98,9 +98,7 @@ class PaperFramework:
         """
         scales = sum((noise.scale for noise in counts.noises[:place]), Fraction(0))
         unknown = not self.base.counts
-        return Dropped(
-            sum(thresholds[:place]), scales, len(counts.noises) - 1, seen="never", unknown=unknown
-        )
+        return Dropped(sum(thresholds[:place]), scales, len(counts.noises) - 1, seen="never", unknown=unknown)
 
 
 def kept_from(summary: Summary, domain: int) -> Summary:

@@ -87,7 +87,9 @@ class Smooth:
                 Fraction(1),
                 (Widest(scale),),
                 (("kept budgets from", f"{float(levels.domain_quanta(domain) * levels.quantum):.6g} on"),),
-                clipping=Dropped(0, Fraction(domain > 1), levels.domains - 1, seen="never", unknown=domain > 1),
+                clipping=Dropped(
+                    0, Fraction(domain > 1), levels.domains - 1, seen="never", unknown=domain > 1
+                ),
                 noise="quartic",
             )
             for count, domain, scale in self.draws(pairs, share, entropy, runs)

@@ -1,4 +1,4 @@
-"""Which records counted for less, in the user's own terms: from the public policy and the drawn point alone."""
+"""Which records counted for less, in the user's own terms: from the public policy and the drawn point."""
 
 from __future__ import annotations
 
@@ -106,10 +106,15 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     """Say it of owners, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.protect is not None  # noqa: S101  (see _by_ratio)
     added = f"their {shown_name(terms.column)}" if terms.column else "the number of their rows"
-    whose = f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
+    whose = (
+        f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
+    )
     total = f"abs(sum({quoted(terms.column)}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
-    return ((CLIPPED, f"{whose} {verb}"), (CLIPPED_WHERE, f"GROUP BY {quoted(terms.protect)} HAVING {having}"))
+    return (
+        (CLIPPED, f"{whose} {verb}"),
+        (CLIPPED_WHERE, f"GROUP BY {quoted(terms.protect)} HAVING {having}"),
+    )
 
 
 def _sides(terms: ClippedTerms, point: float) -> list[tuple[str, str, str, float]] | None:
@@ -125,7 +130,9 @@ def _sides(terms: ClippedTerms, point: float) -> list[tuple[str, str, str, float
             continue
         sizes = list(_sizes(float(near), float(far), float(terms.grain)))
         marks = [terms.clips(sign * size, point) for size in sizes]
-        changes = [(a, b) for (a, one), (b, other) in pairwise(zip(sizes, marks, strict=True)) if one != other]
+        changes = [
+            (a, b) for (a, one), (b, other) in pairwise(zip(sizes, marks, strict=True)) if one != other
+        ]
         if len(changes) > 1 or (changes and marks[0]):
             return None
         if not changes and not marks[0]:

@@ -14,7 +14,7 @@ from prdp.release.release import Release
 class MovedRelease(Number):
     """A release, times a public number, plus another; its interval has moved along.
 
-    >>> people = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", "", whole=True)
+    >>> people = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", "")
     >>> print(people / 1000)
     count / 1000: 1.042 ± 0.300 (95 %; share 1/10, clip)
     >>> (2 * people - 84).value, (2 * people - 84).interval()

@@ -63,9 +63,13 @@ def _panel(panel: Any, answers: list[Release]) -> None:
         most = high if math.isfinite(high) else max(finite) + reach
         panel.plot([least, most], [place, place], color=colour, linewidth=1.5, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "<"), (high, most, ">")):
-            panel.plot([at], [place], color=colour, marker="|" if math.isfinite(end) else marker, markersize=6)
+            panel.plot(
+                [at], [place], color=colour, marker="|" if math.isfinite(end) else marker, markersize=6
+            )
         panel.plot([float(answer)], [place], color=colour, marker="o", markersize=5)
     panel.grid(axis="x", alpha=0.3)
     panel.margins(y=0.5 / len(answers) + 0.02)
     if any(answer.kind == shown.RANGE for answer in answers):
-        panel.annotate(shown.RANGE, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")
+        panel.annotate(
+            shown.RANGE, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small"
+        )

@@ -42,10 +42,10 @@ class Strays:
         low = None if self.below is None else steps - self.below
         high = None if self.above is None else steps + self.above
         if self.up is not None:
-            most = max(self.times, 1) * max(0, steps + self.up)
+            most = self.times * max(0, steps + self.up)
             high = most if high is None else max(Fraction(steps), min(high, most))
         if self.down is not None:
-            least = max(self.times, 1) * min(0, steps - self.down)
+            least = self.times * min(0, steps - self.down)
             low = least if low is None else min(Fraction(steps), max(low, least))
         return low, high
 

@@ -102,16 +102,14 @@ class ReleaseTable:
             by: A question as a column is called, or one of ``by``; by default, the first question.
             descending: Whether the largest come first; of keys, whether the last do.
         """
-        column = self._column(by)
-        order = sorted(range(len(self)), key=column.__getitem__, reverse=descending)
-        return self._rows(order)
+        return self._rows(self._order(by, descending=descending))
 
     def top(self, count: int = 10, by: str | None = None) -> ReleaseTable:
         """Return the rows with the largest answers.
 
         They are the largest noisy ones: noise that is large and positive helps a row to be among them.
         """
-        return self.sort(by)._rows(range(min(count, len(self))))
+        return self._rows(self._order(by, descending=True)[: max(0, count)])
 
     def filter(self, keep: Callable[..., bool]) -> ReleaseTable:
         """Return the rows for which a function of (key, release, ...) is true.
@@ -123,9 +121,13 @@ class ReleaseTable:
         """
         return self._rows([place for place, (key, row) in enumerate(self) if keep(key, *row)])
 
+    def _order(self, by: str | None, *, descending: bool) -> list[int]:
+        column = self._column(by)
+        return sorted(range(len(self)), key=column.__getitem__, reverse=descending)
+
     def _rows(self, places: Sequence[int]) -> ReleaseTable:
-        keys, releases = (tuple(listed[place] for place in places) for listed in (self.keys, self.releases))
-        return replace(self, keys=keys, releases=releases)
+        keys = tuple(self.keys[place] for place in places)
+        return replace(self, keys=keys, releases=tuple(self.releases[place] for place in places))
 
     def _column(self, name: str | None) -> list[Any]:
         """Return what rows are sorted by."""
