@@ -109,7 +109,7 @@ def test_no_more_can_be_missing_than_the_reach_times_the_answer() -> None:
     small = replace(CLIPPED, steps=20 << 20)
     noise = 10 * math.log(1 / (2 * 0.005))  # one of ten failures
     assert small.interval()[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
-    signed = replace(small, clipping=replace(CLIPPING, below=True))
+    signed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert signed.interval()[1] > 8 * (20 + noise)  # where signs may cancel, the answer's size says nothing
 
 

@@ -150,8 +150,8 @@ def _show(story: Story) -> None:
         "",
         _answers(story.lines, width),
         "",
-        "The truth lies between from and to with a probability of 95 %: noise goes both ways, and what is "
-        "clipped off the best protected accounts, or dropped with them, pulls an answer toward zero.",
+        "The truth lies in the interval with a probability of 95 %: noise goes both ways, and what is clipped "
+        "off the best protected accounts, or dropped with them, pulls an answer toward zero.",
         *_conditions(story.lines),
         "",
         *_figure(story, width),
@@ -167,7 +167,7 @@ def _show(story: Story) -> None:
 def _answers(lines: list[DemoLine], width: int) -> RenderableType:
     wide = width >= WIDE
     made = grid(
-        ["question", "truth", "private answer", *(["95 %: from", "to"] if wide else []), "error"],
+        ["question", "truth", "private answer", *(["95 % between"] if wide else []), "error"],
         left=(0,),
         wraps=(0,),
     )
@@ -177,7 +177,7 @@ def _answers(lines: list[DemoLine], width: int) -> RenderableType:
             line.asked,
             f"{line.truth:,}",
             value,
-            *(ends if wide else []),
+            *(["\n".join(ends)] if wide else []),
             f"{number(line.error, 3)} %",
         )
     return made

@@ -116,6 +116,7 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
         spared=_fraction(form.get("spared", 0)),  # what groups spare together was not written before
         usual=_fraction(form.get("usual", 0)),  # nor were there points beyond the bounds
         border=form.get("border", 0),
+        mixed=form.get("mixed", form["below"] and form["above"]),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.owners import MOST_ROWS, OwnerCells
+from prdp.cells.ratios import possible_ratios
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
@@ -20,7 +21,7 @@ from prdp.mechanisms.joint import Joint
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, Count, CountDistinct, DerivedPart, Query, Sum
-from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
@@ -135,7 +136,10 @@ class Planner:
         mechanism, measure = method.build(terms), terms.measure
         signed = measure is not None and measure.signed
         label = _label("", terms, mechanism, measure, signed=signed)
-        label = replace(label, clipped=self._clipped(mechanism, measure))
+        most_below, most_above = self._most(measure)
+        label = replace(
+            label, clipped=self._clipped(mechanism, measure), most_below=most_below, most_above=most_above
+        )
         labels = tuple(replace(label, words=name) for name in terms.query.names)
         sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
         return Step("", terms.share, mechanism, labels, sees)
@@ -150,8 +154,10 @@ class Planner:
             said = steps[0].mechanism if steps else mechanism
             label = _part_label(part, own, said)
             if part.sees is not None:
-                clipped = self._clipped(mechanism, own.measure if part.name == "sum" else None)
-                label = replace(label, clipped=clipped)
+                measured = own.measure if part.name == "sum" else None
+                most_below, most_above = self._most(measured)
+                clipped = self._clipped(mechanism, measured)
+                label = replace(label, clipped=clipped, most_below=most_below, most_above=most_above)
             sees = part.sees if self.protect is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
@@ -169,6 +175,24 @@ class Planner:
             measure.grain if measure else Fraction(1),
             self.protect,
         )
+
+    def _most(self, measure: Measure | None) -> tuple[Fraction | None, Fraction | None]:
+        """Return how much a unit of budget can count for in values below and above zero, where both may be.
+
+        In units of the grain; None where that is not worked out. Where values are far smaller on one side,
+        nothing there can be clipped by a point that suits the other.
+        """
+        if measure is None or not measure.signed or self.protect is not None:
+            return None, None
+        low, high = self.bounds[measure.column]
+        zero = Fraction(0)
+        sides = ((low, zero, replace(measure, high=0)), (zero, high, replace(measure, low=0)))
+        found: list[Fraction | None] = []
+        for least, most, side in sides:
+            bounds = {**self.bounds, measure.column: (least, most)}
+            ratios = possible_ratios(CellRead(self.policy, self.levels, bounds, side, None))
+            found.append(ratios.values[-1][1] / self.levels.quantum if ratios else None)
+        return found[0], found[1]
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.protect is None:

@@ -43,12 +43,13 @@ class Clipping:
         fall: By how much it falls with each octave.
         stride: How far apart the points are, in quarters of an octave.
         blind: Whether the table may be too poor in budget for the choice to see it at all.
-        below: Whether there may be values below zero, so that clipping can raise an answer.
-        above: Whether there may be values above zero, so that it can lower one.
+        below: Whether values below zero may have been clipped, which raises an answer.
+        above: Whether values above zero may have been clipped, which lowers one.
         spans: How many spans of possible ratios the points are in.
         spared: The budget mass that a point may clip at no loss of weight, where groups chose it together.
         usual: How many steps a unit counts for at the last point for records within the public bounds.
         border: By how much the log-weight falls on the way from it to the next one.
+        mixed: Whether there may be values of both signs, clipped or not.
     """
 
     at: Fraction
@@ -63,6 +64,7 @@ class Clipping:
     spared: Fraction = Fraction(0)
     usual: Fraction = Fraction(0)
     border: int = 0
+    mixed: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -153,8 +155,8 @@ class Dropped:
 
     @property
     def too_poor(self) -> bool:
-        """Whether it cannot be told how much was dropped."""
-        return self.unknown
+        """Say no: where it cannot be told how much was dropped, that is the method's doing."""
+        return False
 
     def needs(self, reach: Fraction) -> bool:  # noqa: ARG002  (the same for all)
         """Say that an interval needs no condition."""

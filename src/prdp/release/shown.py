@@ -22,6 +22,13 @@ FLAGS = {
 
 RANGE, NOISE_ALONE = "the range that was chosen", "95 % of the noise"
 
+KINDS = {
+    "95 %": "the truth lies between them with a probability of 95 %",
+    RANGE: RANGE,
+    NOISE_ALONE: "95 % of the noise alone",
+}
+"""What the ends of an interval are."""
+
 CLIPPED, CLIPPED_WHERE = "clipped", "clipped where"
 """What choices call the records that counted for less: in words, and as a condition in SQL."""
 
@@ -117,6 +124,15 @@ def in_words(answer: Published) -> str:
     return f"{value}, up to {most}" if math.isinf(low) else f"{value}, from {least} to {most}"
 
 
+def in_a_cell(answer: Published) -> str:
+    """Return the answer with its ends and its flag, for one cell of a table."""
+    value, least, most = value_and_ends(answer)
+    ends = f"{least} {most}" if most == "or more" else f"{least} to {most}"
+    ends = most + " or less" if least == "or less" and most != "or more" else ends
+    ends = "any number" if (least, most) == ("or less", "or more") else ends
+    return f"{value} ({ends}{'; ' if answer.flag else ''}{answer.flag})"
+
+
 def line(answer: Published) -> str:
     """Return everything that must be said of an answer, on one line."""
     said = [answer.kind, f"share {answer.share}", answer.method]
@@ -131,7 +147,7 @@ def as_html(answer: Published) -> str:
     value, least, most = value_and_ends(answer)
     rows = [
         (answer.question, value),
-        (answer.kind, f"{least} {most}" if "or " in least + most else f"{least} to {most}"),
+        (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
         ("provided that", answer.condition),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),

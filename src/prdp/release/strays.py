@@ -110,6 +110,9 @@ def _clipped(scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction
         far = None if tail is None else _together(scales, tail, failure / 2)
         return Strays(far, far)
     near = Fraction(_upward(scales, failure * _NEAR))
+    if clipping.mixed:  # signs may cancel, so that the answer's size says nothing
+        far = None if tail is None else _together(scales, tail, failure * (_CHOICE + _SIZE))
+        return Strays(near, far) if clipping.above else Strays(far, near)
     far = None if tail is None else _together(scales, tail, failure * _CHOICE)
     size = _upward(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
     times = clipping.limited(reach)

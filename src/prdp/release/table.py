@@ -285,21 +285,24 @@ class ReleaseTable:
         return " [simulated: not private]" if self.simulated else ""
 
     def _heads(self) -> list[str]:
-        answers = self.names[len(self.by) :]
-        columns = zip(answers, zip(*self.releases, strict=True) if self.releases else (), strict=bool(self))
-        heads = self.names[: len(self.by)]
-        for name, column in columns:
-            heads += [name, *(f"{name}_{end}" for end in _ends(column))]
-            heads += [f"{name}_flag"] if self._flagged(column) else []
-        return heads
+        """Return the heads: of one question, a column each for the answer and its ends."""
+        if len(self.asked) != 1 or not self.releases:
+            return self.names
+        column = [row[0] for row in self.releases]
+        ends = [f"{self.names[-1]}_{end}" for end in _ends(column)]
+        return [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged(column) else [])]
 
     def _cells(self) -> list[list[str]]:
-        marked = [self._flagged(column) for column in zip(*self.releases, strict=True)]
+        """Return the cells of the first rows; of several questions, each answer in one with its ends."""
+        alone = len(self.asked) == 1
+        flagged = alone and self._flagged([row[0] for row in self.releases])
         rows = []
         for key, row in list(self)[:_SHOWN_ROWS]:
             cells = list(map(shown_key, key))
-            for release, flagged in zip(row, marked, strict=True):
-                cells += [*shown.value_and_ends(release), *([release.flag] if flagged else [])]
+            if alone:
+                cells += [*shown.value_and_ends(row[0]), *([row[0].flag] if flagged else [])]
+            else:
+                cells += [shown.in_a_cell(release) for release in row]
             rows.append(cells)
         return rows
 
@@ -310,12 +313,8 @@ class ReleaseTable:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         answers = [release for row in self.releases for release in row]
-        if any(release.kind == "95 %" for release in answers):
-            notes.append("_low and _high: the truth lies between them with a probability of 95 %")
-        if any(release.kind == shown.NOISE_ALONE for release in answers):
-            notes.append("_low and _high: 95 % of the noise alone")
-        if any(release.kind == shown.RANGE for release in answers):
-            notes.append(f"_from and _to: {shown.RANGE}")
+        kinds = {release.kind: None for release in answers}
+        notes += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
         found = {release.flag: None for release in answers}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
         return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
