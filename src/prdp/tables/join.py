@@ -46,7 +46,7 @@ def open_join(
     private: str,
     key: str,
     references: Mapping[str, str],
-    policy: Policy,
+    policy: Policy | str,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -109,7 +109,7 @@ def open_join(
     facts = Binding.of(called, schema, checked, ends, grains).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
     return Join(
-        engine=engine,
+        _engine=engine,
         tree=tree,
         policy=checked,
         names=names,
@@ -151,7 +151,7 @@ class JoinSource:
 class Join(Opened):
     """Joined tables that answer with releases; what ``prdp.open_join`` returns."""
 
-    engine: DuckDBTables
+    _engine: DuckDBTables
     tree: Tree
     policy: Policy
     names: Mapping[str, tuple[str, str]]
@@ -165,15 +165,32 @@ class Join(Opened):
     _reader: Reader
     condition: Node | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def _title(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
+        return f"{self._called} join {self.name!r} of {', '.join(self.tables)}{where}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self._schema_here
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
-        unknown = [name for name in tables if name not in self.engine.schemas]
+        unknown = [name for name in tables if name not in self._engine.schemas]
         if unknown:
-            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self.engine.schemas)}.")
+            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self._engine.schemas)}.")
         joined = list(self.tables)
         for table in tables:
             joined += [step for step in self.tree.path(table) if step not in joined]
@@ -217,7 +234,7 @@ class Join(Opened):
         if method is not None and method not in names:
             raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(names)}.")
         if type(query) not in (Count, Sum):  # what a subclass means is not looked at here
-            raise InvalidRequest("a join answers counts and sums: prdp.Count() or prdp.Sum('column').")
+            raise InvalidRequest("a join answers counts and sums: prdp.count() or prdp.sum('column').")
         added = self._added(query.column) if isinstance(query, Sum) else None
         measure = self._measure(added, grain) if added is not None else None
         reading = self._reading(added, measure)
@@ -243,7 +260,7 @@ class Join(Opened):
     ) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
         record = f"one {self.tree.key} of {self.tree.private} with all rows that belong to it"
-        tables = tuple((self.engine.view(table), table) for table in self.tables)
+        tables = tuple((self._engine.view(table), table) for table in self.tables)
         whose = Whose(record, "proofs/joins.md", tables)
         return self._explained(self.plan(query, share, method, grain), whose)
 
