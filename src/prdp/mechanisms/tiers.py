@@ -108,7 +108,7 @@ class Tiers:
         tiers = len(totals)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
-            ("share", "100 % answering"),
+            ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
         dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=law.noises[kept - 1].scale * share)

@@ -112,7 +112,7 @@ class Truncate:
             choices = (
                 ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
                 ("cut how", truncation.how),
-                ("share", self.finder.parts(tuning)),
+                ("of the share", self.finder.parts(tuning)),
             )
             clipping = self.clipping(truncation, which, place)
             answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices, clipping=clipping))

@@ -29,7 +29,7 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
         _panel(panel, [row[place] for row in table.releases])
         panel.set_xlabel(name)
         panel.set_yticks(range(len(groups)), groups)
-        panel.invert_yaxis()
+    axes[0].invert_yaxis()  # the others share its axis
     axes[0].set_ylabel(", ".join(table.by))
     mark = ", simulated: not private" if table.simulated else ""
     axes[0].set_title(f"{table.question} (share {table.share}{mark})", loc="left", fontsize="medium")
@@ -52,20 +52,22 @@ def _axes(questions: int, rows: int, ax: Any) -> list[Any]:
 
 
 def _panel(panel: Any, answers: list[Release]) -> None:
-    """Draw one column: grey where an answer is mostly noise or the table too poor, arrows for open ends."""
+    """Draw one column: grey where an answer is mostly noise or the table too poor, arrows for open ends.
+
+    Grey intervals are cut, with an arrow, where they would leave no room for the others.
+    """
     ends = [answer.interval() for answer in answers]
-    finite = [end for pair in ends for end in pair if math.isfinite(end)]
+    sure = [place for place, answer in enumerate(answers) if not answer.flag] or range(len(answers))
+    finite = [end for place in sure for end in ends[place] if math.isfinite(end)]
     finite += [float(answer) for answer in answers]
     reach = (max(finite) - min(finite) or 1.0) * _ARROW
+    first, last = min(finite) - reach, max(finite) + reach
     for place, (answer, (low, high)) in enumerate(zip(answers, ends, strict=True)):
         colour = "0.6" if answer.flag else "C0"
-        least = low if math.isfinite(low) else min(finite) - reach
-        most = high if math.isfinite(high) else max(finite) + reach
+        least, most = max(low, first), min(high, last)
         panel.plot([least, most], [place, place], color=colour, linewidth=1.5, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "<"), (high, most, ">")):
-            panel.plot(
-                [at], [place], color=colour, marker="|" if math.isfinite(end) else marker, markersize=6
-            )
+            panel.plot([at], [place], color=colour, marker="|" if end == at else marker, markersize=6)
         panel.plot([float(answer)], [place], color=colour, marker="o", markersize=5)
     panel.grid(axis="x", alpha=0.3)
     panel.margins(y=0.5 / len(answers) + 0.02)

@@ -148,11 +148,11 @@ def as_html(answer: Published) -> str:
     rows = [
         (answer.question, value),
         (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
-        ("provided that", answer.condition),
+        ("provided that", answer.condition.removeprefix("holds if ")),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),
         ("method", answer.method),
-        *answer.choices,
+        *(("of the share" if name == "share" else name, text) for name, text in answer.choices),
         ("beside noise", answer.caveat),
         ("simulated", "from a stand-in's records: this answer protects nobody" if answer.simulated else ""),
     ]
