@@ -22,11 +22,13 @@ class Tail:
 
     Attributes:
         height: The logarithm of the factor.
+        floor: From which (y - spared) / scale on that holds; below, nothing is said.
         scale: In steps.
         spared: What may have been clipped without any trace, in steps.
     """
 
     height: float
+    floor: float
     scale: Fraction
     spared: Fraction
 
@@ -103,8 +105,9 @@ class Clipping:
         steps = math.ceil(octaves / apart) + (self.spans > 1)
         room = (reach - 1) * self.at
         crossed = self.border if self.at <= self.usual < reach * self.at else 0
-        height = float(self.fall * apart * steps + crossed) - math.log(-2 * math.expm1(-self.fall * apart))
-        return Tail(height, room / self.evidence, room * self.spared)
+        climb = float(self.fall * apart * steps + crossed)
+        height = climb - math.log(-2 * math.expm1(-self.fall * apart))
+        return Tail(height, max(climb, height), room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
@@ -121,7 +124,7 @@ class Clipping:
         tail = None if self.blind else self.tail(reach)
         if tail is None:
             return None
-        return tail.spared + tail.scale * max(Fraction(0), Fraction(tail.height + log(1 / chance)))
+        return tail.spared + tail.scale * Fraction(max(tail.floor, tail.height + log(1 / chance)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class ClippedTerms:
         >>> for _, text in terms.at(Fraction(10**6)):  # v / (10000 / v) is 10^6 at v = 10^5
         ...     print(text)
         v above 91,650 may count for less
-        v > 91650
+        "v" > 91650
 
         Args:
             point: In units of the answer.

@@ -129,27 +129,30 @@ def _upward(scales: tuple[Fraction, ...], failure: Fraction) -> int:
 def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fraction:
     """Return how far noise and pull go together, but for ``failure``: the noise is drawn after the point.
 
-    Pr[noise + pull > t] is at most the mean of min(1, exp(height - (t - noise) / scale)) over the noise.
+    Pr[noise + pull > t] is at most the mean over the noise of the tail's bound on Pr[pull > t - noise].
     Distances are in units of the tail's scale, so that floats will do; the discrete noise is at most one
     step above a continuous one.
     """
     sigma = float(sum(scales) / tail.scale)
-    least, most = 0.0, max(0.0, tail.height) + 1 - (1 + sigma) * 2 * math.log(failure / 4)
+    least, most = 0.0, tail.floor + 1 - (1 + sigma) * 2 * math.log(failure / 4)
     while most - least > most * _FINE:
         middle = (least + most) / 2
-        if _missed(middle, sigma, tail.height) > failure:
+        if _missed(middle, sigma, tail) > failure:
             least = middle
         else:
             most = middle
     return tail.spared + tail.scale * Fraction(most) + 1
 
 
-def _missed(far: float, sigma: float, height: float) -> float:
-    """Return the mean of min(1, exp(height - (far - noise))) over Laplace noise of scale sigma."""
-    room = far - max(0.0, height)
+def _missed(far: float, sigma: float, tail: Tail) -> float:
+    """Return the mean over Laplace noise of scale sigma of min(1, exp(height - (far - noise))), from the floor on.
+
+    All in units of the tail's scale.
+    """
+    room = far - tail.floor
     if room <= 0:
         return 1.0
     rate = 1 / sigma - 1
     above = room / sigma if abs(room * rate) < _FINE else -math.expm1(-room * rate) / (1 - sigma)
     mean = (1 / (1 + sigma) + above) / 2
-    return math.exp(-room / sigma) / 2 + math.exp(min(0.0, height) - room) * mean
+    return math.exp(-room / sigma) / 2 + math.exp(tail.height - tail.floor - room) * mean
