@@ -4,11 +4,11 @@
     python -m experiments.intervals --reach                    # the same for reach 2, 4 and 8
     python -m experiments.intervals --demo 1000                # each row of the demo's table
 
-*Before*: what was printed was the noise alone. *After*: the interval of `Release.interval`, which is now printed.
-*Width* is the median of (high - low) over (the noise's own 95 % width + what was truly clipped in that run), of
-intervals with two ends. *Open* is the part of the intervals that lack an end.
-Coverage is over all groups and runs, with its standard error; runs of one table share its records, and groups that
-choose together share a point, so the error by group is taken over runs.
+*Before*: what was printed was the noise alone. *After*: the interval of `Release.interval`, as it is now.
+*Width* is the median of (high - low) over (the noise's own 95 % width + what was truly clipped in that
+run), of intervals with two ends. *Open* is the part of the intervals that lack an end.
+Coverage is over all groups and runs; its standard error is taken over runs, as groups may share a point.
+What came of it: intervals.md.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet
@@ -101,7 +102,7 @@ def made_up() -> Iterator[Case]:
         yield _case(name, {"v": np.rint(drawn).astype(np.int64), "g": groups}, policy, bounds, range(8))
 
 
-def _case(
+def _case(  # noqa: PLR0917  (a row of the table above)
     name: str,
     columns: dict[str, np.ndarray],
     policy: str,
@@ -130,7 +131,7 @@ class Group:
     @property
     def truth(self) -> Fraction:
         """The true total."""
-        return sum(self.summary.cells.total.tolist()) * self.grain
+        return Fraction(sum(self.summary.cells.total.tolist())) * self.grain
 
     def clipped(self, release: Release) -> float:
         """Return what was truly clipped for a release; 0 where nothing was."""
@@ -180,25 +181,23 @@ def lines(case: Case, share: Fraction, runs: int, seed: int, reaches: Sequence[i
     """Yield a line for the table as a whole, and one for its groups."""
     grouped = case.table.group_by(case.by, keys=list(case.keys))
     for kind, asked in (("alone", case.table), ("by group", grouped)):
-        plan = case.table.planner.plan(
-            [case.query], share, grouped.grouping if kind == "by group" else None
-        )
+        plan = case.table.planner.plan([case.query], share, grouped.grouping if kind == "by group" else None)
         cells = [found for found in raw_cells(case.table, plan) if isinstance(found, Summary)]
         measure = plan.queries[0].measure
         grain = measure.grain if measure else Fraction(1)
         groups = [Group(found if measure else found.counted(), grain) for found in cells]
-        answers = simulate(asked, case.query, share=share, runs=runs, seed=seed)
+        answers: Sequence[Any] = simulate(asked, case.query, share=share, runs=runs, seed=seed)
         by_group = (
             [list(answers)]
             if kind == "alone"
-            else [[table.releases[place][0] for table in answers] for place in range(len(groups))]  # type: ignore[union-attr]
+            else [[table.releases[place][0] for table in answers] for place in range(len(groups))]
         )
         for reach in reaches:
-            found = [measured(g, drawn, reach) for g, drawn in zip(groups, by_group, strict=True)]  # type: ignore[arg-type]
+            found = [measured(g, drawn, reach) for g, drawn in zip(groups, by_group, strict=True)]
             yield _line(case.name, share, kind, runs, found, reach if len(reaches) > 1 else None)
 
 
-def _line(
+def _line(  # noqa: PLR0917  (what a line of the table says)
     name: str, share: Fraction, kind: str, runs: int, found: Sequence[Measured], reach: int | None
 ) -> str:
     before, after = (np.array([getattr(one, part) for one in found]) for part in ("before", "after"))

@@ -150,8 +150,8 @@ def _show(story: Story) -> None:
         "",
         _answers(story.lines, width),
         "",
-        "The truth lies in the interval with a probability of 95 %: noise goes both ways, and what is clipped "
-        "off the best protected accounts, or dropped with them, pulls an answer toward zero.",
+        "The truth lies in the interval with a probability of 95 %: noise goes both ways, and what is "
+        "clipped off the best protected accounts, or dropped with them, pulls an answer toward zero.",
         *_conditions(story.lines),
         "",
         *_figure(story, width),

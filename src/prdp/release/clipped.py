@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
-from prdp.expressions.spelling import quoted, shown_name
+from prdp.expressions.spelling import shown_name
 from prdp.policy import Policy
 from prdp.release.shown import CLIPPED, CLIPPED_WHERE
 
@@ -47,7 +47,7 @@ class ClippedTerms:
         >>> for _, text in terms.at(Fraction(10**6)):  # v / (10000 / v) is 10^6 at v = 10^5
         ...     print(text)
         v above 91,650 may count for less
-        "v" > 91650
+        v > 91650
 
         Args:
             point: In units of the answer.
@@ -80,7 +80,7 @@ def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
         return ()
     name = sides[0][0]
     words = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
-    where = " OR ".join(f"{quoted(name)} {sign} {_plain(end)}" for _, _, sign, end in sides)
+    where = " OR ".join(f"{shown_name(name)} {sign} {_plain(end)}" for _, _, sign, end in sides)
     return ((CLIPPED, f"{shown_name(name)} {words} {verb}"), (CLIPPED_WHERE, where))
 
 
@@ -98,7 +98,7 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
         )
     return (
         (CLIPPED, f"{shown_name(terms.column)} above {_number(ratio)} times the record's budget {verb}"),
-        (CLIPPED_WHERE, f"abs({quoted(terms.column)}) > {_plain(ratio)} * ({expression})"),
+        (CLIPPED_WHERE, f"abs({shown_name(terms.column)}) > {_plain(ratio)} * ({expression})"),
     )
 
 
@@ -109,11 +109,11 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     whose = (
         f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
     )
-    total = f"abs(sum({quoted(terms.column)}))" if terms.column else "count(*)"
+    total = f"abs(sum({shown_name(terms.column)}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (
         (CLIPPED, f"{whose} {verb}"),
-        (CLIPPED_WHERE, f"GROUP BY {quoted(terms.protect)} HAVING {having}"),
+        (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.protect)} HAVING {having}"),
     )
 
 

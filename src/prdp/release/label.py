@@ -23,8 +23,8 @@ class Label:
         grain: What the values of the cells are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
-        most_below: How much a unit of budget can count for at most in values below zero, in units of the grain;
-            None where that is not known.
+        most_below: How much a unit of budget can count for at most in values below zero, in units of the
+            grain; None where that is not known.
         most_above: The same for values above zero.
         whole: Whether the truth is a whole number.
         clipped: What is public about which records a clipping point lets count for less; None where that is

@@ -144,7 +144,7 @@ def line(answer: Published) -> str:
 
 def as_html(answer: Published) -> str:
     """Return an answer as a table for a notebook."""
-    value, least, most = value_and_ends(answer)
+    value = value_and_ends(answer)[0]
     rows = [
         (answer.question, value),
         (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),

@@ -145,9 +145,9 @@ def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fr
 
 
 def _missed(far: float, sigma: float, tail: Tail) -> float:
-    """Return the mean over Laplace noise of scale sigma of min(1, exp(height - (far - noise))), from the floor on.
+    """Return the mean, over Laplace noise, of the tail's bound at (far - noise); in units of its scale.
 
-    All in units of the tail's scale.
+    It is exp(height - (far - noise)) from the floor on, and 1 below.
     """
     room = far - tail.floor
     if room <= 0:
