@@ -15,6 +15,7 @@ from prdp.noise.entropy import Entropy
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import QueryPlan, Row, refuse_overspending
 from prdp.plan.text import question_text
+from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
 
@@ -29,9 +30,15 @@ class Answered(Protocol):
         """Return the release that a purpose has had for a share."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What one charge pays for: one query or several, for all records or for each public group.
+
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
+    >>> accounts.where("age >= 40").plan(prdp.count(), prdp.mean("age"), share=0.1)
+    <plan of count, mean of age where age >= 40: charges 1/10 of every record's budget>
 
     Attributes:
         queries: How each query is answered; their shares add up to the plan's, or to less.
@@ -63,6 +70,29 @@ class Plan:
                 f"{groups:,} groups with {each:,} answers each are {groups * each:,} answers: a question has "
                 f"at most {_MOST_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
             )
+
+    def __repr__(self) -> str:
+        return f"<plan of {self._shown}: charges {self.share} of every record's budget>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                ", ".join(query.query.headings),
+                str(query.query),
+                query.method,
+                str(query.share),
+                "; ".join(f"{step.name} {step.mechanism.name} {step.share}".strip() for step in query.steps),
+            ]
+            for query in self.queries
+        ]
+        heads = ["column", "query", "method", "share", "draws"]
+        return html_table(self._shown, heads, rows, [f"charges {self.share} of every record's budget"])
+
+    @property
+    def _shown(self) -> str:
+        words = ", ".join(str(query.query) for query in self.queries) + self._about
+        by = ", ".join(map(str, self.groups.by)) if self.groups is not None else ""
+        return f"{words} by {by}, {len(self._keys):,} groups" if by else words
 
     @property
     def text(self) -> str:

@@ -218,7 +218,7 @@ def open_graph(
     >>> import prdp
     >>> calls, one = {"a": numpy.array([0, 1, 2]), "b": numpy.array([1, 2, 0])}, prdp.Policy.constant(1)
     >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one)  # doctest: +ELLIPSIS
-    <prdp graph ... on 5 nodes: Policy('1', ...); a, b; 1 of every budget left>
+    <prdp graph ... on 5 nodes: Policy('1', ...); a, b; all of every budget left>
 
     Args:
         edges: A table, as in ``prdp.open``; one row an edge.

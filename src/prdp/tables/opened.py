@@ -92,7 +92,8 @@ class Opened:
         if self.stand_in:
             return "public or made up: nothing is charged, and no answer is private"
         try:
-            return f"{spelled(self.ledger.left)} of every budget left"
+            left = self.ledger.left
+            return f"{'all' if left == 1 else spelled(left)} of every budget left"
         except PrdpError:  # a view must not fail: questions will say what is wrong with the account
             return "account not readable here"
 

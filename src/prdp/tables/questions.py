@@ -92,7 +92,7 @@ class Questions(ABC, Generic[Answered]):
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
         >>> print(accounts.explain(prdp.count(), share=0.25))  # doctest: +ELLIPSIS
-        charges  1/4 of every record's budget, before anything is read
+        charges  1/4 of every record's budget, before anything is read; 3/4 is left afterwards
         record   a row
         ...
 
