@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
     from prdp.tables.links import Links, Records, open_links
-    from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is the door)
+    from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
     from prdp.testing import share_for
 else:
     _MODULES = ("adapters", "local", "methods", "testing")

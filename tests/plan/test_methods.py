@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import prdp
+from prdp.cells.cell import Cell
 from prdp.cells.summary import Summary
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
@@ -278,3 +279,16 @@ def test_owners_are_answered_just_where_a_row_says_so(kind: type[Query], row: Me
         else:
             with pytest.raises(InvalidRequest, match="not proved yet"):
                 simulate(opened, example(kind), method=row.name, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_no_row_of_the_table_makes_a_python_object_of_a_cell(
+    kind: type[Query], row: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("cells are columns")
+
+    monkeypatch.setattr(Cell, "__init__", refused)
+    asked = table(stand_in=True)
+    for opened in (asked, asked.group_by("job", keys=["chef", "clerk"])):
+        assert simulate(opened, example(kind), method=row.name, runs=1, seed=3)

@@ -6,7 +6,8 @@ For who asks:
     CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
     Collector, Estimate
 For who writes a protocol:
-    Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, NoisyValue
+    Protocol, LdpProtocol, FrameworkProtocol, Field, Terms, Own, Tally, column_totals,
+    Bit, Symbol, Hashed, NoisyValue
 For experiments, never for publication:
     simulate, Crowd
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from prdp.local.protocols.categories import Bins, Categories
     from prdp.local.protocols.protocol import (
         Field,
-        Framework,
+        FrameworkProtocol,
         LdpProtocol,
         Own,
         Protocol,
@@ -46,7 +47,16 @@ else:
         "Collector": "prdp.local.analyst.collector",
         "Estimate": "prdp.local.analyst.estimate",
         **dict.fromkeys(
-            ("Field", "Framework", "LdpProtocol", "Own", "Protocol", "Tally", "Terms", "column_totals"),
+            (
+                "Field",
+                "FrameworkProtocol",
+                "LdpProtocol",
+                "Own",
+                "Protocol",
+                "Tally",
+                "Terms",
+                "column_totals",
+            ),
             "prdp.local.protocols.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "NoisyValue", "Symbol"), "prdp.local.protocols.randomisers"),
@@ -82,7 +92,7 @@ __all__ = [
     "Crowd",
     "Estimate",
     "Field",
-    "Framework",
+    "FrameworkProtocol",
     "FrameworkStudy",
     "Hashed",
     "Law",

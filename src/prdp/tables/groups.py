@@ -126,7 +126,7 @@ class Groups(Questions[ReleaseTable]):
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> ReleaseTable:
         plan = self.plan(query, share=share, options=options)
-        return plan.tabled(self._answered(plan, fresh=fresh))
+        return plan.tabled(answer(self.table.ledger, plan, self._reader, fresh=fresh))
 
     def _in_words(self, plan: Plan) -> str:
         return self.table.explained(plan)

@@ -94,7 +94,11 @@ class Questions(ABC, Generic[Answered]):
         >>> print(accounts.explain(prdp.count(), share=0.25))  # doctest: +ELLIPSIS
         charges  1/4 of every record's budget, before anything is read; 3/4 is left afterwards
         record   a row
-        ...
+        table    prdp_records is table
+        answers  count
+          reads  SELECT ...
+          draws  tiers with share 1/4; proofs/tiers.md
+        ledger   {"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"}
 
         Args:
             queries: What would be asked.

@@ -46,7 +46,7 @@ from prdp.tables.outcomes import Mechanism
 from prdp.tables.questions import Questions
 
 
-def open(  # noqa: A001  (prdp.open is what the door is called)
+def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
     policy: Policy | str,
@@ -212,8 +212,8 @@ class Table(Opened, Questions[Release]):
         Args:
             columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
-                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a public
-                table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
+                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
         """
         is_path = isinstance(keys, str | Path)
         shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
@@ -338,7 +338,7 @@ class Table(Opened, Questions[Release]):
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(self._answered(plan, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def explained(self, plan: Plan) -> str:
         """Return what a plan about the table would do; reads no record and charges nothing."""

@@ -111,12 +111,12 @@ def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> 
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.stand_in:
         return
-    doors = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
-    (door,) = (door for kind, door in doors.items() if isinstance(source, kind))
+    openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
         f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
         f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
-        f"nothing would give them away. Open such a table with prdp.{door}(..., stand_in=True)."
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
     )
 
 

@@ -24,7 +24,7 @@ from prdp.local.analyst.universe import reaches
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework, Protocol, Tally
+from prdp.local.protocols.protocol import FrameworkProtocol, Protocol, Tally
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
 from prdp.policy import Policy
 
@@ -299,12 +299,12 @@ class SumStudy(Study):
 
     def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
         inner = ValueOctaves(self.measure)
-        radius = Framework(inner, counted.first)
+        radius = FrameworkProtocol(inner, counted.first)
         campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
         tally = yield campaign
         octaves = inner.estimate(radius.budget(campaign.terms), tally, beta=self.failure)
         limit = 1 << octaves.top
-        protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
+        protocol = FrameworkProtocol(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
         choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.grain):.3g}"))

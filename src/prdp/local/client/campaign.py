@@ -16,7 +16,7 @@ from prdp.local.client.facts import FactReader, read_object, sayable, whole_text
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Field, Framework, Known, LdpProtocol, Protocol, Terms
+from prdp.local.protocols.protocol import Field, FrameworkProtocol, Known, LdpProtocol, Protocol, Terms
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.policy import Policy
 
@@ -120,7 +120,7 @@ class Campaign:
         >>> sorted(Campaign("ages", policy, "1/2", DomainCount(column="age")).columns)
         ['age', 'visits']
         """
-        protocol = self.protocol.inner if isinstance(self.protocol, Framework) else self.protocol
+        protocol = self.protocol.inner if isinstance(self.protocol, FrameworkProtocol) else self.protocol
         named = protocol.facts().get("column")
         return self.policy.columns | ({named} if isinstance(named, str) else set())
 
@@ -183,7 +183,7 @@ def read_policy(facts: object) -> Policy:
 def _refuse_unless_fitting(campaign: Campaign) -> None:
     """Refuse a protocol that the dummy record cannot answer: by public facts, before any client does."""
     domains = campaign.policy.levels.domains
-    if isinstance(campaign.protocol, Framework) and campaign.protocol.domain > domains:
+    if isinstance(campaign.protocol, FrameworkProtocol) and campaign.protocol.domain > domains:
         raise InvalidRequest(f"domain {campaign.protocol.domain} is beyond the policy's {domains}.")
     size = sum(field.bits for field in campaign.fields)
     if size > MOST_REPORT_BITS:

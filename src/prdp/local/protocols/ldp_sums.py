@@ -1,4 +1,4 @@
-"""Adding up a column as ordinary LDP does: find a radius, then send values cut at it; for ``Framework``."""
+"""Add up a column as ordinary LDP does, for ``FrameworkProtocol``: find a radius, then send values cut at it."""
 
 from __future__ import annotations
 
