@@ -3,7 +3,7 @@
 For who holds a record (neither NumPy nor SQL is loaded for it):
     Client, Checked, Campaign, Report
 For who asks:
-    CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
+    study, CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
     Collector, Estimate
 For who writes a protocol:
     Protocol, LdpProtocol, FrameworkProtocol, Field, Terms, Own, Tally, column_totals,
@@ -21,6 +21,7 @@ from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
     from prdp.cells.measure import Measure
+    from prdp.local.analyst.asked import study
     from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
     from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
@@ -60,11 +61,13 @@ else:
             "prdp.local.protocols.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "NoisyValue", "Symbol"), "prdp.local.protocols.randomisers"),
+        "column_totals": "prdp.local.protocols.protocol",
         "Crowd": "prdp.local.simulation.crowd",
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
         "quantiles": "prdp.local.analyst.reading_off",
+        "study": "prdp.local.analyst.asked",
         "measured": "prdp.local.protocols.summing",
         "Measure": "prdp.cells.measure",
     }
@@ -112,4 +115,5 @@ __all__ = [
     "measured",
     "quantiles",
     "simulate",
+    "study",
 ]

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
+from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
-from prdp.plan.queries import Asked
 from prdp.plan.reads import Read
 from prdp.release.derived import combined
 from prdp.release.drawn import Answer

@@ -22,11 +22,11 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
+from prdp.plan.asked import Asked, said
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
-from prdp.plan.queries import Asked, said
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release

@@ -19,11 +19,12 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
+from prdp.plan.asked import Asked
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
-from prdp.plan.queries import Asked, Count
+from prdp.plan.queries import Count
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release

@@ -1,4 +1,4 @@
-"""Add up a column as ordinary LDP does, for ``FrameworkProtocol``: find a radius, then send values cut at it."""
+"""Add up a column as ordinary LDP does, for ``FrameworkProtocol``: find a radius, send values cut at it."""
 
 from __future__ import annotations
 
