@@ -261,7 +261,7 @@ def _fill(policy: Policy, text: str, expression: Node, at_least: Exact | None, a
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """What the bounds say about a policy's budgets, and the refusals where they say too little."""
+    """The range of a policy's budgets over the bounds, and refusals where it is not finite."""
 
     text: str
     values: Interval

@@ -1,4 +1,4 @@
-"""What ``prdp local simulate`` asks, and the truth beside what the runs said."""
+"""The question of ``prdp local simulate``, and the truth beside the estimates of its runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Ask(StrEnum):
-    """What can be asked of virtual clients."""
+    """The kinds of questions to virtual clients."""
 
     COUNT = "count"
     SUM = "sum"
@@ -92,7 +92,7 @@ def kind_of(values: Iterable[Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LocalQuestion:
-    """What the options ask."""
+    """The question that the options describe."""
 
     ask: Ask
     column: str | None

@@ -1,4 +1,4 @@
-"""What every query has, of whatever it is asked: words, names of columns, facts for the ledger."""
+"""The base of all queries: words, names of columns, facts for the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prdp.plan.methods import Method
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of any entry point; subclasses say what it is called and what answers it.
+    """A query to any entry point; subclasses name it and list the methods that answer it.
 
     Attributes:
         named: The name of its column in a table of answers, where the caller gives one; it is no part of the
@@ -56,17 +56,17 @@ class Asked:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its answers are called in words."""
+        """The names of its answers in words."""
         return (str(self),)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What its answers are called as columns of a table."""
+        """The default names of its columns in a table of answers."""
         return (self.word,)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a ledger keeps of it."""
+        """The facts that a ledger's question text has of it."""
         return said(self)
 
 

@@ -16,7 +16,7 @@ from prdp.plan.steps import QueryPlan, Step
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose budget an entry point spends, and where it is proved that all of a record's rows stay within it.
+    """The record whose budget is spent, and the proof that all of its rows stay within it.
 
     Attributes:
         record: What one record is.

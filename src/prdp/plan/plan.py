@@ -1,4 +1,4 @@
-"""What will be done to answer a question: all of it public, and drawn from what a reader finds."""
+"""Plans: the steps that answer a question, all of them public, and the draw from what a reader finds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Answered(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What one charge pays for: one query or several, for all records or for each public group.
+    """The plan of one charge: one query or several, for all records or for each public group.
 
     >>> import numpy
     >>> import prdp
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def reads(self) -> dict[Read, Read]:
-        """Which read serves each query's; one may serve several."""
+        """Map each query's read to the wider read that serves it."""
         return widened([query.read for query in self.queries])
 
     def standing(self, ledger: Answered) -> Released | None:

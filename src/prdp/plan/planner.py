@@ -37,7 +37,7 @@ _MOST_SHARED_OUT = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is public about a table, and the plans of the questions that it allows.
+    """Plan questions about a table from its public facts, or refuse them.
 
     Attributes:
         schema: The table's columns.

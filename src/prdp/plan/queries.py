@@ -1,4 +1,4 @@
-"""What is asked of a table: one class a query, each with its rows of the table of methods."""
+"""The queries of tables: one class each, with its rows of the table of methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_QUANTILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DerivedPart:
-    """What a derived answer is computed from.
+    """One part of a derived answer.
 
     Attributes:
         name: Which part it is.
@@ -67,7 +67,7 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Query(Asked):
-    """What is asked of a table; one from outside the package brings rows of methods of its own.
+    """A query of a table; one from outside the package brings rows of methods of its own.
 
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
@@ -81,7 +81,7 @@ class Query(Asked):
 
     @property
     def parts(self) -> tuple[DerivedPart, ...]:
-        """What a derived answer is computed from, in order."""
+        """The parts of a derived answer, in order."""
         return _parts(self.rule) if self.rule else ()
 
     @property
@@ -99,7 +99,7 @@ class Query(Asked):
 
 
 class Count(Query):
-    """How many records there are.
+    """The number of records.
 
     >>> str(Count()), [method.name for method in Count.methods]
     ('count', ['clip', 'partition', 'framework', 'naive'])
@@ -138,7 +138,7 @@ class OfColumn(Query):
 
 
 class Sum(OfColumn):
-    """What a column's values add up to; records without a value add nothing.
+    """The sum of a column's values; records without a value add nothing.
 
     >>> str(Sum("balance")), Sum("balance").labels
     ('sum of balance', ('sum_balance',))
@@ -189,7 +189,7 @@ class Std(OfColumn):
 
 
 class CountDistinct(OfColumn):
-    """How many different values a column has; NULL is none of them.
+    """The number of different values of a column; NULL is none of them.
 
     >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)

@@ -99,18 +99,18 @@ def _truncate(terms: MethodTerms) -> Truncate:
 
 
 class GraphQuery(Asked):
-    """What is asked of a graph."""
+    """A query of a graph."""
 
 
 class Edges(GraphQuery):
-    """How many edges there are."""
+    """The number of edges."""
 
     methods = (Method("clip", _clip, reads=_pairs, sees=Pairs.summary),)
 
 
 @dataclass(frozen=True, slots=True)
 class Stars(GraphQuery):
-    """How many sets of ``size`` edges meet in a node.
+    """The number of sets of ``size`` edges that meet in a node.
 
     >>> str(Stars(3)), [method.name for method in Stars.methods]
     ('stars of 3 edges', ['truncate'])
@@ -131,7 +131,7 @@ class Stars(GraphQuery):
 
 @dataclass(frozen=True, slots=True)
 class Paths(GraphQuery):
-    """How many pairs of edges meet in a node.
+    """The number of pairs of edges that meet in a node.
 
     >>> str(Paths()), [method.name for method in Paths.methods]
     ('paths of 2 edges', ['truncate', 'framework'])
@@ -154,7 +154,7 @@ class Paths(GraphQuery):
 
 
 class Triangles(GraphQuery):
-    """How many triples of edges close a triangle."""
+    """The number of triples of edges that close a triangle."""
 
     methods = (Method("truncate", _truncate, reads=_cut),)
 

@@ -185,7 +185,7 @@ class LinkSource:
 
     @property
     def text(self) -> str:
-        """What was made of the tables before prdp sees them, as a ledger keeps it; else nothing."""
+        """The SQL of relations, for the ledger's question text; empty for plain tables."""
         texts = {"rows": self.engine.source} | {
             column: self.tables[place][0].source for column, place in self.table_of.items()
         }
@@ -220,7 +220,7 @@ class LinkRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(Asked):
-    """How many rows name a record in every column."""
+    """The number of rows that name a record in every column."""
 
     columns: tuple[str, ...]
 

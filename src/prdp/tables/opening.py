@@ -1,4 +1,4 @@
-"""What all ways to open data share (``open``, ``open_join``, ...): policy, name, account and filters."""
+"""Read the arguments that ``open``, ``open_join`` and others share: policy, name, account, filters."""
 
 from __future__ import annotations
 

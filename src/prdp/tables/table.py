@@ -312,7 +312,7 @@ class Table(Opened, Questions[Release]):
 
     @property
     def planner(self) -> Planner:
-        """What is public about the table, and the plans that it allows."""
+        """The planner of questions about the table, from its public facts."""
         return Planner(
             self._engine.schema,
             self.policy,

@@ -145,7 +145,7 @@ class Study(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountStudy(Study):
-    """How many clients have a record with a valid budget.
+    """A study of the number of clients that have a record with a valid budget.
 
     >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
     >>> campaign = CountStudy(name="visits", policy=policy, share="1/2", proportional=True).after()
@@ -195,7 +195,7 @@ class CountStudy(Study):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a sum's own rounds said: the total in grains and its deviation, the clients of each round."""
+    """The estimates of a sum's own rounds: the total in grains, its deviation, the clients of each round."""
 
     total: tuple[float, float]
     clients: tuple[int, ...]
@@ -205,7 +205,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumStudy(Study):
-    """What a column adds up to.
+    """A study of the sum or the mean of a column.
 
     >>> from prdp.local.protocols.summing import measured
     >>> policy, income = Policy("20 / visits", at_least="1/100", at_most=10), measured("income", 0, 10_000)

@@ -84,7 +84,7 @@ class Campaign:
 
     @cached_property
     def terms(self) -> Terms:
-        """What the protocol may count on."""
+        """The grid of budgets and the share, as the protocol has them."""
         return Terms(self.policy.levels, self.share)
 
     @cached_property
@@ -109,12 +109,12 @@ class Campaign:
 
     @cached_property
     def digest(self) -> bytes:
-        """What reports are bound to: the SHA-256 of the text."""
+        """The SHA-256 of the text, to which reports are bound."""
         return sha256(self.text.encode()).digest()
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """What is read of a record: the policy's columns, and the one that the protocol's facts name.
+        """The columns that are read of a record: the policy's, and the one that the protocol's facts name.
 
         >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
         >>> sorted(Campaign("ages", policy, "1/2", DomainCount(column="age")).columns)

@@ -35,7 +35,7 @@ class ValueOctaves(OfOneColumn):
 
     @property
     def count(self) -> int:
-        """How many octaves there are; octave j holds the values up to 2^j."""
+        """The number of octaves; octave j holds the values up to 2^j."""
         return octave_of(Fraction(self.measure.largest)) + 1
 
     def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002

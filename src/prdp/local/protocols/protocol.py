@@ -1,4 +1,4 @@
-"""What a protocol of the local model is: from a record to a report, and from all reports to an estimate.
+"""Protocols of the local model: from a record to a report, and from all reports to an estimate.
 
 Two kinds can be written, by us or by others. A ``Protocol`` knows every client's own budget and answers for
 the whole promise. An ``LdpProtocol`` is an ordinary protocol of local differential privacy with one budget
@@ -69,7 +69,7 @@ BIT = Field(0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a campaign's protocol may count on: the grid of budgets, and the part of them that it uses."""
+    """The terms of a campaign: the grid of budgets, and the part of them that it uses."""
 
     levels: Levels
     share: Fraction
@@ -98,7 +98,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the analyst keeps of all reports.
+    """The totals that the analyst keeps of all reports.
 
     Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
     none in common. What one collector has gathered is refused a second time; that two collectors were sent
