@@ -39,7 +39,7 @@ class DemoLine:
 
     @property
     def error(self) -> float:
-        """How far the answer is from the truth, in percent of it."""
+        """The distance of the answer from the truth, in percent of it."""
         return 100 * abs(float(self.release.exact) - self.truth) / max(1, abs(self.truth))
 
     @property

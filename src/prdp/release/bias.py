@@ -10,7 +10,7 @@ from typing import Literal
 from prdp.noise.spread import log
 
 _QUARTERS = 4
-_USUAL = Fraction(3, 4)
+_USUAL = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
 
 Seen = Literal["last", "all", "never"]
 """Whether what was kept was chosen by the very noise in it: mostly all of it, anything, or not at all."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-_SHOWN_ROWS = 40
-_LISTED = 20
+_SHOWN_ROWS = 40  # what fits on a screen
+_LISTED = 20  # keys that a message names before it stops
 
 Key = tuple[KeyValue, ...]
 
@@ -90,7 +90,7 @@ class ReleaseTable:
 
     @cached_property
     def _places(self) -> dict[tuple[object, ...], int]:
-        """Which row each key has, by the key itself and by its words."""
+        """The row of each key, by the key itself and by its words."""
         rows = list(enumerate(self.keys))[::-1]  # of keys that read alike, the first is found
         words = {tuple(map(shown_key, key)): place for place, key in rows}
         return words | {key: place for place, key in rows}
