@@ -19,7 +19,7 @@ from prdp.declare.groups import bins, read_grouping
 from prdp.expressions.spelling import listed, quoted
 from prdp.plan.text import without_token
 from prdp.tables.custom import custom_plan
-from prdp.tables.references import Reference, Tree
+from prdp.declare.references import Reference, Tree
 
 pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])
 name = st.lists(pieces, min_size=1, max_size=4).map("".join)

@@ -34,7 +34,7 @@ from prdp.run.reader import Reader
 from prdp.schema import Bounds, Kind, Schema, Units
 from prdp.tables.opened import Opened
 from prdp.tables.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
-from prdp.tables.references import Tree
+from prdp.declare.references import Tree
 from prdp.tables.roles import refuse_two_names
 
 _MOST_TOTAL = 2**62

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from prdp.engines._origins import Origin, origin_of
 from prdp.errors import InvalidRequest
-from prdp.tables.references import Tree, by_links
+from prdp.declare.references import Tree, by_links
 
 
 class Declared(Protocol):
