@@ -15,7 +15,8 @@ from prdp.schema import Bounds, Kind, Schema, Units
 Number = int | float | str | Fraction
 """What a bound may be written as; a float is taken for the very number it is."""
 
-_LARGEST_UNIT = 10**18
+LARGEST_UNIT = 10**18
+"""A grain is a fraction of whole numbers up to this."""
 
 
 def refuse_unless_mappings(**options: object) -> None:
@@ -97,7 +98,7 @@ def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
             raise InvalidRequest(
                 f"units[{name!r}] = {told(grain)} is not a grain: it is more than 0 (1e-18 to 1e18)."
             )
-        if max(unit.numerator, unit.denominator) > _LARGEST_UNIT:
+        if max(unit.numerator, unit.denominator) > LARGEST_UNIT:
             raise InvalidRequest(
                 f"units[{name!r}] = {told(grain)} is not a grain: it is a fraction of two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."

@@ -147,7 +147,11 @@ def _quotient(left: Interval, right: Interval) -> Interval:
 
 
 def call(name: FunctionName, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0911  (one return a function)
-    """Return what a function can give."""
+    """Return what a function can give.
+
+    What has no case of its own is taken for a logarithm: growing, and unknown below zero. So a new function
+    needs a case, or its bounds are wrong.
+    """
     if any(arg.empty for arg in args):
         return Outcome(EMPTY, total=True)
     first = args[0]

@@ -45,7 +45,7 @@ class Joint:
         return cls(PointFinder.for_totals(share))
 
     def caveat(self, *, signed: bool) -> str:
-        """Return what the noise is not all of: as for ``clip``."""
+        """Return what else than noise may move the answer: as for ``clip``."""
         return Clip(self.finder).caveat(signed=signed)
 
     def law(self, units: OwnerGroups, share: Fraction) -> Gated:

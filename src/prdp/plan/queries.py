@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
-from prdp.declare.columns import known_column
+from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Column, canonical
+from prdp.expressions.nodes import Column, Node, canonical
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -103,7 +103,7 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
     kind = type(query)
     if kind.__module__.startswith("prdp."):
         return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query)}
+    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "expression"}
     hidden = getattr(query, "__dict__", {}).keys() - values.keys()
     if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
         raise InvalidRequest(
@@ -167,9 +167,18 @@ class Count(Query):
 
 @dataclass(frozen=True, slots=True)
 class OfColumn(Query):
-    """A question about one column."""
+    """A question about one column, or about what is computed from columns.
+
+    Attributes:
+        column: The column's name, or an expression over columns such as ``"price * quantity"``.
+        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from those
+            of the expression's columns.
+        expression: What is computed; None for a column. The planner fills it in.
+    """
 
     column: str
+    grain: Exact | None = field(default=None, kw_only=True)
+    expression: Node | None = field(default=None, kw_only=True, repr=False)
 
     def __str__(self) -> str:
         return f"{self.word} of {self.column}"
@@ -187,11 +196,16 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return said(self) | {"of": canonical(Column(self.column))}
+        return said(self) | {"of": self._of}
+
+    @property
+    def _of(self) -> str:
+        return canonical(Column(self.column) if self.expression is None else self.expression)
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column as the table spells it."""
-        return replace(self, column=known_column(self.column, schema, self.word))
+        """Return the query with its column, or the columns that it computes with, as the table spells them."""
+        read = read_column(self.column, schema, self.word)
+        return replace(self, column=read.name, expression=read.expression)
 
 
 class Sum(OfColumn):
@@ -253,7 +267,7 @@ class Distinct(OfColumn):
     """
 
     methods = DISTINCT
-    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
+    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
 
     def __str__(self) -> str:
         return f"distinct {self.column}"
@@ -265,8 +279,9 @@ class Distinct(OfColumn):
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it, if its values can be told apart."""
-        known = replace(self, column=known_column(self.column, schema, self.word))
-        kind = schema[known.column]
+        known = OfColumn.known(self, schema)
+        node = known.expression
+        kind = schema[known.column] if node is None else computed_type(node, schema)
         if kind.kind is Kind.OTHER:
             raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
         return known
@@ -293,7 +308,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "a unit's rows stand at several ranks, and that they stay within one budget together"
+        "an owner's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:
@@ -321,12 +336,11 @@ class Quantile(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
-        column = canonical(Column(self.column))
-        return said(self, "quantile") | {"of": column, "at": [str(part) for part in self._listed]}
+        return said(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
-        return replace(self, column=known_column(self.column, schema, "quantile"), at=_exact_parts(self.at))
+        return replace(OfColumn.known(self, schema), at=_exact_parts(self.at))
 
     @property
     def _listed(self) -> tuple[float | Exact, ...]:

@@ -55,7 +55,7 @@ class Read(Protocol):
 
 
 class Whole:
-    """A read that serves its equals alone, and that is shown by its engine."""
+    """The usual read, to be inherited: what it finds answers equal reads alone, and its engine shows it."""
 
     def serves(self, other: Read) -> bool:
         """Say whether another read is the same."""

@@ -17,7 +17,7 @@ class Label:
         words: What was asked, without the filter and the group.
         share: The part of every record's budget that is used.
         method: Which mechanism answers.
-        caveat: What the noise is not all of.
+        caveat: What else than noise may move the answer, in words; empty if nothing else does.
         unit: What the values of the cells are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.

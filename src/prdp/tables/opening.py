@@ -1,4 +1,4 @@
-"""What every door does in the same way: the policy, the name, the account, and filters."""
+"""What all ways to open data share (``open``, ``open_join``, ...): policy, name, account and filters."""
 
 from __future__ import annotations
 
