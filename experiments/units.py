@@ -17,7 +17,7 @@ import numpy as np
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
-from prdp.cells.owners import MOST_ROWS
+from prdp.declare.owners import MOST_ROWS
 from prdp.testing import simulate
 
 SHARE = "1/2"

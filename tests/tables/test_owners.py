@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import prdp
-from prdp.cells.owners import MOST_ROWS
+from prdp.declare.owners import MOST_ROWS
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.testing import Seeded, simulate
 from prdp.testing.truth import truths
@@ -127,7 +127,7 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     assert table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4") == means
 
 
-def cells_of(table: prdp.Table, query: Any, groups: Any = None) -> tuple[Any, Any]:
+def cells_of(table: Any, query: Any, groups: Any = None) -> tuple[Any, Any]:
     """Return how a query is answered, and what the engine finds for it."""
     plan = table.planner.plan([query], 1, groups)
     return plan.queries[0], found(table, plan)
@@ -214,14 +214,14 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
         (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
-        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
+        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).max("o_totalprice", share="1/2"),
             "max of o_totalprice by group is not answered",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).count(share="1/2", method="naive"),
-            "method='naive' keeps all rows of a unit by group",
+            "method='naive' keeps all rows of an owner by group",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(

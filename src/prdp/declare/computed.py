@@ -91,7 +91,7 @@ def mentioned(text: object, schema: Schema) -> frozenset[str]:
 def _expression(text: object, schema: Schema) -> Node:
     """Return the expression that a text says; a column where it is one's name, or was meant to be one."""
     if not isinstance(text, str) or any(name.lower() == text.lower() for name in schema):
-        return Column(text)  # type: ignore[arg-type]  (what is no text is no column's name either)
+        return Column(text if isinstance(text, str) else repr(text))
     try:
         return parse(text)
     except ExpressionError:

@@ -9,7 +9,7 @@ from prdp.declare.references import Reference
 from prdp.errors import InvalidRequest
 
 MOST_ROWS = 1 << 20
-"""An owner adds at most so many times what one row can add, unless the caller says how many rows it can have."""
+"""An owner adds at most so many times what one row can add, unless the caller says otherwise."""
 
 _MOST = 1 << 40
 
@@ -36,7 +36,7 @@ class JoinedTables:
 
     @property
     def owner_tables(self) -> frozenset[str]:
-        """The tables in which an owner has one row: its own, and public ones that are looked up from there."""
+        """The tables in which an owner has one row: its own, and public ones looked up from there."""
         found = {self.private}
         for table in self.tables:
             if table in self.public and self.joined_by[table].table in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prdp.cells.measure import Measure
 from prdp.declare.computed import computed_type
@@ -15,7 +15,7 @@ from prdp.expressions.spelling import quoted
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead
 from prdp.schema import Schema
 
-Reading = TypeVar("Reading", CellRead, KeyRead, OwnerRead)
+Reading = TypeVar("Reading", bound=CellRead | KeyRead | OwnerRead)
 
 
 @dataclass(slots=True)
@@ -51,11 +51,14 @@ def computed(reading: Reading, schema: Schema, records: str) -> tuple[Reading, S
 
 
 def _renamed(reading: Reading, names: _Names) -> Reading:
-    groups = _groups(reading.groups, names) if reading.groups is not None else None
+    changed: dict[str, Any] = {}
+    if reading.groups is not None:
+        changed["groups"] = _groups(reading.groups, names)
     if isinstance(reading, KeyRead):
-        column = names.of(reading.column, reading.expression)
-        return replace(reading, column=column, expression=None, groups=groups)
-    return replace(reading, measure=_measure(reading.measure, names), groups=groups)
+        changed |= {"column": names.of(reading.column, reading.expression), "expression": None}
+    else:
+        changed["measure"] = _measure(reading.measure, names)
+    return replace(reading, **changed)
 
 
 def _measure(measure: Measure | None, names: _Names) -> Measure | None:

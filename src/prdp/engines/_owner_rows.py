@@ -1,9 +1,9 @@
 """The rows of owners: whose each is, its owner's level, what it adds, and its group.
 
 Two places to read them, one form: a table that holds owners and rows alike, or the results of a join. The
-budget of an owner is taken over all its own rows: a filter, a list of keys and a missing partner decide what a
-row adds, never whether a budget counts. An own row without a valid budget has the level -1, below all others:
-SQL's min() would skip a NULL. Every part is total: no row can make it fail.
+budget of an owner is taken over all its own rows: a filter, a list of keys and a missing partner decide what
+a row adds, never whether a budget counts. An own row without a valid budget has the level -1, below all
+others: SQL's min() would skip a NULL. Every part is total: no row can make it fail.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
     """
     join = reading.owners.join
     assert join is not None  # noqa: S101  (told to the type checker; see the engine)
-    schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
+    schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
     results = _results(reading, join, schemas, views)
     reading, schema, results = _with_computed(reading, schema, results)
     value = measured(reading.measure, schema) if reading.measure else "1"
@@ -126,7 +126,11 @@ def read_columns(reading: OwnerRead) -> frozenset[str]:
 
 def _own_columns(reading: OwnerRead, join: JoinedTables) -> list[str]:
     """Return the columns of the private table that are read, or that lead to public tables."""
-    read = {column for table, column in map(join.names.__getitem__, read_columns(reading)) if table == join.private}
+    read = {
+        column
+        for table, column in map(join.names.__getitem__, read_columns(reading))
+        if table == join.private
+    }
     leading = (join.joined_by[table] for table in join.tables[1:])
     return sorted(read | {by.column for by in leading if by.table == join.private})
 

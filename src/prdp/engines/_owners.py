@@ -5,7 +5,7 @@ They are the same for a table and for a join: what differs is where rows come fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,9 +88,9 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
     return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
-def in_order(reading: OwnerRead, found: Iterable[Sequence[int]]) -> tuple[int, ...]:
+def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return each group's total, in the order of the keys, from (group, total) where there is one."""
-    totals = {group: total for group, total in found}
+    totals: dict[int, int] = dict(found)
     return tuple(totals.get(place, 0) for place in range(len(reading.groups.keys) if reading.groups else 0))
 
 
@@ -108,8 +108,9 @@ def _owners(reading: OwnerRead, rows: str) -> str:
     if reading.groups is None:
         return f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
     if reading.apart:  # whoever had rows in two groups would be in none
-        one = f"{folded}, min(grp) AS grp"
-        agreed = f"{taking_part} AND min(grp) = max(grp)"
+        adding = "FILTER (WHERE value IS NOT NULL)"
+        one = f"{folded}, min(grp) {adding} AS grp"
+        agreed = f"{taking_part} AND min(grp) {adding} = max(grp) {adding}"
         return f"WITH owners AS MATERIALIZED (SELECT {one} FROM ({rows}) GROUP BY id HAVING {agreed})"
     most, most_rows = (measure.high for measure in _parts(reading))
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)

@@ -78,13 +78,11 @@ class DuckDBTables(InOneProcess):
         key = id_sql(quoted(column), column, self.schemas[table])
         rows = f"SELECT {key} AS id FROM {self._views[table]}"
         return bool(
-            self.rows(
-                f"SELECT 1 FROM ({rows}) WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1 LIMIT 1"
-            )
+            self.rows(f"SELECT 1 FROM ({rows}) WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1 LIMIT 1")
         )
 
     def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Read every joined table once and return the cells of owners: what each contributes, how many rows."""
+        """Read every joined table once and return the cells of owners: what they add, and how many rows."""
         owners = OwnerStatement.of(reading, self._owner_rows(reading))
         found: Arrays = guarded(lambda: self._run(owners.sql, as_arrays=True), self._lock)
         return owners.summaries(found)

@@ -1,4 +1,4 @@
-"""What a query measures: whole steps of a grain between public bounds, or a refusal that says what to write."""
+"""What a query measures: whole steps of a grain between public bounds, or a refusal with what to write."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def _computed_ends(
     if numbers:
         listed = ", ".join(f"{name!r}: (0, 10**6)" for name in numbers)
         raise InvalidRequest(
-            f"{asked} needs the public bounds of {_and(numbers)}. Write bounds={{{listed}}} in {opened_by}; wide "
-            "bounds cost next to nothing."
+            f"{asked} needs the public bounds of {_and(numbers)}. Write bounds={{{listed}}} in {opened_by}; "
+            "wide bounds cost next to nothing."
         )
     raise InvalidRequest(
-        f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. Write "
-        f"{query.word}('least(greatest({query.column}, 0), 1000)'), with ends that you choose, or narrow the "
-        "bounds."
+        f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. "
+        f"Write {query.word}('least(greatest({query.column}, 0), 1000)'), with ends that you choose, or "
+        "narrow the bounds."
     )
 
 
@@ -134,8 +134,8 @@ def _said_grain(query: OfColumn) -> Fraction | None:
     grain = exact(query.grain, "grain")
     if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_UNIT:
         raise InvalidRequest(
-            f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: it "
-            f"is more than 0, from 1e-18 to 1e18, not {query.grain!r}."
+            f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: "
+            f"more than 0, from 1e-18 to 1e18, not {query.grain!r}."
         )
     return grain
 

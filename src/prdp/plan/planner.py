@@ -204,7 +204,9 @@ class Planner:
         for text in texts if self.elsewhere else ():
             for name in sorted(mentioned(text, self.schema)):
                 here = any(name.lower() == column.lower() for column in self.schema)
-                table = next((t for column, t in self.elsewhere.items() if column.lower() == name.lower()), None)
+                table = next(
+                    (t for column, t in self.elsewhere.items() if column.lower() == name.lower()), None
+                )
                 if table is not None and not here:
                     raise InvalidRequest(
                         f"{text!r} reads {name!r} of the table {table!r}, which is not joined here: "
@@ -224,9 +226,9 @@ class Planner:
         measure = plan.measure
         if measure is not None and measure.largest * owners.most_rows >= _MOST_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} allow {measure.largest:,} units of {measure.unit} in each of "
-                f"{owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take a larger "
-                "unit, narrower bounds or a smaller most_rows."
+                f"the bounds of {measure.column!r} allow {measure.largest:,} units of {measure.unit} in each "
+                f"of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take a "
+                "larger unit, narrower bounds or a smaller most_rows."
             )
 
     def _refuse_too_large(self, measure: Measure | None) -> None:
@@ -245,10 +247,12 @@ def refuse_ids(groups: Grouping, owners: Owners) -> None:
         table = owners.ids.get(key.column) if isinstance(key, Values) and key.expression is None else None
         if table is None:
             continue
-        whose = "a protected record" if key.column == owners.id else f"a row of {table!r}, which is not public"
+        whose = (
+            "a protected record" if key.column == owners.id else f"a row of {table!r}, which is not public"
+        )
         raise InvalidRequest(
-            f"group_by({key.column!r}) would give an answer for each {key.column}, but that names {whose}: an "
-            f"answer about {owners.noun} is what is never given. Group by what many of them share."
+            f"group_by({key.column!r}) would give an answer for each {key.column}, but that names {whose}: "
+            f"each would be about {owners.noun}. Group by what many of them share."
         )
 
 
@@ -297,7 +301,8 @@ def refuse_unless_proved(query: Query, method: Method, owners: Owners, *, groupe
         return
     by_group = " by group" if grouped else ""
     why = (
-        query.unproved or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
+        query.unproved
+        or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
     )
     only = "without groups" if owners.join is None else "without groups or by columns of owners alone"
     raise InvalidRequest(

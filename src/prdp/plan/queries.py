@@ -171,8 +171,8 @@ class OfColumn(Query):
 
     Attributes:
         column: The column's name, or an expression over columns such as ``"price * quantity"``.
-        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from those
-            of the expression's columns.
+        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
+            those of the expression's columns.
         expression: What is computed; None for a column. The planner fills it in.
     """
 
@@ -203,7 +203,7 @@ class OfColumn(Query):
         return canonical(Column(self.column) if self.expression is None else self.expression)
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column, or the columns that it computes with, as the table spells them."""
+        """Return the query with its column, or those that it computes with, as the table spells them."""
         read = read_column(self.column, schema, self.word)
         return replace(self, column=read.name, expression=read.expression)
 

@@ -18,7 +18,7 @@ from prdp.run.reader import Reader
 from prdp.tables.questions import Questions, listed_quantiles
 
 if TYPE_CHECKING:
-    from prdp.tables.table import Table as Grouped
+    from prdp.tables.queried import Queried
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +32,7 @@ class Groups(Questions[ReleaseTable]):
     <2 groups by year of <prdp table 'sales': Policy('1', at_least='1', at_most='1')>>
     """
 
-    table: Grouped
+    table: Queried
     grouping: Grouping
     _reader: Reader
 

@@ -120,15 +120,18 @@ class Questions(ABC, Generic[Answered]):
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "clip",
         beta: Exact | None = None,
         graded: bool | None = None,
         split: Exact | None = None,
         fresh: bool = False,
     ) -> Answered:
-        """Add up a column, in its unit; arguments as in ``count``.
+        """Add up a column, or an expression over columns such as ``"price * quantity"``.
 
-        The column needs public bounds; they may be as wide as you like.
+        Columns need public bounds, which may be as wide as you like; those of an expression follow from its
+        columns'. ``grain`` is what values are rounded to: by default the column's, and of an expression what
+        follows from its columns'. Other arguments as in ``count``.
 
         >>> import numpy
         >>> import prdp
@@ -138,13 +141,14 @@ class Questions(ABC, Generic[Answered]):
         ...
         prdp.errors.InvalidRequest: sum('age') needs the column's public bounds. Write bounds={'age': (0, ...
         """
-        return self._one(Sum(column), share, Options(method, beta, graded, split), fresh=fresh)
+        return self._one(Sum(column, grain=grain), share, Options(method, beta, graded, split), fresh=fresh)
 
     def mean(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "clip",
         beta: Exact | None = None,
         split: Exact | None = None,
@@ -161,24 +165,41 @@ class Questions(ABC, Generic[Answered]):
         >>> [(part.question, str(part.share)) for part in accounts.mean("age", share="1/2").parts]
         [('sum of age', '3/8'), ('count of age', '1/8')]
         """
-        return self._one(Mean(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Mean(column, grain=grain), share, Options(method, beta, split=split), fresh=fresh)
 
-    def variance(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+    def variance(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: str = "clip",
+        fresh: bool = False,
+    ) -> Answered:
         """Find the mean squared distance from the mean; arguments as in ``mean``.
 
         Half of the share goes to the mean, and half to the sum of squared distances from it.
         """
-        return self._one(Variance(column), share, Options(method), fresh=fresh)
+        return self._one(Variance(column, grain=grain), share, Options(method), fresh=fresh)
 
-    def std(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+    def std(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: str = "clip",
+        fresh: bool = False,
+    ) -> Answered:
         """Find the standard deviation: the root of ``variance``, at the same split."""
-        return self._one(Std(column), share, Options(method), fresh=fresh)
+        return self._one(Std(column, grain=grain), share, Options(method), fresh=fresh)
 
     def max(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "choice",
         beta: Exact | None = None,
         split: Exact | None = None,
@@ -188,20 +209,21 @@ class Questions(ABC, Generic[Answered]):
 
         The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
         """
-        return self._one(Max(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Max(column, grain=grain), share, Options(method, beta, split=split), fresh=fresh)
 
     def min(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "choice",
         beta: Exact | None = None,
         split: Exact | None = None,
         fresh: bool = False,
     ) -> Answered:
         """Find about how small a column's smallest value is; as ``max``."""
-        return self._one(Min(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Min(column, grain=grain), share, Options(method, beta, split=split), fresh=fresh)
 
     def quantile(
         self,
@@ -209,6 +231,7 @@ class Questions(ABC, Generic[Answered]):
         q: float | Exact,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "rank",
         beta: Exact | None = None,
         split: Exact | None = None,
@@ -218,20 +241,23 @@ class Questions(ABC, Generic[Answered]):
 
         The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
         """
-        return self._one(Quantile(column, q), share, Options(method, beta, split=split), fresh=fresh)
+        query = Quantile(column, q, grain=grain)
+        return self._one(query, share, Options(method, beta, split=split), fresh=fresh)
 
     def median(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: str = "rank",
         beta: Exact | None = None,
         split: Exact | None = None,
         fresh: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        return self._one(Quantile(column, "1/2"), share, Options(method, beta, split=split), fresh=fresh)
+        query = Quantile(column, "1/2", grain=grain)
+        return self._one(query, share, Options(method, beta, split=split), fresh=fresh)
 
     def distinct(
         self,

@@ -14,6 +14,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
+from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
@@ -24,7 +25,7 @@ from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, UNITS, WHOLES, record_of
-from prdp.testing.owner_reference import reference_scaled, reference_units
+from prdp.testing.owner_reference import reference_owners, reference_scaled
 from prdp.testing.reference import (
     Record,
     in_groups,
@@ -226,9 +227,9 @@ class EngineContract:
         ]
         for protect, measure, where, fold in cases:
             reading = _unit_reading(engine, protect, measure, where, None, fold)
-            found = engine.fold_units(reading)
-            assert found == reference_units(UNITS, reading), (protect, measure, where, fold)
-            assert found[0].cells
+            found = engine.fold_owners(reading)
+            assert found == reference_owners(UNITS, reading), (protect, measure, where, fold)
+            assert found[0][0].cells
 
     def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:
         """Group the rows of units by columns that differ within a unit; look twice, as a mechanism does."""
@@ -242,10 +243,10 @@ class EngineContract:
         ):
             grouping = read_grouping(by, keys, engine.schema)
             reading = _unit_reading(engine, protect, measure, where, grouping)
-            assert engine.fold_units(reading) == reference_units(UNITS, reading), (protect, by, where)
+            assert engine.fold_owners(reading) == reference_owners(UNITS, reading), (protect, by, where)
             count_rows = measure is None
             for caps in _caps(reading):
-                found = engine.scale_units(reading, caps, count_rows=count_rows)
+                found = engine.scale_owners(reading, caps, count_rows=count_rows)
                 expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
                 assert any(found) or not any(caps.by_level)
@@ -328,8 +329,8 @@ def _everything(engine: Engine) -> tuple[object, ...]:
         engine.summarise(_reading(engine, VALUE, grouping)),
         engine.key_totals(keys),
         engine.top_levels(keys),
-        engine.fold_units(units),
-        *(engine.scale_units(units, caps, count_rows=False) for caps in _caps(units)),
+        engine.fold_owners(units),
+        *(engine.scale_owners(units, caps, count_rows=False) for caps in _caps(units)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 
@@ -355,7 +356,7 @@ def _unit_reading(  # noqa: PLR0917
     fold: Fold = "sum",
 ) -> OwnerRead:
     policy = PERSONAL.within(engine.schema, {})
-    return OwnerRead(policy, policy.levels, protect, measure, fold, _condition(engine, where), groups)
+    return OwnerRead(policy, policy.levels, Owners(protect), measure, fold, _condition(engine, where), groups)
 
 
 def _caps(reading: OwnerRead) -> list[Caps]:

@@ -10,7 +10,7 @@ from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, Query, Sum
+from prdp.plan.queries import Count, Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.tables.graph import Graph, GraphQuery
@@ -18,6 +18,7 @@ from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.links import Links
 from prdp.tables.opened import reader_of
+from prdp.tables.queried import Queried
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 
@@ -28,7 +29,7 @@ _TAKES = "simulate takes an open table and a query object, such as simulate(acco
 
 @overload
 def simulate(  # type: ignore[overload-overlap]
-    table: Table,
+    table: Table | Join,
     query: Query,
     *,
     share: Exact = "1",
@@ -43,7 +44,7 @@ def simulate(  # type: ignore[overload-overlap]
 
 @overload
 def simulate(
-    table: Table | Groups,
+    table: Table | Join | Groups,
     query: Query | Sequence[Query],
     *,
     share: Exact = "1",
@@ -58,12 +59,11 @@ def simulate(
 
 @overload
 def simulate(
-    table: Join | Links | Graph,
+    table: Links | Graph,
     query: Query | GraphQuery,
     *,
     share: Exact = "1",
     method: str | None = None,
-    unit: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -78,7 +78,6 @@ def simulate(
     beta: Exact | None = None,
     graded: bool | None = None,
     split: Exact | None = None,
-    unit: Exact | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -86,8 +85,8 @@ def simulate(
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``unit`` is for sums over
-    a join; ``beta``, ``graded`` and ``split`` are for tables.
+    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``beta``, ``graded`` and
+    ``split`` are for tables.
 
     >>> import numpy
     >>> import prdp
@@ -100,13 +99,12 @@ def simulate(
         raise InvalidRequest(_TAKES)
     refuse_unless_stand_in(source, "simulate")
     refuse_unless_repeatable(runs, seed)
-    if isinstance(source, Join | Links | Graph):
+    if isinstance(source, Links | Graph):
         _refuse_given("is for tables", beta=beta, graded=graded, split=split)
-        plan = _plan(source, query, share, method, unit)
+        plan = _plan(source, query, share, method)
         return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
-    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., units=...)", unit=unit)
     options = Options(method, beta, graded, split)
     groups = table.grouping if isinstance(table, Groups) else None
     queries = (query,) if isinstance(query, Query) else query
@@ -116,7 +114,7 @@ def simulate(
     return plan.draw(reader_of(source), Seeded(seed), runs)
 
 
-def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> None:
+def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.stand_in:
         return
@@ -153,15 +151,9 @@ def _refuse_given(why: str, **given: object) -> None:
             raise InvalidRequest(f"{option}={value!r} {why}.")
 
 
-def _plan(
-    opened: Join | Links | Graph, query: object, share: Exact, method: str | None, unit: Exact | None
-) -> Plan:
-    if not isinstance(opened, Join) or not isinstance(query, Sum):
-        _refuse_given("is for sums over a join", unit=unit)
+def _plan(opened: Links | Graph, query: object, share: Exact, method: str | None) -> Plan:
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
-    if isinstance(opened, Join) and isinstance(query, Count | Sum):
-        return opened.plan(query, share, method, unit)
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")

@@ -177,7 +177,7 @@ def ask_join(path: Path) -> None:
     orders.count(share="1/20", method="naive")
     orders.sum("price", share="1/20")
     orders.sum('"two, words"', share="1/20")
-    orders.sum('price * (1 - "two, words" / 10)', unit="0.1", share="1/20")
+    orders.sum('price * (1 - "two, words" / 10)', grain="0.1", share="1/20")
     orders.where("price > 3 and age < 30").sum("price", share="1/20")
     join.over('items, "odd"').count(share="1/20")
     join.over('items, "odd"', "orders").where("size = 1").count(share="1/20")
