@@ -272,16 +272,13 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
 @pytest.mark.parametrize(
     ("door", "query", "given", "says"),
     [
-        (table, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
         (table, [prdp.Count(), "sum"], {}, "simulate takes an open table and a query object"),
         (table, [], {}, "simulate takes an open table and a query object"),
         (table, "", {}, "simulate takes an open table and a query object"),
         (table, prdp.Edges(), {}, "simulate takes an open table and a query object"),
         (table, prdp.Count(), {"share": True}, "share=True is not a number"),
-        (join, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
-        (join, prdp.Count(), {"beta": "1/10"}, "beta='1/10' is for tables"),
+        (join, prdp.Count(), {"beta": "1/10"}, "beta belongs to method='partition'"),
         (links, prdp.Count(), {"graded": False}, "graded=False is for tables"),
-        (links, prdp.Count(), {"unit": "1"}, "unit='1' is for sums over a join"),
         (graph, prdp.Edges(), {"split": "1/2"}, "split='1/2' is for tables"),
         (graph, prdp.Count(), {}, "does not answer"),
     ],

@@ -51,10 +51,14 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
+def _counted_values(cells: Summary) -> Summary:
+    return cells.valued().counted()
+
+
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
+        "count": (COUNT, "count of {}", 0, _counted_values),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
