@@ -46,7 +46,7 @@ def main() -> None:
         return table.group_by("branch", keys=range(KEYS))
 
     def question() -> None:
-        groups().ask(prdp.Count(), prdp.Sum("balance"), share="1/10")
+        groups().agg(prdp.Count(), prdp.Sum("balance"), share="1/10")
 
     def reading() -> None:
         opened = groups(stand_in=True)

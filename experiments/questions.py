@@ -39,7 +39,7 @@ class Asked:
 
     name: str
     ask: Callable[[prdp.Table], prdp.Table | prdp.Groups]
-    query: prdp.Count | prdp.Quantile | prdp.Distinct | prdp.Mean | prdp.Variance
+    query: prdp.Count | prdp.Quantile | prdp.CountDistinct | prdp.Mean | prdp.Variance
     errors: Callable[[Floats], Floats]
     floor: float = float("nan")
 
@@ -90,7 +90,7 @@ def salaries(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
         Asked(
             "distinct job_title",
             lambda t: t,
-            prdp.Distinct("job_title"),
+            prdp.CountDistinct("job_title"),
             of_truth(np.array([float(behind.size)])),
             100 * count_floor(behind) / behind.size,
         ),
@@ -127,9 +127,9 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
     return ours, _opened(path, "balance", "1", per_record=False), asked
 
 
-def _opened(path: Path, column: str, unit: str, *, per_record: bool) -> prdp.Table:
+def _opened(path: Path, column: str, grain: str, *, per_record: bool) -> prdp.Table:
     policy = prdp.Policy(f"10000 / {column}", at_most=100) if per_record else prdp.Policy.constant("1e-8")
-    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, units={column: unit}, stand_in=True)
+    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, grain={column: grain}, stand_in=True)
     return table.where(f"{column} >= 100")
 
 

@@ -13,7 +13,7 @@ For saying what each record may lose:
     Policy
 For asking:
     open, Table, Groups, bins, date_trunc, adapters
-    Count, Sum, Mean, Variance, Std, Max, Min, Quantile, Distinct
+    Count, Sum, Mean, Variance, Std, Max, Min, Quantile, CountDistinct
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, Edges, Paths, Stars, Triangles
 For reading the answers and the account:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
-    from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
+    from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Std, Sum, Variance
     from prdp.policy import Policy
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
@@ -61,7 +61,7 @@ else:
     _ROOMS = ("adapters", "local", "testing")
     _HOMES = {
         "Count": "prdp.plan.queries",
-        "Distinct": "prdp.plan.queries",
+        "CountDistinct": "prdp.plan.queries",
         "DurableLedger": "prdp.ledger",
         "Edges": "prdp.tables.graph",
         "CustomRelease": "prdp.release.custom",
@@ -112,8 +112,8 @@ else:
 __all__ = [
     "BudgetExhausted",
     "Count",
+    "CountDistinct",
     "CustomRelease",
-    "Distinct",
     "DurableLedger",
     "Edges",
     "EngineFailure",

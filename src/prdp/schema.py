@@ -42,5 +42,5 @@ Schema = Mapping[str, ColumnType]
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 """For each column that has them, the public least and greatest value."""
 
-Units = Mapping[str, Fraction]
+Grains = Mapping[str, Fraction]
 """For each column that has one, the public grain of its values."""

@@ -37,14 +37,14 @@ def opened(**given: Any) -> prdp.Table:
 DOORS: dict[str, Callable[[Any], object]] = {
     "beta": lambda number: opened().sum("v", share="1/2", method="partition", beta=number),
     "q": lambda number: opened().quantile("v", number, share="1/2"),
-    "split": lambda number: opened().ask(
+    "split": lambda number: opened().agg(
         prdp.Count(), prdp.Sum("v"), share="1/2", split=[number, 1 - Fraction(1, 2)]
     ),
     "constant policy": prdp.Policy.constant,
     "at_least": lambda number: prdp.Policy("1 / v", at_least=number),
     "at_most": lambda number: prdp.Policy("1 / v", at_most=number),
     "share": lambda number: opened().count(share=number),
-    "units": lambda number: opened(units={"v": number}),
+    "grain": lambda number: opened(grain={"v": number}),
     "bounds": lambda number: opened(bounds={"v": (0, number)}),
 }
 
@@ -75,13 +75,13 @@ def test_numbers_of_400_digits_are_read_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [Fraction(10**18 + 1, 10**18), Fraction(10**18 - 1, 10**18 + 1), Fraction(10**99 + 1, 10**100)]
+    "grain", [Fraction(10**18 + 1, 10**18), Fraction(10**18 - 1, 10**18 + 1), Fraction(10**99 + 1, 10**100)]
 )
-def test_a_unit_is_a_fraction_of_numbers_of_at_most_18_digits(unit: Fraction) -> None:
+def test_a_grain_is_a_fraction_of_numbers_of_at_most_18_digits(grain: Fraction) -> None:
     with pytest.raises(InvalidRequest, match="whole numbers of at most 1e18"):
-        opened(units={"v": unit})
+        opened(grain={"v": grain})
 
 
-@pytest.mark.parametrize("unit", ["0.01", "1/3", "1e-18", "1e18", Fraction(10**18 - 1, 10**18)])
-def test_units_of_fewer_digits_are_kept(unit: Any) -> None:
-    assert opened(units={"v": unit}).ledger.left == 1
+@pytest.mark.parametrize("grain", ["0.01", "1/3", "1e-18", "1e18", Fraction(10**18 - 1, 10**18)])
+def test_grains_of_fewer_digits_are_kept(grain: Any) -> None:
+    assert opened(grain={"v": grain}).ledger.left == 1

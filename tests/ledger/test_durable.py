@@ -135,7 +135,7 @@ def test_a_ledger_of_other_public_facts_is_refused_with_the_difference(
         accounts(path, **options)
 
 
-def test_bounds_and_units_of_another_column_may_be_added_later(path: Path) -> None:
+def test_bounds_and_grains_of_another_column_may_be_added_later(path: Path) -> None:
     source = {"balance": np.arange(1, 3000), "age": np.arange(1, 3000) % 90}
     policy = prdp.Policy("10000 / balance", at_most=100)
     first = {"balance": (0, 10**12)}

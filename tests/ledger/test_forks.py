@@ -113,7 +113,7 @@ def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged
     for ask in (
         lambda: table.sum("balance", share="1/10"),
         lambda: table.count(share="1/20"),
-        lambda: table.release(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
+        lambda: table.run(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
     ):
         said = in_a_fork(ask)
         assert "another process" in said, said

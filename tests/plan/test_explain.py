@@ -40,7 +40,7 @@ def explanations(values: Any) -> list[str]:
     )
     return [
         table.where("v > 3").explain(prdp.Sum("v"), prdp.Count(), share="1/10"),
-        table.explain(prdp.Distinct("job"), share="1/10", method="framework"),
+        table.explain(prdp.CountDistinct("job"), share="1/10", method="framework"),
         by_job.explain(prdp.Mean("v"), share="1/10"),
         owners.group_by("job", keys=["a", "b"]).explain(prdp.Mean("v"), share="1/10"),
         join.explain(prdp.Sum("price"), share="1/10"),

@@ -94,10 +94,10 @@ def table(**options: object) -> prdp.Table:
 
 def test_a_query_from_outside_is_answered_charged_and_kept() -> None:
     asked = table()
-    (row,) = asked.ask(Heads(), share="1/2").releases
+    (row,) = asked.agg(Heads(), share="1/2").releases
     assert row[0].value == pytest.approx(N, abs=40)
     assert row[0].method == "plain count"
-    assert asked.ask(Heads(), share="1/2").releases == (row,)
+    assert asked.agg(Heads(), share="1/2").releases == (row,)
     assert asked.ledger.left == Fraction(1, 2)
 
 
@@ -146,7 +146,7 @@ def test_queries_from_outside_are_never_taken_for_others() -> None:
 def test_a_query_that_its_text_cannot_hold_is_refused(what: Any) -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
-        asked.ask(Odd(what), share=1)
+        asked.agg(Odd(what), share=1)
     assert asked.ledger.left == 1
 
 
@@ -155,7 +155,7 @@ def test_a_query_that_is_made_in_a_function_is_refused() -> None:
         methods = prdp.Count.methods
 
     with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
-        table().ask(Inner(), share=1)
+        table().agg(Inner(), share=1)
 
 
 class Spread(OfColumn):
@@ -185,7 +185,7 @@ class Greedy(OfColumn):
 def test_steps_never_spend_more_than_is_charged() -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="more than the share"):
-        asked.ask(Greedy("v"), share="1/10")
+        asked.agg(Greedy("v"), share="1/10")
     assert asked.ledger.left == 1
 
 
@@ -236,7 +236,7 @@ class Forty(Query):
 def test_groups_of_owners_are_answered_by_no_mechanism_but_the_proved_one() -> None:
     groups = table(protect="who").group_by("job", keys=["chef"])
     with pytest.raises(InvalidRequest, match="not proved yet"):
-        groups.ask(Forty(), share=1)
+        groups.agg(Forty(), share=1)
 
 
 def queries(kind: type[Query] = Query) -> list[type[Query]]:

@@ -18,7 +18,7 @@ QUERIES = (
     prdp.Variance("v"),
     prdp.Max("v"),
     prdp.Quantile("v", ("1/4", "3/4")),
-    prdp.Distinct("job"),
+    prdp.CountDistinct("job"),
 )
 
 
@@ -62,7 +62,7 @@ def test_groups_choose_together_unless_the_policy_reads_what_tells_them_apart() 
 )
 def test_a_wrong_question_is_refused_and_nothing_is_charged(query: Any, words: str) -> None:
     opened = table(9)
-    for ask in (opened.plan, opened.explain, opened.ask):
+    for ask in (opened.plan, opened.explain, opened.agg):
         with pytest.raises(InvalidRequest, match=words):
             ask(query, share="1/2")
     assert opened.ledger.entries == ()

@@ -73,7 +73,7 @@ def asked(columns: list[str]) -> dict[Any, str]:
 
     ask("count", prdp.Count())
     for column in columns:
-        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.Distinct):
+        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.CountDistinct):
             ask((kind, column), kind(column))
         for parts in (("1/2",), ("1/4",), ("1/3",), ("0.25", "0.5"), ("1/4", "1/2", "3/4")):
             ask((parts, column), prdp.Quantile(column, parts))
@@ -144,7 +144,7 @@ def test_a_mechanism_over_two_columns_is_not_answered_by_one_over_a_column_of_th
     table = table_of(["a", "b", "a, b"])
     seen: Callable[..., Any] = lambda rows, epsilon, beta: rows.column_names  # noqa: E731
     for columns in (["a", "b"], ["a, b"]):
-        assert table.release(seen, columns=columns, share="1/4", name="names").value == columns
+        assert table.run(seen, columns=columns, share="1/4", name="names").value == columns
 
 
 def test_a_name_is_not_answered_by_a_function_that_happens_to_be_called_so() -> None:
@@ -154,8 +154,8 @@ def test_a_name_is_not_answered_by_a_function_that_happens_to_be_called_so() -> 
     def rows(rows: Any, epsilon: Any, beta: Any) -> int:
         return 1
 
-    table.release(rows, columns=["a"], share="1/4")
-    assert table.release(lambda rows, e, b: 2, columns=["a"], share="1/4", name="rows").value == 2
+    table.run(rows, columns=["a"], share="1/4")
+    assert table.run(lambda rows, e, b: 2, columns=["a"], share="1/4", name="rows").value == 2
 
 
 def joined(tables: list[str], **options: Any) -> prdp.Join:

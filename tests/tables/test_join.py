@@ -208,7 +208,7 @@ def test_counts_and_sums_come_close_to_the_truth() -> None:
     assert join.over("items").sum("price", share="1/4").value == pytest.approx(6000 * 19.5, rel=0.1)
     bonn = join.over("items", "shops").where("town = 'Bonn' AND price > 3")
     true = sum(0.5 * (number % 40) for number in range(1, 6000, 2) if number % 40 > 3)
-    assert bonn.sum("price * 0.5", unit="0.1", share="1/4").value == pytest.approx(true, rel=0.1)
+    assert bonn.sum("price * 0.5", grain="0.1", share="1/4").value == pytest.approx(true, rel=0.1)
     assert join.ledger.left == 0
 
 
@@ -324,9 +324,9 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
         (lambda j: j.where("nothing = 1"), "nothing"),
         (lambda j: j.over("items").sum("number", share="1/2"), "needs the public bounds of number"),
         (lambda j: j.over("items").sum("price / 3", share="1/2"), "needs the grain"),
-        (lambda j: j.over("items").sum("price / 3", unit="0", share="1/2"), "needs the grain"),
-        (lambda j: j.over("items").sum("price / 3", unit="1/10000000000000000", share="1/2"), "2\\^53"),
-        (lambda j: j.over("items").sum("1 / price", unit="1", share="1/2"), "no finite range"),
+        (lambda j: j.over("items").sum("price / 3", grain="0", share="1/2"), "needs the grain"),
+        (lambda j: j.over("items").sum("price / 3", grain="1/10000000000000000", share="1/2"), "2\\^53"),
+        (lambda j: j.over("items").sum("1 / price", grain="1", share="1/2"), "no finite range"),
         (lambda j: j.over("shops").sum("town", share="1/2"), "a number is needed"),
         (lambda j: j.count(share="1/2", method="partition"), "What does: clip, naive"),
         (lambda j: j.count(share=0.1), "is a float"),

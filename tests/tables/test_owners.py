@@ -85,10 +85,10 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    asked = values(table, prdp.Distinct("o_custkey"), "1/3")
+    asked = values(table, prdp.CountDistinct("o_custkey"), "1/3")
     assert asked == values(folded, prdp.Count(), "1/3")
     with pytest.raises(InvalidRequest, match="by group is not answered"):
-        table.group_by("o_orderstatus", keys=["F"]).distinct("o_custkey", share="1/2")
+        table.group_by("o_orderstatus", keys=["F"]).count_distinct("o_custkey", share="1/2")
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
@@ -117,7 +117,7 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     table = orders()
     means = table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4")
     assert [len(row[0].parts) for row in means.releases] == [2, 2, 2]
-    both = table.group_by("o_orderstatus", keys=STATUS).ask(
+    both = table.group_by("o_orderstatus", keys=STATUS).agg(
         prdp.Count(), prdp.Sum("o_totalprice"), share="1/4"
     )
     assert [len(row) for row in both.releases] == [2, 2, 2]
@@ -133,7 +133,7 @@ def cells_of(table: Any, query: Any, groups: Any = None) -> tuple[Any, Any]:
     return plan.queries[0], found(table, plan)
 
 
-def test_plans_know_what_is_true_of_units() -> None:
+def test_plans_know_what_is_true_of_owners() -> None:
     price = ORDERS["o_totalprice"]
     assert truths(*cells_of(orders(), prdp.Count())) == [N]
     assert truths(*cells_of(orders(), prdp.Sum("o_totalprice"))) == [price.sum()]
@@ -165,7 +165,7 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
 
 
 @pytest.mark.parametrize("budget", [None, float("nan"), 0.0, -1.0, 0.05, float("-inf")])
-def test_one_invalid_row_leaves_its_whole_unit_out(budget: float | None) -> None:
+def test_one_invalid_row_leaves_its_whole_owner_out(budget: float | None) -> None:
     eps = pd.Series([1.0, budget, 2.0, 3.0], dtype="Float64") if budget is None else [1.0, budget, 2.0, 3.0]
     assert counted({"who": [1, 1, 1, 2], "eps": eps}) == 1
     assert counted({"who": [1, 3, 1, 2], "eps": eps}) == 3
@@ -176,8 +176,8 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
 
 
-def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
-    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+def test_an_owner_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One owner has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
     most = 2**43 - 1
     rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
     table = prdp.open(
@@ -195,7 +195,7 @@ def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothin
     assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
 
 
-def test_texts_that_a_session_collates_are_still_two_units() -> None:
+def test_texts_that_a_session_collates_are_still_two_owners() -> None:
     """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
     connection = duckdb.connect()
     connection.execute("SET default_collation = 'nocase'")
@@ -211,7 +211,7 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
     [
         (lambda t: t.median("o_totalprice", share="1/2"), "stand at several ranks"),
         (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "stand at several ranks"),
-        (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
+        (lambda t: t.count_distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
@@ -224,7 +224,7 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
             "method='naive' keeps all rows of an owner by group",
         ),
         (
-            lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).agg(
                 prdp.Count(), prdp.Min("o_totalprice"), share="1/2"
             ),
             "min of o_totalprice by group is not answered",
@@ -241,7 +241,9 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
 
 def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
     table = orders(bounds={"o_totalprice": (100, 2**43)})
-    with pytest.raises(InvalidRequest, match="8,796,093,022,208 units of 1 in each of 1,048,576 rows: 2\\^63 or more"):
+    with pytest.raises(
+        InvalidRequest, match="8,796,093,022,208 grains of 1 in each of 1,048,576 rows: 2\\^63 or more"
+    ):
         table.group_by("o_orderstatus", keys=STATUS).sum("o_totalprice", share="1/2")
     assert table.ledger.left == 1
     assert table.sum("o_totalprice", share="1/2").value > 0

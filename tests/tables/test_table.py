@@ -106,8 +106,8 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"bounds": {"balance": (0, float("inf"))}}, "not a pair of finite numbers"),
         ({"bounds": {"balanse": (0, 1)}}, "Did you mean 'balance'"),
         ({"bounds": {"job": (0, 1)}}, "number column"),
-        ({"units": {"balance": "0"}}, "more than 0"),
-        ({"units": {"balance": 0.01}}, "is a float"),
+        ({"grain": {"balance": "0"}}, "more than 0"),
+        ({"grain": {"balance": 0.01}}, "is a float"),
         ({"policy": "10000 / balance"}, "prdp.Policy"),
     ],
 )
@@ -116,17 +116,17 @@ def test_a_table_that_is_wrong_by_public_facts_is_not_opened(options: dict[str, 
         accounts(**options)
 
 
-def test_a_fractional_column_needs_a_unit() -> None:
+def test_a_fractional_column_needs_a_grain() -> None:
     table = accounts(bounds=BOUNDS | {"rate": (0, 1)})
-    with pytest.raises(InvalidRequest, match=r"units=\{'rate': '0.01'\}"):
+    with pytest.raises(InvalidRequest, match=r"grain=\{'rate': '0.01'\}"):
         table.sum("rate", share="1/2")
-    cents = accounts(bounds=BOUNDS | {"rate": (0, 1)}, units={"rate": "0.01"})
+    cents = accounts(bounds=BOUNDS | {"rate": (0, 1)}, grain={"rate": "0.01"})
     assert cents.sum("rate", share="1").value == pytest.approx(10_000, rel=0.05)
 
 
-def test_bounds_that_hold_too_many_units_are_refused() -> None:
-    table = accounts(bounds=BOUNDS | {"rate": (0, 10**12)}, units={"rate": "1e-6"})
-    with pytest.raises(InvalidRequest, match="larger unit"):
+def test_bounds_that_hold_too_many_grains_are_refused() -> None:
+    table = accounts(bounds=BOUNDS | {"rate": (0, 10**12)}, grain={"rate": "1e-6"})
+    with pytest.raises(InvalidRequest, match="larger grain"):
         table.sum("rate", share="1/2")
 
 
@@ -158,7 +158,7 @@ ODD = {
 @pytest.mark.parametrize("method", ["clip", "partition", "naive"])
 def test_odd_tables_give_ordinary_noisy_answers(values: list[float | None], method: str) -> None:
     source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
-    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, units={"balance": "1"})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, grain={"balance": "1"})
     for release in (
         table.count(share="1/4", method=method),
         table.sum("balance", share="1/4", method=method),
@@ -232,7 +232,7 @@ def test_the_caveat_of_a_signed_sum_says_that_clipping_may_move_it_either_way() 
 
 
 def test_small_groups_do_not_collapse() -> None:
-    """Two tiers of budgets, and ordinary privacy with a fine unit, in tables of a few thousand rows."""
+    """Two tiers of budgets, and ordinary privacy with a fine grain, in tables of a few thousand rows."""
     tiers = {"v": np.ones(5000, int), "eps": np.array([0.1, 10.0] * 2500)}
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
     table = prdp.open(tiers, policy=policy, stand_in=True)
@@ -242,7 +242,7 @@ def test_small_groups_do_not_collapse() -> None:
         {"v": np.full(200, 10.0)},
         policy=prdp.Policy.constant("1"),
         bounds={"v": (0, 100)},
-        units={"v": "0.01"},
+        grain={"v": "0.01"},
         stand_in=True,
     )
     sums = simulate(flat, prdp.Sum("v"), share="1/2", runs=300, seed=2)
@@ -270,12 +270,12 @@ def test_a_ledger_belongs_to_one_table() -> None:
     "options",
     [
         {"bounds": (1, 2)},
-        {"units": "0.01"},
+        {"grain": "0.01"},
         {"types": {"balance": int}},
         {"ledger": 5},
         {"ledger": prdp.MemoryLedger},
-        {"units": {"job": "1"}},
-        {"units": {"balance": "1e-320"}},
+        {"grain": {"job": "1"}},
+        {"grain": {"balance": "1e-320"}},
     ],
     ids=str,
 )
@@ -307,7 +307,7 @@ def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD.keys())
 def test_odd_tables_have_a_maximum_like_any_other(values: list[float | None]) -> None:
     source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
-    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, units={"balance": "1"})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, grain={"balance": "1"})
     for release in (table.max("balance", share="1/2"), table.min("balance", share="1/2")):
         assert 0 <= release.value <= 10**12
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 
 Number = int | float | str | Fraction
 """What a bound may be written as; a float is taken for the very number it is."""
 
-LARGEST_UNIT = 10**18
+LARGEST_GRAIN = 10**18
 """A grain is a fraction of whole numbers up to this."""
 
 
@@ -84,36 +84,36 @@ def _end(end: Number) -> Fraction:
     return Fraction(end)
 
 
-def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
+def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
     """Return the public grain of number columns, exactly.
 
     >>> from prdp.schema import ColumnType
-    >>> read_units({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
+    >>> read_grains({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
     {'price': Fraction(1, 100)}
     """
-    units = {}
-    for name, grain in given.items():
-        unit = exact(grain, f"units[{name!r}]")
-        if unit <= 0:
+    grains = {}
+    for name, written in given.items():
+        grain = exact(written, f"grain[{name!r}]")
+        if grain <= 0:
             raise InvalidRequest(
-                f"units[{name!r}] = {told(grain)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+                f"grain[{name!r}] = {told(written)} is not a grain: it is more than 0 (1e-18 to 1e18)."
             )
-        if max(unit.numerator, unit.denominator) > LARGEST_UNIT:
+        if max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
             raise InvalidRequest(
-                f"units[{name!r}] = {told(grain)} is not a grain: it is a fraction of two whole numbers of "
+                f"grain[{name!r}] = {told(written)} is not a grain: it is a fraction of two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
             )
-        known = known_column(name, schema, "units")
+        known = known_column(name, schema, "grain")
         if schema[known].kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"units[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+                f"grain[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
             )
-        units[known] = unit
-    return units
+        grains[known] = grain
+    return grains
 
 
 def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which privacy unit a row belongs to; None where a row is one.
+    """Return the column whose value says which owner a row belongs to; None where a row is one.
 
     >>> from prdp.schema import ColumnType
     >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})

@@ -30,7 +30,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.parse import parse
 from prdp.expressions.strict import is_whole
-from prdp.schema import ColumnType, Kind, Schema, Units
+from prdp.schema import ColumnType, Grains, Kind, Schema
 
 _NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN", Kind.MOMENT: "TIMESTAMP"}
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
@@ -116,7 +116,7 @@ def column_of(record: Mapping[str, Any], column: str, expression: Node | None) -
     return record[column] if expression is None else evaluate(expression, record)
 
 
-def grain_of(column: str, schema: Schema, units: Units) -> Fraction | None:
+def grain_of(column: str, schema: Schema, grains: Grains) -> Fraction | None:
     """Return the grain of a column's values: as declared, or as its type says; None where neither does.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)")}
@@ -124,13 +124,13 @@ def grain_of(column: str, schema: Schema, units: Units) -> Fraction | None:
     (Fraction(1, 100), Fraction(1, 2))
     """
     kind = schema[column]
-    if column in units or kind.integer:
-        return units.get(column, Fraction(1))
+    if column in grains or kind.integer:
+        return grains.get(column, Fraction(1))
     found = _DECIMAL.fullmatch(kind.native)
     return Fraction(1, 10 ** int(found[1])) if found else None
 
 
-def derived_grain(node: Node, schema: Schema, units: Units) -> Fraction | None:  # noqa: PLR0911  (one a class)
+def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None:  # noqa: PLR0911  (one a class)
     """Return a grain of which every value of an expression is a whole multiple; None where none follows.
 
     0 stands for what is always 0.
@@ -147,24 +147,24 @@ def derived_grain(node: Node, schema: Schema, units: Units) -> Fraction | None: 
         case Null():
             return Fraction(0)
         case Column():
-            return grain_of(node.name, schema, units)
+            return grain_of(node.name, schema, grains)
         case Negate():
-            return derived_grain(node.operand, schema, units)
+            return derived_grain(node.operand, schema, grains)
         case Arithmetic():
-            return _arithmetic_grain(node, schema, units)
+            return _arithmetic_grain(node, schema, grains)
         case Call():
-            return _call_grain(node, schema, units)
+            return _call_grain(node, schema, grains)
         case Case():
             return _common(
-                derived_grain(value, schema, units)
+                derived_grain(value, schema, grains)
                 for value in (*(then for _, then in node.branches), node.default)
             )
         case _:
             return None
 
 
-def _arithmetic_grain(node: Arithmetic, schema: Schema, units: Units) -> Fraction | None:
-    left, right = (derived_grain(side, schema, units) for side in (node.left, node.right))
+def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fraction | None:
+    left, right = (derived_grain(side, schema, grains) for side in (node.left, node.right))
     if node.op in ("+", "-"):
         return _common((left, right))
     if left is None or right is None:
@@ -174,14 +174,14 @@ def _arithmetic_grain(node: Arithmetic, schema: Schema, units: Units) -> Fractio
     return left / right if isinstance(node.right, Number) and right else None
 
 
-def _call_grain(node: Call, schema: Schema, units: Units) -> Fraction | None:
-    grains = [derived_grain(arg, schema, units) for arg in node.args]
+def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
+    found = [derived_grain(arg, schema, grains) for arg in node.args]
     if node.name in ("least", "greatest", "abs"):
-        return _common(grains)
-    if node.name == "power" and isinstance(node.args[1], Number) and grains[0] is not None:
+        return _common(found)
+    if node.name == "power" and isinstance(node.args[1], Number) and found[0] is not None:
         exponent = node.args[1].value
         if is_whole(exponent) and 1 <= exponent <= _LARGEST_POWER:
-            return Fraction(grains[0] ** int(exponent))
+            return Fraction(found[0] ** int(exponent))
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from prdp.cells.measure import Measure
-from prdp.declare.columns import LARGEST_UNIT
+from prdp.declare.columns import LARGEST_GRAIN
 from prdp.declare.computed import computed_type, derived_grain, grain_of
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
@@ -17,14 +17,14 @@ from prdp.expressions.nodes import Node, columns
 from prdp.plan.methods import Method
 from prdp.plan.queries import OfColumn, Query
 from prdp.policy import ranges_of
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 
 _MOST_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
 
 
 def measure_of(  # noqa: PLR0917  (each is a public fact)
-    query: Query, method: Method, schema: Schema, bounds: Bounds, units: Units, opened_by: str
+    query: Query, method: Method, schema: Schema, bounds: Bounds, grains: Grains, opened_by: str
 ) -> Measure | None:
     """Return what a query measures; None where it measures nothing.
 
@@ -33,7 +33,7 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         method: What answers it.
         schema: The table's columns.
         bounds: The public bounds of columns.
-        units: The public grain of columns.
+        grains: The public grain of columns.
         opened_by: The function whose arguments declare both, for messages.
 
     Raises:
@@ -50,14 +50,14 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         )
     if node is None:
         low, high = _column_ends(query, bounds, opened_by)
-        unit = _column_grain(query, schema, units, opened_by)
-        measure = Measure(query.column, unit, math.ceil(low / unit), math.floor(high / unit))
+        grain = _column_grain(query, schema, grains, opened_by)
+        measure = Measure(query.column, grain, math.ceil(low / grain), math.floor(high / grain))
     else:
         low, high = _computed_ends(query, node, schema, bounds, opened_by)
-        unit = _computed_grain(query, node, schema, units, opened_by)
-        ends = math.floor(low / unit), math.ceil(high / unit)
-        measure = Measure(query.column, unit, *ends, expression=node)
-    most = 2**63 if kind.integer and unit == 1 else 2**53
+        grain = _computed_grain(query, node, schema, grains, opened_by)
+        ends = math.floor(low / grain), math.ceil(high / grain)
+        measure = Measure(query.column, grain, *ends, expression=node)
+    most = 2**63 if kind.integer and grain == 1 else 2**53
     squares = any(part.sees is None for part in query.parts)
     _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
     return replace(measure, squares=squares, per_octave=method.fineness)
@@ -72,13 +72,13 @@ def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fract
     return bounds[query.column]
 
 
-def _column_grain(query: OfColumn, schema: Schema, units: Units, opened_by: str) -> Fraction:
+def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
     said = _said_grain(query)
-    grain = said if said is not None else grain_of(query.column, schema, units)
+    grain = said if said is not None else grain_of(query.column, schema, grains)
     if grain is None:
         raise InvalidRequest(
             f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
-            f"{schema[query.column].native}. Write units={{{query.column!r}: '0.01'}} in {opened_by} for two "
+            f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
             "decimals."
         )
     return grain
@@ -109,30 +109,30 @@ def _computed_ends(
     )
 
 
-def _computed_grain(query: OfColumn, node: Node, schema: Schema, units: Units, opened_by: str) -> Fraction:
+def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
     said = _said_grain(query)
     if said is not None:
         return said
-    grain = derived_grain(node, schema, units)
-    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_UNIT:
-        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, units)]
-        or_units = f", or units={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
+    grain = derived_grain(node, schema, grains)
+    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
+        or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
         raise InvalidRequest(
             f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
-            f"columns'. Write grain='0.01' beside it for two decimals{or_units}."
+            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}."
         )
     return grain or Fraction(1)
 
 
-def _lacks_grain(name: str, schema: Schema, units: Units) -> bool:
-    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, units) is None
+def _lacks_grain(name: str, schema: Schema, grains: Grains) -> bool:
+    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, grains) is None
 
 
 def _said_grain(query: OfColumn) -> Fraction | None:
     if query.grain is None:
         return None
     grain = exact(query.grain, "grain")
-    if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_UNIT:
+    if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
         raise InvalidRequest(
             f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: "
             f"more than 0, from 1e-18 to 1e18, not {query.grain!r}."
@@ -147,7 +147,7 @@ def _and(names: Sequence[str]) -> str:
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
     held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
     if measure.low > measure.high:
-        raise InvalidRequest(f"{held} no whole units of {measure.unit}. Take a smaller unit.")
+        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
     if measure.largest >= most:
         size = f"more than 2^{most.bit_length() - 1}"
-        raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
+        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")

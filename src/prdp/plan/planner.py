@@ -26,7 +26,7 @@ from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
-from prdp.schema import Bounds, Schema, Units
+from prdp.schema import Bounds, Grains, Schema
 
 _MOST_FOLDED = 1 << 83
 """What an owner adds is at most this."""
@@ -44,7 +44,7 @@ class Planner:
         policy: The policy, checked against them.
         levels: The grid of budgets.
         bounds: The public bounds of columns.
-        units: The public grain of columns.
+        grain: The public grain of columns.
         owners: Who is protected with all their rows; None where a row is a record.
         where: Which records take part; None for all.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
@@ -56,7 +56,7 @@ class Planner:
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     owners: Owners | None = None
     where: Node | None = None
     source: str = ""
@@ -77,7 +77,7 @@ class Planner:
 
         >>> from prdp.plan.queries import Count
         >>> one = Policy.constant(1)
-        >>> plan = Planner({}, one, one.levels, bounds={}, units={}).plan([Count()], "1/4")
+        >>> plan = Planner({}, one, one.levels, bounds={}, grain={}).plan([Count()], "1/4")
         >>> plan.share, plan.labels
         (Fraction(1, 4), ('count',))
 
@@ -91,7 +91,7 @@ class Planner:
         """
         if not queries or not all(isinstance(query, Query) for query in queries):
             raise InvalidRequest(
-                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
+                "agg takes queries, such as agg(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
                 "plan and explain."
             )
         spent = exact_share(share)
@@ -117,7 +117,7 @@ class Planner:
         if self.owners is not None:
             refuse_unless_proved(query, method, self.owners)
             method = OWNERS if query.counts_owners(self.owners.id) else method
-        measure = measure_of(query, method, self.schema, self.bounds, self.units, self._opened_by)
+        measure = measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by)
         self._refuse_too_large(measure)
         terms = MethodTerms(
             self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
@@ -226,9 +226,9 @@ class Planner:
         measure = plan.measure
         if measure is not None and measure.largest * owners.most_rows >= _MOST_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} allow {measure.largest:,} units of {measure.unit} in each "
-                f"of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take a "
-                "larger unit, narrower bounds or a smaller most_rows."
+                f"the bounds of {measure.column!r} allow {measure.largest:,} grains of {measure.grain} in "
+                f"each of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take a "
+                "larger grain, narrower bounds or a smaller most_rows."
             )
 
     def _refuse_too_large(self, measure: Measure | None) -> None:
@@ -236,8 +236,8 @@ class Planner:
             most = self.owners.most_rows
             if measure.largest * most > _MOST_FOLDED:
                 raise InvalidRequest(
-                    f"{most:,} rows of {measure.largest:,} units each are too many (2^83). Lower most_rows, "
-                    "narrow the bounds or take a larger unit."
+                    f"{most:,} rows of {measure.largest:,} grains each are too many (2^83). Lower most_rows, "
+                    "narrow the bounds or take a larger grain."
                 )
 
 
@@ -308,7 +308,7 @@ def refuse_unless_proved(query: Query, method: Method, owners: Owners, *, groupe
     raise InvalidRequest(
         f"{query}{by_group} is not answered for {owners.declared}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"distinct({owners.id!r}) {only}."
+        f"count_distinct({owners.id!r}) {only}."
     )
 
 
@@ -321,8 +321,8 @@ def _columns(by: Iterable[GroupKey]) -> list[str]:
 
 def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
-    unit = measure.unit if measure else Fraction(1)
-    return Label(words, share, said.name, said.caveat(signed=signed), unit, below=low < 0, above=high > 0)
+    grain = measure.grain if measure else Fraction(1)
+    return Label(words, share, said.name, said.caveat(signed=signed), grain, below=low < 0, above=high > 0)
 
 
 def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
@@ -334,8 +334,8 @@ def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label
         measure,
         signed=measure is not None and measure.signed,
     )
-    unit = terms.measure.unit if terms.measure else Fraction(1)
-    return replace(label, unit=unit**part.power)
+    grain = terms.measure.grain if terms.measure else Fraction(1)
+    return replace(label, grain=grain**part.power)
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:

@@ -39,7 +39,7 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's unit that it is counted in.
+        power: The power of the column's grain that it is counted in.
         sees: What the mechanism is shown; None where that depends on the parts before it.
     """
 
@@ -263,18 +263,28 @@ class Std(OfColumn):
     unproved = Variance.unproved
 
 
-class Distinct(OfColumn):
+class CountDistinct(OfColumn):
     """How many different values a column has; NULL is none of them.
 
-    >>> str(Distinct("job")), Distinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
     unproved = "an owner's rows may hold several values, and that they stay within one budget together"
 
+    @property
+    def word(self) -> str:
+        """The name of the query, as SQL has it."""
+        return "count_distinct"
+
     def __str__(self) -> str:
         return f"distinct {self.column}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The column, as SQL; ledgers call the query ``distinct``."""
+        return said(self, "distinct") | {"of": self._of}
 
     @property
     def measured(self) -> str | None:
@@ -287,7 +297,9 @@ class Distinct(OfColumn):
         node = known.expression
         kind = schema[known.column] if node is None else computed_type(node, schema)
         if kind.kind is Kind.OTHER:
-            raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
+            raise InvalidRequest(
+                f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
+            )
         return known
 
     def counts_owners(self, protect: str | None) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
-from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
+from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
 from prdp.declare.exact import Exact
 from prdp.declare.owners import MOST_ROWS, JoinedTables, Owners, read_most_rows
 from prdp.declare.references import Tree
@@ -26,7 +26,7 @@ from prdp.plan.planner import Planner
 from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 from prdp.tables.opening import account_of, both, fitted_policy, name_of
 from prdp.tables.queried import Queried
 from prdp.tables.roles import refuse_two_names
@@ -41,7 +41,7 @@ def open_join(
     policy: Policy,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
     most_rows: int = MOST_ROWS,
     name: str | None = None,
@@ -74,7 +74,7 @@ def open_join(
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
-        units: For columns that are added up, the public grain of their values.
+        grain: For columns that are added up, the public grain of their values.
         types: For CSV files and text columns of frames, by table, SQL types by column.
         most_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
             costs next to nothing.
@@ -86,7 +86,7 @@ def open_join(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, grain=grain, types=types)
     read_most_rows(most_rows)
     _refuse_bad_types(types or {}, tables)
     engine = open_tables(tables, types or {})
@@ -99,7 +99,7 @@ def open_join(
     own = {names[column][1]: pair for column, pair in ends.items() if names[column][0] == private}
     checked = fitted_policy(policy, engine.schemas[private], own)
     called = name_of(name, private)
-    grains = read_units(units or {}, schema)
+    grains = read_grains(grain or {}, schema)
     facts = Binding.of(called, schema, checked, ends, grains).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
     return Join(
@@ -109,7 +109,7 @@ def open_join(
         names=names,
         schema=schema,
         bounds=ends,
-        units=grains,
+        grain=grains,
         most_rows=most_rows,
         name=called,
         ledger=account_of(ledger, binding, who, stand_in=stand_in),
@@ -161,7 +161,7 @@ class Join(Queried):
     names: Mapping[str, tuple[str, str]]
     schema: Schema
     bounds: Bounds
-    units: Units
+    grain: Grains
     most_rows: int
     name: str
     ledger: Ledger
@@ -201,7 +201,7 @@ class Join(Queried):
             self.policy,
             self.policy.levels,
             {name: ends for name, ends in self.bounds.items() if name in here},
-            {name: unit for name, unit in self.units.items() if name in here},
+            {name: grain for name, grain in self.grain.items() if name in here},
             owners,
             self.condition,
             over=self.tables,

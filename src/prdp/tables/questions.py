@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from prdp.declare.exact import Exact
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.release.table import Released, ReleaseTable
 
 Answered = TypeVar("Answered")
@@ -46,7 +46,7 @@ class Questions(ABC, Generic[Answered]):
     def _in_words(self, plan: Plan) -> str:
         """Explain a plan."""
 
-    def ask(
+    def agg(
         self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
     ) -> ReleaseTable:
         """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
@@ -55,7 +55,7 @@ class Questions(ABC, Generic[Answered]):
         >>> import prdp
         >>> people = {"age": numpy.array([31, 58])}
         >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
-        >>> accounts.ask(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
+        >>> accounts.agg(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
         (('count', 'mean_age'), Fraction(3, 4))
 
         Args:
@@ -259,7 +259,7 @@ class Questions(ABC, Generic[Answered]):
         query = Quantile(column, "1/2", grain=grain)
         return self._one(query, share, Options(method, beta, split=split), fresh=fresh)
 
-    def distinct(
+    def count_distinct(
         self,
         column: str,
         *,
@@ -273,7 +273,7 @@ class Questions(ABC, Generic[Answered]):
 
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
-        return self._one(Distinct(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(CountDistinct(column), share, Options(method, beta, split=split), fresh=fresh)
 
 
 def listed_quantiles(at: object) -> tuple[float | Exact, ...]:

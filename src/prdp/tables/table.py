@@ -10,8 +10,8 @@ from prdp.declare.columns import (
     Number,
     default_name,
     read_bounds,
+    read_grains,
     read_protect,
-    read_units,
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
@@ -29,7 +29,7 @@ from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Units
+from prdp.schema import Bounds, Grains
 from prdp.tables.custom import custom_plan
 from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
 from prdp.tables.outcomes import Mechanism
@@ -42,7 +42,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     policy: Policy,
     engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
     most_rows: int | None = None,
@@ -69,7 +69,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
             pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
@@ -91,13 +91,13 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     refuse_unless_policy(policy)
-    refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
     called = name_of(name, default_name(source))
-    grains = read_units(units or {}, engine.schema)
+    grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     owners = _owners(protected, most_rows)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
@@ -109,7 +109,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         policy=checked,
         levels=levels,
         bounds=ends,
-        units=grains,
+        grain=grains,
         name=called,
         ledger=account,
         _reader=Reader(engine, stand_in),
@@ -145,7 +145,7 @@ class Table(Queried):
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     name: str
     ledger: Ledger
     _reader: Reader
@@ -172,7 +172,7 @@ class Table(Queried):
         """
         return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
 
-    def release(
+    def run(
         self,
         mechanism: Mechanism,
         *,
@@ -202,7 +202,7 @@ class Table(Queried):
         """
         if self.protect is not None:
             raise InvalidRequest(
-                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                "run gives rows to a mechanism, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
         plan = custom_plan(
@@ -225,7 +225,7 @@ class Table(Queried):
             self.policy,
             self.levels,
             self.bounds,
-            self.units,
+            self.grain,
             self.owners,
             self.condition,
             self.engine.source,

@@ -77,7 +77,8 @@ def reference_scaled(source: Source, reading: OwnerRead, caps: Caps, *, count_ro
 def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
     """Yield the owners that take part: every own row has a valid budget, and some row contributes."""
     join = reading.owners.join
-    own_rows = source if join is None else source[join.private]  # type: ignore[call-overload]
+    tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
+    own_rows = tables["" if join is None else join.private]
     by_id: dict[Any, list[Record]] = defaultdict(list)
     for record in own_rows:
         whose = record[reading.owners.id if join is None else join.key]
@@ -87,7 +88,7 @@ def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
         budgets = [evaluate(reading.policy.expression, record) for record in own]
         levels = [reading.levels.index(b if isinstance(b, float) else None) for b in budgets]
         valid = [level for level in levels if level is not None]
-        rows = own if join is None else list(results(own, source, join))  # type: ignore[arg-type]
+        rows = own if join is None else list(results(own, tables, join))
         values = tuple(_values(group, reading) for group in in_groups(rows, reading.groups))
         if len(valid) == len(own) and any(values):
             yield Owner(min(valid), values)

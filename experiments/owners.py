@@ -1,10 +1,11 @@
-"""Privacy units on TPC-H: orders protected by customer, beside a table with one row per customer.
+"""Owners on TPC-H: orders protected by customer, beside a table with one row per customer.
 
-Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m experiments.units
---data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents; share 1/2. The answers
-with ``protect`` and those of the folded table come from the same seed and must be equal, one by one. Errors
-are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean over them. *Rows* is the
-error without ``protect``, where every order is a record of its own: a weaker promise.
+Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m
+experiments.owners --data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents;
+share 1/2. The answers with ``protect`` and those of the folded table come from the same seed and must be
+equal, one by one. Errors are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean
+over them. *Rows* is the error without ``protect``, where every order is a record of its own: a weaker
+promise.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def opened(path: Path, protect: str | None) -> prdp.Table:
         path,
         policy=prdp.Policy("100000 / o_totalprice", at_most=10),
         bounds={"o_totalprice": (1, DEAREST)},
-        units={"o_totalprice": "0.01"},
+        grain={"o_totalprice": "0.01"},
         protect=protect,
         stand_in=True,
     )
@@ -54,7 +55,7 @@ def folded(path: Path, where: str) -> prdp.Table:
         rows.to_arrow_table(),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
         bounds={"n": (1, MOST_ROWS), "total": (1, DEAREST * MOST_ROWS), "largest": (1, DEAREST)},
-        units={"total": "0.01", "largest": "0.01"},
+        grain={"total": "0.01", "largest": "0.01"},
         stand_in=True,
     )
 
