@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -37,14 +37,23 @@ class _Names:
         return self.given[expression]
 
 
-def computed(reading: Reading, schema: Schema, records: str) -> tuple[Reading, Schema, str]:
-    """Return a read without computed columns, and the table that has them as columns of its own."""
+def computed(
+    reading: Reading, schema: Schema, records: str, kept: Collection[str] | None = None
+) -> tuple[Reading, Schema, str]:
+    """Return a read without computed columns, and the table that has them as columns of its own.
+
+    Args:
+        reading: What is to be found out.
+        schema: The table's columns.
+        records: The query or name of the table.
+        kept: The columns that are still read beside them; by default, those that the read names.
+    """
     names = _Names(schema)
     plain = _renamed(reading, names)
     if not names.given:
         return reading, schema, records
-    kept = _needed(plain, schema)
-    items = [quoted(name) for name in schema if name in kept]
+    names_kept = _needed(plain, schema) if kept is None else kept
+    items = [quoted(name) for name in sorted(names_kept)]
     items += [f"{to_sql(node, schema)} AS {name}" for node, name in names.given.items()]
     wider = dict(schema) | {name: computed_type(node, schema) for node, name in names.given.items()}
     return plain, wider, f"(SELECT {', '.join(items)} FROM {records})"

@@ -63,7 +63,8 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
     assert join is not None  # noqa: S101  (told to the type checker; see the engine)
     schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
     results = _results(reading, join, schemas, views)
-    reading, schema, results = _with_computed(reading, schema, results)
+    kept = (_ID, _LEVEL, *read_columns(reading))
+    reading, schema, results = computed(reading, schema, results, kept)
     value = measured(reading.measure, schema) if reading.measure else "1"
     items = [f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level", f"{value} AS value"]
     where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
@@ -72,14 +73,6 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
     items += key_columns(reading.groups, schema)
     chosen = f"(SELECT {', '.join(items)} FROM {results}{where})"
     return f"SELECT id, level, value, grp FROM {joined(chosen, reading.groups, schema)}"
-
-
-def _with_computed(reading: OwnerRead, schema: Schema, results: str) -> tuple[OwnerRead, Schema, str]:
-    """Return the read and the results with computed columns as columns of theirs."""
-    plain, wider, source = computed(reading, schema, results)
-    if source == results:
-        return reading, schema, results
-    return plain, wider, source.replace("(SELECT ", f"(SELECT {quoted(_ID)}, {quoted(_LEVEL)}, ", 1)
 
 
 def _results(

@@ -227,8 +227,8 @@ class Planner:
         if measure is not None and measure.largest * owners.most_rows >= _MOST_SHARED_OUT:
             raise InvalidRequest(
                 f"the bounds of {measure.column!r} allow {measure.largest:,} grains of {measure.grain} in "
-                f"each of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take a "
-                "larger grain, narrower bounds or a smaller most_rows."
+                f"each of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take "
+                "a larger grain, narrower bounds or a smaller most_rows."
             )
 
     def _refuse_too_large(self, measure: Measure | None) -> None:
