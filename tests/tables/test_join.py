@@ -342,7 +342,10 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
         ),
         (lambda j: j.group_by("town", keys=["Ulm"]), r"Write .over\('shops'\) first"),
         (lambda j: j.group_by("id", keys=[1, 2]).count(share="1/2"), "names a protected record"),
-        (lambda j: j.over("orders").group_by("customer", keys=[1]).count(share="1/2"), "a row of 'customers'"),
+        (
+            lambda j: j.over("orders").group_by("customer", keys=[1]).count(share="1/2"),
+            "a row of 'customers'",
+        ),
         (lambda j: j.over("items").group_by("number", keys=[1]).count(share="1/2"), "a row of 'orders'"),
         (lambda j: j.count(share=0.1), "is a float"),
     ],
