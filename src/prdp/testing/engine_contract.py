@@ -13,6 +13,7 @@ from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps, Fold
 from prdp.cells.summary import Summary
+from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
@@ -251,6 +252,40 @@ class EngineContract:
                 expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
                 assert any(found) or not any(caps.by_level)
+
+    def test_computed_columns_are_those_of_the_reference(self) -> None:
+        """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""
+        records = [
+            record_of(eps=budget, v=v, x=x, job=job)
+            for budget in (None, 0.2, 1.0)
+            for v, x in zip(WHOLES, (*FRACTIONS, 0.0, 3.0), strict=True)
+            for job in ("clerk", "Clerk", None)
+        ]
+        engine = self.engine(records)
+        for of, by, keys in (
+            ("v * 2 - 1", ["CASE WHEN v > 5 THEN 'many' ELSE job END"], ["many", "clerk", "nobody"]),
+            ("v + x", [bins("x * 8", ["-1e30", -20, 0, "0.04", 20, "1e19"])], None),
+            ("CASE WHEN job = 'clerk' THEN x END", ["v - 1", "job"], [(0.0, "clerk"), (7.0, "Clerk")]),
+            ("greatest(v, x)", ["NOT (v > 5)"], [True, False]),
+        ):
+            read = read_column(of, engine.schema, "sum")
+            measure = Measure(read.name, Fraction(1, 4), -(2**40), 2**40, expression=read.expression)
+            grouping = read_grouping(by, keys, engine.schema)
+            cells = _reading(engine, measure, grouping)
+            expected = [reference_summary(group, cells) for group in in_groups(records, grouping)]
+            assert [found.cells for found in engine.summarise(cells)] == [one.cells for one in expected], of
+            assert any(summary.cells for summary in expected), of
+            values = KeyRead(cells.policy, cells.levels, read.name, None, grouping, read.expression)
+            assert list(engine.key_totals(values)) == [
+                reference_keys(group, cells, read.name, read.expression)
+                for group in in_groups(records, grouping)
+            ], of
+            for groups in (None, grouping):
+                owners = OwnerRead(cells.policy, cells.levels, Owners("x"), measure, "sum", None, groups)
+                assert engine.fold_owners(owners) == reference_owners(records, owners), of
+            for caps in _caps(owners):
+                scaled = engine.scale_owners(owners, caps, count_rows=False)
+                assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
 
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table and one whose values are all NULL."""

@@ -1,4 +1,4 @@
-"""What an engine of several tables must do, as tests: subclass ``JoinContract`` and say how to open tables."""
+"""What an engine of several tables must do, as tests: subclass ``JoinContract``, say how to open tables."""
 
 from __future__ import annotations
 
