@@ -84,10 +84,14 @@ def _about(name: str, opened: Callable[[], Any], source: str) -> dict[str, tuple
 
 def medians(ours: Callable[[], object], sql: str, repeats: int) -> tuple[float, float]:
     """Return the median seconds of an answer, opening included, and of plain SQL, alternating."""
-    plain = duckdb.connect()
+    connection = duckdb.connect()
+
+    def plain() -> object:
+        return connection.execute(sql).fetchall()
+
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(repeats + 1):
-        for run, taken in zip((ours, lambda: plain.execute(sql).fetchall()), times, strict=True):
+        for run, taken in zip((ours, plain), times, strict=True):
             start = time.perf_counter()
             run()
             taken.append(time.perf_counter() - start)

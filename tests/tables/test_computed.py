@@ -93,7 +93,8 @@ def test_bins_and_keys_may_be_computed() -> None:
     ]
     parity = table.group_by("quantity - 10", keys=[-10, 0, 9])
     assert true(parity, prdp.Count()) == [int((SALES["quantity"] == n).sum()) for n in (0, 10, 19)]
-    assert table.histogram("price * quantity", edges=edges, share="1/4").keys[0][0].high == 100
+    histogram = table.histogram("price * quantity", edges=edges, share="1/4")
+    assert str(histogram.keys[0][0]) == "[0, 100)"
 
 
 def test_names_are_spelled_as_the_table_spells_them_and_the_same_expression_is_one_question() -> None:
@@ -172,7 +173,7 @@ def test_bounds_follow_by_intervals_and_grains_from_the_columns_types() -> None:
     assert true(table, prdp.Sum("price * (1 - cut)")) == [Fraction(35, 2)]
     (bounded,) = table.plan(prdp.Sum("CASE WHEN cut > 0.3 THEN 1 ELSE 0 END"), share="1").queries
     assert bounded.measure is not None
-    assert (bounded.measure.low, bounded.measure.high, bounded.measure.grain) == (0, 1, 1)
+    assert (bounded.measure.low, bounded.measure.high, bounded.measure.grain) == (0, 1, Fraction(1))
 
 
 GRAINS = {"a": Fraction(1, 4), "b": Fraction(3)}

@@ -123,7 +123,8 @@ def test_results_are_those_of_sql_folded_by_the_private_record(
     owned: dict[Any, list[float | None]] = defaultdict(list)
     for key, budget in customers:
         owned[key].append(budget)
-    in_order, in_bonn = defaultdict(list), defaultdict(list)
+    in_order: dict[Any, list[int]] = defaultdict(list)
+    in_bonn: dict[Any, list[int]] = defaultdict(list)
     for key in owned.keys() - {None}:  # however often it stands there, each of its orders is there once
         for number, customer, shop in orders:
             if customer != key:

@@ -83,7 +83,7 @@ def _results(
 ) -> str:
     """Return the inner join of the owners, one row each, with the other tables.
 
-    A table that refers to others stands on the left: the engine keeps the right side in memory.
+    Owners stand on the left: results then come owner by owner, which the engine folds faster.
     """
     place = {table: f"t{number}" for number, table in enumerate(join.tables)}
     own = _own_columns(reading, join)
@@ -97,9 +97,7 @@ def _results(
             else id_sql(held.get(side, f"{place[side[0]]}.{quoted(side[1])}"), side[1], schemas[side[0]])
             for side in ((by.table, by.column), (by.to, by.key))
         )
-        other = f"{views[table]} AS {place[table]}"
-        pair = (joined_tables, other) if table == by.to else (other, f"({joined_tables})")
-        joined_tables = f"{pair[0]} JOIN {pair[1]} ON {left} = {right}"
+        joined_tables += f" JOIN {views[table]} AS {place[table]} ON {left} = {right}"
     picked = [f"{place[join.private]}.{name} AS {quoted(f'prdp {name}')}" for name in ("id", "level")]
     for name in sorted(read_columns(reading)):
         table, column = join.names[name]

@@ -272,7 +272,7 @@ class JoinContract:
 
     def test_empty_tables_have_no_owners(self) -> None:
         """Ask a database without people, and one of people alone."""
-        nothing = {name: [] for name in COLUMNS}
+        nothing: dict[str, list[Record]] = {name: [] for name in COLUMNS}
         self.hold(nothing, (*ALONE, *APART, *SHARED))
         self.hold({**nothing, "people": DATABASE["people"]}, (*ALONE, *APART))
 

@@ -147,7 +147,8 @@ class StorageCase:
             read_grouping([bins(self.binned, [-100, 0, 5, 100, 200])], None, schema) if self.binned else None
         )
         read = None if self.column is None or self.keys else read_column(self.column, schema, "sum")
-        measure = read and Measure(read.name, Fraction(1), -100, 1000, expression=read.expression)
+        ends = Fraction(1), -100, 1000
+        measure = None if read is None else Measure(read.name, *ends, expression=read.expression)
         return CellRead(policy, policy.levels, {}, measure, where, groups)
 
 
