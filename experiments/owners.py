@@ -19,6 +19,7 @@ import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.declare.owners import MOST_ROWS
+from prdp.plan import queries
 from prdp.testing import simulate
 
 SHARE = "1/2"
@@ -61,7 +62,11 @@ def folded(path: Path, where: str) -> prdp.Table:
 
 
 def error(
-    table: prdp.Table | prdp.Groups, query: prdp.Count | prdp.Sum, truth: list[float], runs: int, seed: int
+    table: prdp.Table | prdp.Groups,
+    query: queries.Count | queries.Sum,
+    truth: list[float],
+    runs: int,
+    seed: int,
 ) -> float:
     """Return the trimmed relative error, in percent."""
     answers = simulate(table, query, share=SHARE, runs=runs, seed=seed)
@@ -77,9 +82,9 @@ def compare(path: Path, runs: int, seed: int) -> None:
         table, by_hand = opened(path, "o_custkey"), folded(path, f"WHERE {where}")
         table = table if where == "true" else table.where(where)
         for query, same in (
-            (prdp.Count(), prdp.Sum("n")),
-            (prdp.Sum("o_totalprice"), prdp.Sum("total")),
-            (prdp.Max("o_totalprice"), prdp.Max("largest")),
+            (prdp.count(), prdp.sum("n")),
+            (prdp.sum("o_totalprice"), prdp.sum("total")),
+            (prdp.max("o_totalprice"), prdp.max("largest")),
         ):
             ours = simulate(table, query, share=SHARE, runs=runs, seed=seed)
             theirs = simulate(by_hand, same, share=SHARE, runs=runs, seed=seed)
@@ -90,7 +95,7 @@ def compare(path: Path, runs: int, seed: int) -> None:
 def measure(path: Path, runs: int, seed: int) -> None:
     """Print errors with and without ``protect``, for all orders and by priority."""
     print(f"errors in %{'':22}{'customers':>10}{'rows':>10}")
-    for query, sql in ((prdp.Count(), "count(*)"), (prdp.Sum("o_totalprice"), "sum(o_totalprice)")):
+    for query, sql in ((prdp.count(), "count(*)"), (prdp.sum("o_totalprice"), "sum(o_totalprice)")):
         whole = duckdb.execute(f"SELECT {sql} FROM '{path}'").fetchall()
         by_key = dict(duckdb.execute(f"SELECT o_orderpriority, {sql} FROM '{path}' GROUP BY ALL").fetchall())
         for grouped in (False, True):

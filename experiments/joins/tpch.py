@@ -94,7 +94,7 @@ def opened(folder: Path, alpha: int) -> prdp.Join:
 
 
 def answers(join: prdp.Join, question: Question, share: str, runs: int, seed: int) -> Floats:
-    query = prdp.Sum(REVENUE, grain="0.01") if question.revenue else prdp.Count()
+    query = prdp.sum(REVENUE, grain="0.01") if question.revenue else prdp.count()
     releases = simulate(join, query, share=share, runs=runs, seed=seed)
     return np.array([float(release.exact) for release in releases])
 

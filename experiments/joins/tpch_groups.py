@@ -66,7 +66,7 @@ class Grouped:
     @property
     def query(self) -> Query:
         """What is asked for each group."""
-        return prdp.Sum(REVENUE, grain="0.01") if self.revenue else prdp.Count()
+        return prdp.sum(REVENUE, grain="0.01") if self.revenue else prdp.count()
 
     def asked(self, shop: prdp.Join) -> prdp.Groups:
         """Return the groups that answer it."""

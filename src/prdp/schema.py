@@ -1,4 +1,4 @@
-"""What kinds of values a table's columns hold: public, and known before any record is read."""
+"""Types of a table's columns: public, and known before any record is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 
 
 class Kind(Enum):
-    """What an expression can do with a value."""
+    """The kind of a value, for expressions."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -18,12 +18,12 @@ class Kind(Enum):
     OTHER = "something that expressions do not read"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnType:
-    """A column's kind, and whether its numbers are whole.
+    """A column's kind, and whether its numbers are whole; shown by the engine's own name.
 
-    >>> ColumnType(Kind.NUMBER, integer=True, native="BIGINT").kind.value
-    'number'
+    >>> {"balance": ColumnType(Kind.NUMBER, integer=True, native="BIGINT")}
+    {'balance': BIGINT}
 
     Attributes:
         kind: What expressions may do with the column.
@@ -34,6 +34,9 @@ class ColumnType:
     kind: Kind
     integer: bool = False
     native: str = ""
+
+    def __repr__(self) -> str:
+        return self.native or self.kind.value
 
 
 Schema = Mapping[str, ColumnType]

@@ -140,8 +140,8 @@ def test_the_contract_catches_an_engine_that_is_wrong(twin: type[PythonEngine], 
         getattr(contract, test)()
 
 
-OF_OWNERS = [prdp.Count(), prdp.Sum("v"), prdp.Mean("v"), prdp.Max("v")]
-ASKED = [*OF_OWNERS, prdp.Quantile("v", "1/2"), prdp.CountDistinct("v"), prdp.Variance("v")]
+OF_OWNERS = [prdp.count(), prdp.sum("v"), prdp.mean("v"), prdp.max("v")]
+ASKED = [*OF_OWNERS, prdp.quantile("v", "1/2"), prdp.count_distinct("v"), prdp.variance("v")]
 
 
 def both_ways(protect: str | None) -> tuple[prdp.Table, prdp.Table]:
@@ -167,7 +167,7 @@ def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_with_the_same_reco
 @pytest.mark.parametrize("protect", [None, "v"])
 def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_in_groups_too(protect: str | None) -> None:
     found, expected = (
-        simulate(table.group_by("job", keys=["clerk", "nobody"]), prdp.Sum("v"), runs=3, seed=5)
+        simulate(table.group_by("job", keys=["clerk", "nobody"]), prdp.sum("v"), runs=3, seed=5)
         for table in both_ways(protect)
     )
     assert found == expected

@@ -146,7 +146,7 @@ def excess(asked: Asked, query: Any, law: Callable[[Summary], Law], part: float,
     return worst
 
 
-QUERIES = [prdp.Count(), prdp.Sum("price"), prdp.Sum("price * 2 - 1")]
+QUERIES = [prdp.count(), prdp.sum("price"), prdp.sum("price * 2 - 1")]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
@@ -156,7 +156,7 @@ def test_no_owner_loses_more_than_its_budget(asked: Asked, query: Any) -> None:
 
 
 def test_no_owner_loses_more_than_its_budget_by_the_whole_law() -> None:
-    assert excess(by_town, prdp.Sum("price"), whole, 1.0) <= TOLERANCE
+    assert excess(by_town, prdp.sum("price"), whole, 1.0) <= TOLERANCE
 
 
 # Twins: each makes another database from the same rows, as a wrong statement would read it.
@@ -197,15 +197,15 @@ def invalid_skipped(tables: Database) -> Database:
     ],
 )
 def test_reading_owners_in_another_way_breaks_the_promise(twin: Any, asked: Asked) -> None:
-    assert excess(asked, prdp.Sum("price"), much_clipped, float(TOTAL_PART), twin) > 0.05
+    assert excess(asked, prdp.sum("price"), much_clipped, float(TOTAL_PART), twin) > 0.05
 
 
 def test_a_key_that_stands_twice_has_each_of_its_rows_once() -> None:
     """And is in no group of owners if its own rows are in two."""
     tables = database([person for person in PEOPLE if person.name in {"twice", "moved"}])
-    (everything,) = summaries(tables, total, prdp.Count())
+    (everything,) = summaries(tables, total, prdp.count())
     assert sum(cell.total for cell in everything.cells) == 4 << 4
-    doubled = summaries(own_rows_one_by_one(tables), total, prdp.Count())[0]
+    doubled = summaries(own_rows_one_by_one(tables), total, prdp.count())[0]
     assert sum(cell.total for cell in doubled.cells) == 8 << 4
-    groups = summaries(tables, by_town, prdp.Count())
+    groups = summaries(tables, by_town, prdp.count())
     assert [sum(cell.total for cell in group.cells) for group in groups] == [2 << 4, 0]

@@ -168,16 +168,16 @@ def test_other_rows_under_the_same_facts_share_the_ledger(path: Path) -> None:
 
 def test_an_engine_that_fails_leaves_an_unanswered_charge_that_is_taken_up(path: Path) -> None:
     table = accounts(path)
-    works = table.engine.summarise
+    works = table._engine.summarise
 
     def fails(reading: object) -> Any:
         raise EngineFailure
 
-    table.engine.summarise = fails  # type: ignore[method-assign]
+    table._engine.summarise = fails  # type: ignore[method-assign]
     with pytest.raises(EngineFailure):
         table.count(share="1/4")
     assert table.ledger.left == Fraction(3, 4)
-    table.engine.summarise = works  # type: ignore[method-assign]
+    table._engine.summarise = works  # type: ignore[method-assign]
     table.count(share="1/4")
     assert table.ledger.left == Fraction(3, 4)
 

@@ -33,7 +33,7 @@ QUESTIONS: dict[str, Ask] = {
     "median": lambda table: table.median("v", share="1/10"),
     "distinct": lambda table: table.count_distinct("v", share="1/10"),
     "groups": lambda table: table.group_by("k", keys=[0, 1]).sum("v", share="1/10"),
-    "several": lambda table: table.agg(prdp.Count(), prdp.Sum("v"), share="1/10"),
+    "several": lambda table: table.agg(prdp.count(), prdp.sum("v"), share="1/10"),
     "own": lambda table: table.run(lambda rows, epsilon, beta: EACH, columns=["v"], share="1/10"),
 }
 

@@ -151,10 +151,10 @@ def total(measure: Any) -> Study:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "reversed": (lambda: any_.measured("v", 10, 0), "low=10 is more than high=0"),
-    "float bound": (lambda: any_.measured("v", 0, 1.5), "is a float"),
+    "float bound": (lambda: any_.measured("v", 0, 1 / 3), "high='1/3'"),
     "float in a measure": (
         lambda: total(any_.Measure("v", Fraction(1), 0, 1.5)),
-        "is a float",
+        "whole numbers of grains",
     ),
     "half a grain": (lambda: total(any_.Measure("v", 1, 0, "1/2")), "whole numbers of grains"),
     "reversed measure": (
@@ -167,7 +167,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no column": (lambda: any_.measured(7, 0, 1), "no column's name"),
     "letters": (lambda: any_.Categories("job", "abc"), "is not a list"),
     "float category": (lambda: any_.Categories("job", (1.5,)), "texts or whole numbers"),
-    "float edge": (lambda: any_.Bins("v", (0.5, 1)), "is a float"),
+    "float edge": (lambda: any_.Bins("v", (1 / 3, 1)), "edge='1/3'"),
     "edges as text": (lambda: any_.Bins("v", "0,1"), "is not a list"),
     "falling edges": (lambda: any_.Bins("v", (1, 0)), "ascending"),
     "column of bins": (lambda: any_.Bins("", (0, 1)), "no column's name"),

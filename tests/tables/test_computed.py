@@ -56,9 +56,9 @@ REVENUE = SALES["price"] * SALES["quantity"]
 @pytest.mark.parametrize("options", [{}, {"protect": "buyer"}, {"policy": prdp.Policy("5000 / (price + 9)")}])
 def test_sums_and_means_of_expressions_are_those_of_their_values(options: dict[str, Any]) -> None:
     table = sales(**options)
-    assert true(table, prdp.Sum("price * quantity")) == [REVENUE.sum()]
-    assert true(table, prdp.Mean("price*quantity - 3")) == [Fraction(int(REVENUE.sum() - 3 * N), N)]
-    assert true(table.where("age >= 40"), prdp.Sum("price * weight")) == [
+    assert true(table, prdp.sum("price * quantity")) == [REVENUE.sum()]
+    assert true(table, prdp.mean("price*quantity - 3")) == [Fraction(int(REVENUE.sum() - 3 * N), N)]
+    assert true(table.where("age >= 40"), prdp.sum("price * weight")) == [
         Fraction(float((SALES["price"] * SALES["weight"])[SALES["age"] >= 40].sum()))
     ]
 
@@ -80,19 +80,19 @@ def test_every_question_about_a_column_takes_an_expression() -> None:
 def test_bins_and_keys_may_be_computed() -> None:
     table = sales()
     edges = [0, 100, 5000, 20_000]
-    counts = true(table.group_by(prdp.bins("price * quantity", edges)), prdp.Count())
+    counts = true(table.group_by(prdp.bins("price * quantity", edges)), prdp.count())
     assert counts == [int(n) for n in np.histogram(REVENUE, edges)[0]]
     generation = "CASE WHEN age < 18 THEN 'minor' WHEN age < 65 THEN 'adult' ELSE 'senior' END"
     groups = table.group_by(generation, keys=["minor", "senior", "nobody"])
     young, old = SALES["age"] < 18, SALES["age"] >= 65
-    assert true(groups, prdp.Count()) == [int(young.sum()), int(old.sum()), 0]
-    assert true(groups, prdp.Sum("price")) == [
+    assert true(groups, prdp.count()) == [int(young.sum()), int(old.sum()), 0]
+    assert true(groups, prdp.sum("price")) == [
         int(SALES["price"][young].sum()),
         int(SALES["price"][old].sum()),
         0,
     ]
     parity = table.group_by("quantity - 10", keys=[-10, 0, 9])
-    assert true(parity, prdp.Count()) == [int((SALES["quantity"] == n).sum()) for n in (0, 10, 19)]
+    assert true(parity, prdp.count()) == [int((SALES["quantity"] == n).sum()) for n in (0, 10, 19)]
     histogram = table.histogram("price * quantity", edges=edges, share="1/4")
     assert str(histogram.keys[0][0]) == "[0, 100)"
 
@@ -104,7 +104,7 @@ def test_names_are_spelled_as_the_table_spells_them_and_the_same_expression_is_o
     assert first.question == "sum of price * quantity"
     assert table.ledger.left == Fraction(3, 4)
     assert table.sum("quantity * price", share="1/4") != first
-    assert true(sales(bounds={**BOUNDS, "two words": (0, 9)}), prdp.Sum('"two words" * 2')) == [
+    assert true(sales(bounds={**BOUNDS, "two words": (0, 9)}), prdp.sum('"two words" * 2')) == [
         2 * SALES["two words"].sum()
     ]
 
@@ -113,19 +113,19 @@ def test_a_column_whose_name_reads_like_an_expression_is_that_column() -> None:
     odd = {"a": np.array([1, 2]), "b": np.array([3, 4]), "a + b": np.array([100, 200])}
     ends = dict.fromkeys(odd, (0, 1000))
     table = prdp.open(odd, policy=prdp.Policy.constant(1), bounds=ends)
-    assert true(table, prdp.Sum("a + b")) == [300]
+    assert true(table, prdp.sum("a + b")) == [300]
     with pytest.raises(InvalidRequest, match="may be computed, or mean the column"):
         table.sum("a+b", share="1/2")
     keyed = prdp.open({"a": odd["a"], "b": odd["b"]}, policy=prdp.Policy.constant(1))
-    one = table.group_by("a + b", keys=[100]).plan(prdp.Count(), share="1").text
-    other = keyed.group_by("a + b", keys=[100]).plan(prdp.Count(), share="1").text
+    one = table.group_by("a + b", keys=[100]).plan(prdp.count(), share="1").text
+    other = keyed.group_by("a + b", keys=[100]).plan(prdp.count(), share="1").text
     assert one != other
 
 
 def test_no_name_of_a_column_is_taken_by_what_is_computed() -> None:
     taken = {"prdp_computed_0": np.array([1, 2]), "PRDP_COMPUTED_0_": np.array([1, 2]), "v": np.array([5, 7])}
     table = prdp.open(taken, policy=prdp.Policy.constant(1), bounds={"v": (0, 10)})
-    assert true(table, prdp.Sum("v * v")) == [74]
+    assert true(table, prdp.sum("v * v")) == [74]
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_bounds_follow_by_intervals_and_grains_from_the_columns_types() -> None:
     )
     ends: dict[str, Any] = {"price": (0, 100), "cut": (0, 1)}
     table = prdp.open(cents, policy=prdp.Policy.constant(1), bounds=ends, grain={"cut": "0.01"})
-    (plan,) = table.plan(prdp.Sum("price * (1 - cut)"), share="1").queries
+    (plan,) = table.plan(prdp.sum("price * (1 - cut)"), share="1").queries
     assert plan.measure is not None
     assert (plan.measure.grain, plan.measure.low, plan.measure.high) == (Fraction(1, 10**4), 0, 10**6)
-    assert true(table, prdp.Sum("price * (1 - cut)")) == [Fraction(35, 2)]
-    (bounded,) = table.plan(prdp.Sum("CASE WHEN cut > 0.3 THEN 1 ELSE 0 END"), share="1").queries
+    assert true(table, prdp.sum("price * (1 - cut)")) == [Fraction(35, 2)]
+    (bounded,) = table.plan(prdp.sum("CASE WHEN cut > 0.3 THEN 1 ELSE 0 END"), share="1").queries
     assert bounded.measure is not None
     assert (bounded.measure.low, bounded.measure.high, bounded.measure.grain) == (0, 1, Fraction(1))
 
@@ -206,7 +206,7 @@ def test_a_policy_is_taken_from_the_record_whatever_is_computed() -> None:
     table = prdp.open(
         held, policy=prdp.Policy.column("eps", at_least="1/8", at_most=2), bounds={"v": (0, 10)}
     )
-    cells = found(table, table.plan(prdp.Sum("v * v"), share="1"))
+    cells = found(table, table.plan(prdp.sum("v * v"), share="1"))
     assert sorted((cell.key.quanta, cell.total) for cell in cells.cells) == [
         (cells.levels.quanta(7), 100),
         (cells.levels.quanta(23), 25),

@@ -50,12 +50,12 @@ def of_job(column: str, job: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("query", "truth"),
     [
-        (prdp.Mean("balance"), SOURCE["balance"].mean()),
-        (prdp.Std("debt"), SOURCE["debt"].std()),
-        (prdp.Variance("debt"), SOURCE["debt"].var()),
-        (prdp.Quantile("balance"), np.median(SOURCE["balance"])),
-        (prdp.Quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
-        (prdp.CountDistinct("branch"), 40),
+        (prdp.mean("balance"), SOURCE["balance"].mean()),
+        (prdp.std("debt"), SOURCE["debt"].std()),
+        (prdp.variance("debt"), SOURCE["debt"].var()),
+        (prdp.median("balance"), np.median(SOURCE["balance"])),
+        (prdp.quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
+        (prdp.count_distinct("branch"), 40),
     ],
     ids=str,
 )
@@ -94,15 +94,15 @@ def test_records_of_no_listed_key_are_in_no_answer() -> None:
 def test_several_questions_share_one_charge_and_one_reading() -> None:
     table = accounts()
     asked: list[object] = []
-    read = table.engine.summarise
+    read = table._engine.summarise
 
     def counted(reading: Any) -> Any:
         asked.append(reading)
         return read(reading)
 
-    table.engine.summarise = counted  # type: ignore[method-assign]
+    table._engine.summarise = counted  # type: ignore[method-assign]
     answers = table.group_by("job", keys=JOBS[:3]).agg(
-        prdp.Count(), prdp.Sum("balance"), prdp.Variance("balance"), share="1/2", split=["1/4", "1/4", "1/2"]
+        prdp.count(), prdp.sum("balance"), prdp.variance("balance"), share="1/2", shares=["1/8", "1/8", "1/4"]
     )
     assert len(asked) == 1
     assert table.ledger.left == Fraction(1, 2)
@@ -135,7 +135,7 @@ def test_bins_and_months_are_keys() -> None:
 
 
 def test_a_table_of_releases_becomes_a_frame() -> None:
-    table = accounts().group_by("job", keys=JOBS).agg(prdp.Count(), prdp.Mean("balance"), share="1/2")
+    table = accounts().group_by("job", keys=JOBS).agg(prdp.count(), prdp.mean("balance"), share="1/2")
     names = ["job", "count", "count_low", "count_high"]
     names += ["mean_balance", "mean_balance_low", "mean_balance_high"]
     assert table.to_arrow().column_names == names
@@ -151,7 +151,7 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
     def ask(table: prdp.Table) -> prdp.ReleaseTable:
         keys = [(datetime(2025, 1, 1), "clerk"), (datetime(2025, 4, 1), "chef")]
         by = (prdp.date_trunc("quarter", "opened"), prdp.bins("balance", [0, "1/2", 10**9]), "job")
-        return table.group_by(*by, keys=keys).agg(prdp.Mean("balance"), prdp.Max("balance"), share="1/4")
+        return table.group_by(*by, keys=keys).agg(prdp.mean("balance"), prdp.max("balance"), share="1/4")
 
     path = tmp_path / "accounts.ledger"
     table = accounts(ledger=path)
@@ -167,7 +167,7 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
 def test_a_question_asked_alone_and_in_a_table_is_one_question() -> None:
     table = accounts()
     alone = table.count(share="1/4")
-    assert table.agg(prdp.Count(), share="1/4").releases == ((alone,),)
+    assert table.agg(prdp.count(), share="1/4").releases == ((alone,),)
     (median,) = table.quantiles("debt", ["1/2"], share="1/4")
     assert table.median("debt", share="1/4") == median
     assert table.ledger.left == Fraction(1, 2)
@@ -183,7 +183,7 @@ def test_bins_that_differ_in_the_seventh_digit_are_other_questions() -> None:
 def test_columns_of_a_frame_never_hide_each_other() -> None:
     source = {"count": np.arange(1000) % 3, "day": SOURCE["opened"][:1000]}
     table = prdp.open(source, policy=prdp.Policy.constant(1))
-    frame = table.group_by("count", keys=[0, 1, 2]).agg(prdp.Count(), prdp.Count(), share="1/4").to_pandas()
+    frame = table.group_by("count", keys=[0, 1, 2]).agg(prdp.count(), prdp.count(), share="1/4").to_pandas()
     assert list(frame.columns[:2]) == ["count", "count_2"]
     assert len(frame.columns) == 7
     day = datetime(2025, 1, 1)
@@ -203,7 +203,7 @@ def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_aro
     values = np.random.default_rng(0).integers(500, 1000, 4000)
     table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, stand_in=True)
     for share in ("1/40", "1/10"):
-        releases = simulate(table, prdp.Std("v"), share=share, runs=150, seed=2)
+        releases = simulate(table, prdp.std("v"), share=share, runs=150, seed=2)
         covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
         assert np.mean(covered) >= 0.95
 
@@ -227,15 +227,15 @@ def test_filters_hold_before_and_after_grouping() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        prdp.Count(),
-        prdp.Sum("debt"),
-        prdp.Mean("debt"),
-        prdp.Variance("debt"),
-        prdp.Std("balance"),
-        prdp.Max("balance"),
-        prdp.Min("debt"),
-        prdp.Quantile("debt", ("1/4", 0.75)),
-        prdp.CountDistinct("job"),
+        prdp.count(),
+        prdp.sum("debt"),
+        prdp.mean("debt"),
+        prdp.variance("debt"),
+        prdp.std("balance"),
+        prdp.max("balance"),
+        prdp.min("debt"),
+        prdp.quantile("debt", ("1/4", 0.75)),
+        prdp.count_distinct("job"),
     ],
     ids=str,
 )
@@ -252,11 +252,11 @@ def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answer
 @pytest.mark.parametrize(
     "query",
     [
-        prdp.Mean("balance"),
-        prdp.Std("debt"),
-        prdp.Quantile("debt", "0.9"),
-        prdp.CountDistinct("job"),
-        prdp.Min("debt"),
+        prdp.mean("balance"),
+        prdp.std("debt"),
+        prdp.quantile("debt", "0.9"),
+        prdp.count_distinct("job"),
+        prdp.min("debt"),
     ],
     ids=str,
 )
@@ -289,12 +289,20 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch'\\)"),
         (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
         (lambda t: t.quantile("balance", ("1/4", "1/2"), share="1/2"), "quantiles\\(column"),
-        (lambda t: t.agg(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "1/4"]), "adding up to 1"),
-        (lambda t: t.agg(prdp.Count(), share="1/2", split="1/2"), "does not split"),
+        (lambda t: t.agg(prdp.count(), prdp.count(), share="1/2", shares=["1/2", "1/4"]), "at most share"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares="1/2"), "does not fit share=1/2 and 1 queries"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=1), "does not fit"),
+        (lambda t: t.agg(n=prdp.count(), share="1/2", shares={"m": 0.1}), "does not fit"),
+        (lambda t: t.agg(n=prdp.count(), share="1/2", shares={"n": 0.1, "m": 0.1}), "does not fit"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=[0]), "one positive"),
+        (lambda t: t.agg(share=prdp.count()), r"is a query, .*\.alias\('share'\)"),
+        (lambda t: t.agg(prdp.count().alias("n"), n=prdp.count(), share="1/2"), "called 'n'"),
+        (lambda t: t.group_by("job", keys=["a"]).agg(job=prdp.count(), share=1), "called 'job'"),
+        (lambda t: t.agg(prdp.count().alias(""), share="1/2"), "not empty"),
+        (lambda t: t.agg(prdp.count(), share="1/2", split=["1/2"]), "agg takes queries"),
         (lambda t: t.agg(share="1/2"), "agg takes queries"),
         (lambda t: t.agg("count", share="1/2"), "agg takes queries"),
-        (lambda t: t.agg(prdp.Count(), share="1/2", split=["1/2", "1/2"]), "does not split"),
-        (lambda t: t.agg(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "2/3"]), "does not split"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=["1/4", "1/4"]), "does not fit"),
     ],
 )
 def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(ask: Any, says: str) -> None:
@@ -323,30 +331,69 @@ def test_values_whose_squares_would_overflow_are_refused() -> None:
 
 def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
     table = accounts(stand_in=True)
-    enough = prdp.share_for(prdp.Count(), error="5%", like=table, runs=60)
+    enough = prdp.share_for(prdp.count(), error="5%", like=table, runs=60)
     assert enough.share is not None
     assert enough.share < 1
     assert dict(enough.measured)[enough.share] <= 0.05
     assert f"share {enough.share}" in str(enough)
-    never = prdp.share_for(prdp.Sum("balance"), error="1e-9", like=table, runs=10)
+    never = prdp.share_for(prdp.sum("balance"), error="1e-9", like=table, runs=10)
     assert never.share is None
     assert "not reached" in str(never)
     by_job = prdp.share_for(
-        prdp.Mean("balance"), error="20%", like=table.group_by("job", keys=JOBS[:3]), runs=20
+        prdp.mean("balance"), error="20%", like=table.group_by("job", keys=JOBS[:3]), runs=20
     )
     assert by_job.share is not None
     with pytest.raises(InvalidRequest, match="is not above 0"):
-        prdp.share_for(prdp.Count(), error="0%", like=table)
+        prdp.share_for(prdp.count(), error="0%", like=table)
 
 
 def test_more_than_a_million_answers_are_refused_before_anything_is_charged() -> None:
     table = prdp.open({"v": np.arange(100)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 2000)})
     parts = tuple(Fraction(part, 1001) for part in range(1, 1001))
-    quantiles = prdp.Quantile("v", parts)
+    quantiles = prdp.quantile("v", parts)
     thousand, more = (table.group_by("v", keys=range(count)) for count in (1000, 1001))
     assert len(thousand.plan(quantiles, share="1/2").queries) == 1
     with pytest.raises(InvalidRequest, match="1,001 groups with 1,000 answers each are 1,001,000 answers"):
         more.quantiles("v", parts, share="1/2")
     with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
-        thousand.agg(prdp.Count(), quantiles, share="1/2")
+        thousand.agg(prdp.count(), quantiles, share="1/2")
     assert table.ledger.left == 1
+
+
+def test_queries_have_the_names_that_the_caller_gives_them() -> None:
+    table = accounts()
+    answers = table.agg(prdp.count(), prdp.median("balance").alias("share"), n=prdp.sum("balance"), share=0.5)
+    assert answers.asked == ("count", "share", "n")
+    assert answers["n"].question == "sum of balance"  # type: ignore[union-attr]
+    assert {"n", "n_low", "n_high"} <= answers.columns().keys()
+
+
+def test_several_quantiles_under_one_name_are_told_apart_by_their_parts() -> None:
+    asked = accounts().agg(spread=prdp.quantile("balance", [0.25, 0.75]), share=0.5).asked
+    assert asked == ("spread_0.25", "spread_0.75")
+
+
+def test_the_same_question_under_another_name_is_not_charged_again() -> None:
+    table = accounts()
+    first = table.agg(prdp.count(), prdp.mean("balance"), share=0.25)
+    again = table.agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.25)
+    assert again.releases == first.releases
+    assert again.asked == ("n", "avg")
+    assert table.left == Fraction(3, 4)
+
+
+def test_shares_are_parts_of_every_budget_and_what_they_add_up_to_is_charged() -> None:
+    table = accounts()
+    asked: Any = {"n": prdp.count(), "avg": prdp.mean("balance")}
+    answers = table.agg(**asked, share=0.5, shares={"avg": 0.3, "n": 0.1})
+    assert [release.share for release in answers.releases[0]] == [Fraction(1, 10), Fraction(3, 10)]
+    assert table.left == Fraction(6, 10)
+    assert table.agg(**asked, share=0.5, shares=[0.1, 0.3]) == answers
+    assert table.left == Fraction(6, 10)
+
+
+def test_equal_parts_of_a_share_are_the_question_that_lists_them() -> None:
+    table = accounts()
+    first = table.agg(prdp.count(), prdp.sum("balance"), share=0.5)
+    assert table.agg(prdp.count(), prdp.sum("balance"), share=0.5, shares=[0.25, 0.25]) == first
+    assert table.left == Fraction(1, 2)

@@ -15,6 +15,7 @@ import pytest
 import prdp
 from prdp.declare.owners import MOST_ROWS
 from prdp.errors import InvalidRequest, LedgerError
+from prdp.plan import queries
 from prdp.testing import Seeded, simulate
 from prdp.testing.truth import truths
 from tests.reading import found
@@ -72,11 +73,11 @@ def values(table: prdp.Table, query: Any, share: str, **options: Any) -> list[Fr
 def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | None, method: str) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    for query, same in ((prdp.Count(), prdp.Sum("n")), (prdp.Sum("o_totalprice"), prdp.Sum("total"))):
+    for query, same in ((prdp.count(), prdp.sum("n")), (prdp.sum("o_totalprice"), prdp.sum("total"))):
         assert values(table, query, "1/3", method=method) == values(folded, same, "1/3", method=method)
     for asked, other in (
-        (prdp.Max("o_totalprice"), prdp.Max("largest")),
-        (prdp.Min("o_totalprice"), prdp.Min("smallest")),
+        (prdp.max("o_totalprice"), prdp.max("largest")),
+        (prdp.min("o_totalprice"), prdp.min("smallest")),
     ):
         assert values(table, asked, "1/3") == values(folded, other, "1/3")
 
@@ -85,28 +86,28 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    asked = values(table, prdp.CountDistinct("o_custkey"), "1/3")
-    assert asked == values(folded, prdp.Count(), "1/3")
+    asked = values(table, prdp.count_distinct("o_custkey"), "1/3")
+    assert asked == values(folded, prdp.count(), "1/3")
     with pytest.raises(InvalidRequest, match="by group is not answered"):
         table.group_by("o_orderstatus", keys=["F"]).count_distinct("o_custkey", share="1/2")
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
-    means = simulate(orders(stand_in=True), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
+    means = simulate(orders(stand_in=True), prdp.mean("o_totalprice"), share="1/2", runs=25, seed=3)
     sums = [release.parts[0].exact for release in means]
-    assert sums == values(one_row_per_customer(), prdp.Sum("total"), "3/8")
+    assert sums == values(one_row_per_customer(), prdp.sum("total"), "3/8")
     assert np.median([release.parts[1].value for release in means]) == pytest.approx(N, rel=0.1)
     assert np.median([release.value for release in means]) == pytest.approx(
         ORDERS["o_totalprice"].mean(), rel=0.15
     )
 
 
-@pytest.mark.parametrize("query", [prdp.Count(), prdp.Sum("o_totalprice")], ids=str)
+@pytest.mark.parametrize("query", [prdp.count(), prdp.sum("o_totalprice")], ids=str)
 def test_groups_come_close_to_the_truth_and_an_unknown_key_to_nothing(query: Any) -> None:
     groups = orders(stand_in=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
     tables = simulate(groups, query, share="1/2", runs=21, seed=5)
     prices = ORDERS.groupby("o_orderstatus")["o_totalprice"]
-    truth = (prices.size() if isinstance(query, prdp.Count) else prices.sum()).to_dict()
+    truth = (prices.size() if isinstance(query, queries.Count) else prices.sum()).to_dict()
     for place, key in enumerate(["F", "O", "nobody"]):
         median = np.median([float(table.releases[place][0].value) for table in tables])
         assert median == pytest.approx(truth.get(key, 0), abs=0.15 * truth["F"])
@@ -118,7 +119,7 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     means = table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4")
     assert [len(row[0].parts) for row in means.releases] == [2, 2, 2]
     both = table.group_by("o_orderstatus", keys=STATUS).agg(
-        prdp.Count(), prdp.Sum("o_totalprice"), share="1/4"
+        prdp.count(), prdp.sum("o_totalprice"), share="1/4"
     )
     assert [len(row) for row in both.releases] == [2, 2, 2]
     histogram = table.histogram("o_shippriority", edges=[0, 50, 100], share="1/4")
@@ -135,21 +136,21 @@ def cells_of(table: Any, query: Any, groups: Any = None) -> tuple[Any, Any]:
 
 def test_plans_know_what_is_true_of_owners() -> None:
     price = ORDERS["o_totalprice"]
-    assert truths(*cells_of(orders(), prdp.Count())) == [N]
-    assert truths(*cells_of(orders(), prdp.Sum("o_totalprice"))) == [price.sum()]
-    assert truths(*cells_of(orders(), prdp.Mean("o_totalprice"))) == [Fraction(int(price.sum()), N)]
-    assert float(*truths(*cells_of(orders(), prdp.Max("o_totalprice")))) == pytest.approx(
+    assert truths(*cells_of(orders(), prdp.count())) == [N]
+    assert truths(*cells_of(orders(), prdp.sum("o_totalprice"))) == [price.sum()]
+    assert truths(*cells_of(orders(), prdp.mean("o_totalprice"))) == [Fraction(int(price.sum()), N)]
+    assert float(*truths(*cells_of(orders(), prdp.max("o_totalprice")))) == pytest.approx(
         price.max(), rel=0.1
     )
-    assert float(*truths(*cells_of(orders(), prdp.Min("o_totalprice")))) == pytest.approx(
+    assert float(*truths(*cells_of(orders(), prdp.min("o_totalprice")))) == pytest.approx(
         price.min(), rel=0.1
     )
     groups = orders().group_by("o_orderstatus", keys=["O", "nobody", "F"])
     by_status = price.groupby(ORDERS["o_orderstatus"]).sum()
-    found = truths(*cells_of(groups.table, prdp.Sum("o_totalprice"), groups.grouping))
+    found = truths(*cells_of(groups.table, prdp.sum("o_totalprice"), groups.grouping))
     assert found == [by_status["O"], 0, by_status["F"]]
     both = orders(stand_in=True).group_by("o_orderstatus", keys=["O", "F"])
-    assert prdp.share_for(prdp.Count(), error="60%", like=both, runs=20).share is not None
+    assert prdp.share_for(prdp.count(), error="60%", like=both, runs=20).share is not None
 
 
 def counted(rows: Mapping[str, Any], **options: Any) -> int:
@@ -160,7 +161,7 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
         protect="who",
         **options,
     )
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     return sum(cell.total for cell in cells.totals.cells)
 
 
@@ -186,9 +187,9 @@ def test_an_owner_with_more_rows_than_the_public_limit_is_cut_off_there_and_noth
         bounds={"v": (-most, most)},
         protect="who",
     )
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     assert [cell.total for cell in cells.totals.cells] == [MOST_ROWS]
-    _, found = cells_of(table, prdp.Sum("v"), table.group_by("g", keys=[0, 1]).grouping)
+    _, found = cells_of(table, prdp.sum("v"), table.group_by("g", keys=[0, 1]).grouping)
     limit = MOST_ROWS * most
     assert [cell.total for cell in found.totals.summary.cells] == [limit]
     assert found.totals.unclipped() == (limit // 2, -(limit // 2))
@@ -202,7 +203,7 @@ def test_texts_that_a_session_collates_are_still_two_owners() -> None:
     relation = connection.sql("SELECT * FROM (VALUES ('ann', 1.0::DOUBLE), ('ANN', NULL)) AS t(who, eps)")
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
     table = prdp.open(relation, policy=policy, protect="who", rows_are_records=True)
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     assert sum(cell.total for cell in cells.totals.cells) == 1
 
 
@@ -225,7 +226,7 @@ def test_texts_that_a_session_collates_are_still_two_owners() -> None:
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).agg(
-                prdp.Count(), prdp.Min("o_totalprice"), share="1/2"
+                prdp.count(), prdp.min("o_totalprice"), share="1/2"
             ),
             "min of o_totalprice by group is not answered",
         ),

@@ -34,7 +34,7 @@ CLERK: Employee = (1, 0, 1 / 1000)
 
 
 def cut_of(links: prdp.Links) -> Any:
-    return found(links, links.plan(prdp.Count(), "1"))
+    return found(links, links.plan(prdp.count(), "1"))
 
 
 def staff(*employees: Employee) -> pyarrow.Table:
@@ -66,9 +66,9 @@ def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY
 
 def part_above_a_half(opened: prdp.Join | prdp.Links) -> float:
     if isinstance(opened, prdp.Join):
-        plan = opened.planner.plan([prdp.Count()], "1", single=True)
+        plan = opened.planner.plan([prdp.count()], "1", single=True)
     else:
-        plan = opened.plan(prdp.Count(), "1")
+        plan = opened.plan(prdp.count(), "1")
     releases = plan.draw(opened._reader, Seeded(7), RUNS)
     values = [release.value for release in releases if isinstance(release, prdp.Release)]
     return sum(value > 0.5 for value in values) / RUNS

@@ -1,9 +1,8 @@
-"""What the caller declares of a table, read exactly and held against its columns."""
+"""Read a caller's declarations exactly, and check them against the table's columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +11,8 @@ from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.schema import Bounds, Grains, Kind, Schema
 
-Number = int | float | str | Fraction
-"""What a bound may be written as; a float is taken for the very number it is."""
+Number = Exact
+"""A bound, or an edge of bins, as it may be written."""
 
 LARGEST_GRAIN = 10**18
 """A grain is a fraction of whole numbers up to this."""
@@ -63,25 +62,20 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     if kind.kind is not Kind.NUMBER:
         raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
     try:
-        low, high = (_end(end) for end in pair)
-    except (InvalidRequest, TypeError, ValueError, OverflowError, ZeroDivisionError):
+        ends = tuple(pair)
+    except TypeError:
+        ends = ()
+    if len(ends) != 2 or isinstance(pair, str):
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers of at most 400 digits, such as "
-            "(0, 10**12)."
-        ) from None
+            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+        )
+    low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
             f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
             f"Write ({told(pair[1])}, {told(pair[0])})."
         )
     return low, high
-
-
-def _end(end: Number) -> Fraction:
-    """Return an end exactly; a number as it may be written elsewhere is read as it is there."""
-    if isinstance(end, str | int | Fraction | Decimal) and not isinstance(end, bool):
-        return exact(end, "bounds")
-    return Fraction(end)
 
 
 def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:

@@ -187,7 +187,7 @@ def read_columns(
     engine = open_source(path, types)
     known = [known_column(name, engine.schema, "the simulation") for name in names]
     listed = ", ".join(map(quoted, known))
-    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own room)
+    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own package)
     rows = stoppable(STOPPED, lambda: engine._run(sql))  # noqa: SLF001
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 

@@ -1,4 +1,4 @@
-"""What prdp asks of an engine: its columns, and exact totals per cell. Rows stay inside."""
+"""The protocol of engines: columns, and exact totals per cell. Rows stay inside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prdp.schema import Schema
 
 
 class OwnerEngine(Protocol):
-    """Whoever reads the rows of owners: of a table that names them, or of several tables that are joined."""
+    """A reader of the rows of owners: of a table that names them, or of several that are joined."""
 
     def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of owners: what each contributes, and how many rows.
@@ -40,7 +40,7 @@ class OwnerEngine(Protocol):
 
 
 class JoinEngine(OwnerEngine, Protocol):
-    """Whoever reads several tables, for the rows of owners that are results of a join."""
+    """A reader of several tables, for the rows of owners that are results of a join."""
 
     @property
     def schemas(self) -> Mapping[str, Schema]:
@@ -54,11 +54,11 @@ class JoinEngine(OwnerEngine, Protocol):
 
 
 class Engine(OwnerEngine, Protocol):
-    """Whoever reads the records of one table."""
+    """A reader of one table's records that returns exact totals."""
 
     @property
     def name(self) -> str:
-        """What the engine is called."""
+        """The engine's name."""
 
     @property
     def schema(self) -> Schema:
@@ -66,7 +66,7 @@ class Engine(OwnerEngine, Protocol):
 
     @property
     def source(self) -> str:
-        """What was made of the table before prdp sees it, as a ledger keeps it; else nothing."""
+        """The SQL of a relation, for the ledger's question text; empty for a plain table."""
 
     def ensure_there(self) -> None:
         """Refuse, by public facts and before any charge, a source that is gone or has changed its columns.

@@ -10,7 +10,7 @@ from typing import Any
 from prdp.cells.measure import Measure
 from prdp.cells.owners import OwnerCells
 from prdp.declare.computed import mentioned
-from prdp.declare.exact import Exact, exact, exact_share
+from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
 from prdp.declare.owners import Owners
 from prdp.errors import InvalidRequest
@@ -18,11 +18,13 @@ from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
+from prdp.plan.asked import Asked
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, DerivedPart, Query
+from prdp.plan.queries import DerivedPart, Query
 from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
@@ -37,7 +39,7 @@ _MOST_SHARED_OUT = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is public about a table, and the plans of the questions that it allows.
+    """Plan questions about a table from its public facts, or refuse them.
 
     Attributes:
         schema: The table's columns.
@@ -70,7 +72,7 @@ class Planner:
         groups: Grouping | None = None,
         *,
         options: Options = DEFAULT,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         single: bool = False,
     ) -> Plan:
         """Return what will be done to answer queries, or refuse them.
@@ -86,20 +88,17 @@ class Planner:
             share: The part of every record's budget for all of it.
             groups: The public groups; None for one group of all records.
             options: How the caller wants them answered.
-            split: What part of the share each query gets; by default, equal parts.
+            shares: The part of every record's budget for each query, adding up to at most ``share``, and
+                charged; by default, equal parts of it.
             single: Whether the answer is one release instead of a table of them.
         """
-        if not queries or not all(isinstance(query, Query) for query in queries):
-            raise InvalidRequest(
-                "agg takes queries, such as agg(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
-                "plan and explain."
-            )
-        spent = exact_share(share)
-        parts = _parts(split, len(queries))
+        queries = gathered(queries, {})
+        parts = shares_of(shares, exact_share(share), queries)
+        spent = exact_share(share) if shares is None else exact_share(sum(parts, Fraction(0)))
         plans = [
-            self.query_plan(query, spent * part, options, groups)
-            for query, part in zip(queries, parts, strict=True)
+            self.query_plan(query, part, options, groups) for query, part in zip(queries, parts, strict=True)
         ]
+        refuse_one_name_for_two([planned.query for planned in plans], groups)
         plan = Plan(tuple(plans), spent, self.where, groups, self.source, self.over, single=single)
         if groups is not None and self.owners is not None:
             refuse_ids(groups, self.owners)
@@ -282,14 +281,9 @@ def known_method(query: Asked, options: Options) -> Method:
     method = query.methods[names.index(name)]
     if options.graded is not None and not isinstance(options.graded, bool):
         raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
-    if options.graded is not None and "graded" not in method.options:
-        raise InvalidRequest(f"graded belongs to method='partition', not to method={name!r}.")
-    if options.beta is not None and "beta" not in method.options:
-        raise InvalidRequest(
-            f"beta belongs to method='partition' and method='framework', not to method={name!r}."
-        )
-    if options.split is not None and "split" not in method.options:
-        raise InvalidRequest(f"split belongs to method='framework', not to method={name!r}.")
+    for option in ("beta", "graded", "split"):
+        if getattr(options, option) is not None and option not in method.options:
+            raise InvalidRequest(f"method={name!r} takes no {option}= here.")
     return method
 
 
@@ -372,15 +366,3 @@ def _counted_owners(cells: OwnerCells) -> Any:
 
 def _told(option: object) -> Any:
     return option if isinstance(option, bool) else str(option)
-
-
-def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
-    if split is None:
-        return [Fraction(1, count)] * count
-    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
-    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
-        raise InvalidRequest(
-            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
-            "such as ['1/4', '3/4'], adding up to 1."
-        )
-    return parts

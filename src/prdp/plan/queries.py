@@ -1,9 +1,9 @@
-"""What is asked of a table: one class a query, each with its rows of the table of methods."""
+"""The queries of tables: one class each, with its rows of the table of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, Node, canonical
+from prdp.plan.asked import Asked, said
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -32,7 +33,7 @@ _MOST_QUANTILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DerivedPart:
-    """What a derived answer is computed from.
+    """One part of a derived answer.
 
     Attributes:
         name: Which part it is.
@@ -65,70 +66,8 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of any entry point; subclasses say what it is called and what answers it.
-
-    Class attributes:
-        methods: The rows of the table of methods that answer it, the default first.
-    """
-
-    methods: ClassVar[tuple[Method, ...]] = ()
-
-    @property
-    def word(self) -> str:
-        """The name of the query, as in its method on tables."""
-        return type(self).__name__.lower()
-
-    def __str__(self) -> str:
-        return self.word
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What its answers are called in words."""
-        return (str(self),)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What its answers are called as columns of a table."""
-        return (self.word,)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What a ledger keeps of it."""
-        return said(self)
-
-
-def said(query: Asked, name: str = "") -> dict[str, Any]:
-    """Return a query's name; of one from outside the package, where it is from and all that it says.
-
-    Raises:
-        InvalidRequest: It says more than its text can hold, so that another could be taken for it.
-    """
-    kind = type(query)
-    if kind.__module__.startswith("prdp."):
-        return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "expression"}
-    hidden = getattr(query, "__dict__", {}).keys() - values.keys()
-    if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
-        raise InvalidRequest(
-            "a query from outside prdp is found again by its class and its fields, but "
-            f"{kind.__qualname__!r} is defined inside a function, or says something that is no text, whole "
-            "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
-            "dataclass of such fields."
-        )
-    told = [f"{name}={value!r}" for name, value in values.items()]
-    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_plain, value))
-    return value is None or type(value) in (str, int, bool, Fraction)
-
-
-@dataclass(frozen=True, slots=True)
 class Query(Asked):
-    """What is asked of a table; one from outside the package brings rows of methods of its own.
+    """A query of a table; one from outside the package brings rows of methods of its own.
 
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
@@ -142,7 +81,7 @@ class Query(Asked):
 
     @property
     def parts(self) -> tuple[DerivedPart, ...]:
-        """What a derived answer is computed from, in order."""
+        """The parts of a derived answer, in order."""
         return _parts(self.rule) if self.rule else ()
 
     @property
@@ -160,7 +99,7 @@ class Query(Asked):
 
 
 class Count(Query):
-    """How many records there are.
+    """The number of records.
 
     >>> str(Count()), [method.name for method in Count.methods]
     ('count', ['clip', 'partition', 'framework', 'naive'])
@@ -213,7 +152,7 @@ class OfColumn(Query):
 
 
 class Sum(OfColumn):
-    """What a column's values add up to; records without a value add nothing.
+    """The sum of a column's values; records without a value add nothing.
 
     >>> str(Sum("balance")), Sum("balance").labels
     ('sum of balance', ('sum_balance',))
@@ -264,7 +203,7 @@ class Std(OfColumn):
 
 
 class CountDistinct(OfColumn):
-    """How many different values a column has; NULL is none of them.
+    """The number of different values of a column; NULL is none of them.
 
     >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)
@@ -320,7 +259,7 @@ class Quantile(OfColumn):
         at: The parts, each between 0 and 1; one or several.
     """
 
-    at: float | Exact | tuple[float | Exact, ...] = "1/2"
+    at: Exact | tuple[Exact, ...] = "1/2"
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
@@ -350,6 +289,13 @@ class Quantile(OfColumn):
         return tuple(f"{name}_{self.column}" for name in names)
 
     @property
+    def headings(self) -> tuple[str, ...]:
+        """A column for each part; of a caller's name and several parts, the name with each part."""
+        if self.named is None or len(self._listed) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{shown_part(part)}" for part in self._listed)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
         return said(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
@@ -359,7 +305,7 @@ class Quantile(OfColumn):
         return replace(OfColumn.known(self, schema), at=_exact_parts(self.at))
 
     @property
-    def _listed(self) -> tuple[float | Exact, ...]:
+    def _listed(self) -> tuple[Exact, ...]:
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
 
@@ -374,12 +320,11 @@ def shown_part(part: object) -> str:
     return str(part)
 
 
-def _exact_parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
-    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
+def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
+    """Return the parts below which quantiles are asked for, exactly."""
     given = at if isinstance(at, tuple) else (at,)
-    plain = [part.item() if hasattr(part, "item") else part for part in given]
-    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
-    for part, asked in zip(parts, plain, strict=True):
+    parts = tuple(exact(part, "q") for part in given)
+    for part, asked in zip(parts, given, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
                 f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "

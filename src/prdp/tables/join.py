@@ -38,7 +38,7 @@ def open_join(
     private: str,
     key: str,
     references: Mapping[str, str],
-    policy: Policy,
+    policy: Policy | str,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -103,11 +103,11 @@ def open_join(
     facts = Binding.of(called, schema, checked, ends, grains).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
     return Join(
-        engine=engine,
+        _engine=engine,
         tree=tree,
         policy=checked,
         names=names,
-        schema=schema,
+        _all_columns=schema,
         bounds=ends,
         grain=grains,
         most_rows=most_rows,
@@ -155,11 +155,11 @@ class Join(Queried):
     It answers what a table with ``protect`` answers: docs/owners.md.
     """
 
-    engine: DuckDBTables
+    _engine: DuckDBTables
     tree: Tree
     policy: Policy
     names: Mapping[str, tuple[str, str]]
-    schema: Schema
+    _all_columns: Schema
     bounds: Bounds
     grain: Grains
     most_rows: int
@@ -170,15 +170,46 @@ class Join(Queried):
     _origins: Sequence[Origin] = ()
     condition: Node | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def _title(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
+        return f"{self._called} join {self.name!r} of {', '.join(self.tables)}{where}"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the joined tables and their types; one that several have is ``"table.column"``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> tables = {"people": {"id": numpy.array([1, 2])}, "orders": {"buyer": numpy.array([1, 1, 2])}}
+        >>> refers = {"orders.buyer": "people.id"}
+        >>> shop = prdp.open_join(tables, private="people", key="id", references=refers, policy="1")
+        >>> shop.columns, shop.over("orders").schema
+        (['id'], {'id': BIGINT, 'buyer': BIGINT})
+        """
+        return {name: kind for name, kind in self._all_columns.items() if self.names[name][0] in self.tables}
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self.schema
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
-        unknown = [name for name in tables if name not in self.engine.schemas]
+        unknown = [name for name in tables if name not in self._engine.schemas]
         if unknown:
-            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self.engine.schemas)}.")
+            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self._engine.schemas)}.")
         joined = list(self.tables)
         for table in tables:
             joined += [step for step in self.tree.path(table) if step not in joined]
@@ -193,11 +224,11 @@ class Join(Queried):
 
     @property
     def planner(self) -> Planner:
-        """What is public about the join, and the plans that it allows."""
+        """The planner of questions about the join, from its public facts."""
         here = {name: place for name, place in self.names.items() if place[0] in self.tables}
         owners = Owners(self._key, self.most_rows, self._joined(here))
         return Planner(
-            {name: self.schema[name] for name in here},
+            self.schema,
             self.policy,
             self.policy.levels,
             {name: ends for name, ends in self.bounds.items() if name in here},
@@ -222,7 +253,7 @@ class Join(Queried):
 
     @property
     def _whose(self) -> Whose:
-        tables = tuple((self.engine.view(table), table) for table in self.tables)
+        tables = tuple((self._engine.view(table), table) for table in self.tables)
         return Whose(Owners(self._key, join=self._joined(self.names)).noun, "proofs/owners.md", tables)
 
 

@@ -12,23 +12,34 @@ from prdp.declare.exact import Exact
 from prdp.declare.groups import GroupKey, bins, read_grouping
 from prdp.engines._origins import Origin, origin_of
 from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
 from prdp.plan.explain import Whose
+from prdp.plan.functions import listed_quantiles
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
 from prdp.plan.queries import Quantile, Query
+from prdp.plan.shares import Shares
+from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
+from prdp.schema import Schema
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
-from prdp.tables.questions import Questions, listed_quantiles
+from prdp.tables.questions import Questions
 
 
 class Queried(Opened, Questions[Release]):
     """What answers questions about rows, its own or the results of a join, with releases."""
 
     name: str
+    policy: Policy
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The columns that questions may name, and their types."""
 
     @property
     @abstractmethod
@@ -66,8 +77,9 @@ class Queried(Opened, Questions[Release]):
         Args:
             columns: Column names, expressions such as ``"CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END"``,
                 ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
-            keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
-                of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
+            keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
+                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
         """
         if keys is not None and not isinstance(keys, str | Path):
             given = origin_of(keys)
@@ -78,13 +90,17 @@ class Queried(Opened, Questions[Release]):
                     "record away. List the keys that are public knowledge: keys=['clerk', 'chef']."
                 )
         planner = self.planner
-        planner.refuse_elsewhere(
-            *(column if isinstance(column, str) else column.column for column in columns)
-        )
+        planner.refuse_elsewhere(*(getattr(column, "column", column) for column in columns))
         return Groups(self, read_grouping(columns, keys, planner.schema), self._reader)
 
     def histogram(
-        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+        self,
+        column: str,
+        *,
+        edges: Iterable[Number],
+        share: Exact,
+        method: Chosen = "clip",
+        fresh: bool = False,
     ) -> ReleaseTable:
         """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
 
@@ -99,10 +115,10 @@ class Queried(Opened, Questions[Release]):
     def quantiles(
         self,
         column: str,
-        q: Iterable[float | Exact],
+        q: Iterable[Exact],
         *,
         share: Exact,
-        method: str = "rank",
+        method: Chosen = "rank",
         fresh: bool = False,
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``.
@@ -115,18 +131,18 @@ class Queried(Opened, Questions[Release]):
         ['0.25 quantile of age', 'median of age']
         """
         query = Quantile(column, listed_quantiles(q))
-        plan = self.plan(query, share=share, options=Options(method))
+        plan = self.plan(query, share=share, options=Options.of(method))
         return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
     def plan(
         self,
         *queries: Query,
         share: Exact,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         options: Options = DEFAULT,
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
-        return self.planner.plan(queries, share, options=options, split=split)
+        return self.planner.plan(queries, share, options=options, shares=shares)
 
     def explained(self, plan: Plan) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
@@ -136,7 +152,7 @@ class Queried(Opened, Questions[Release]):
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(self._answered(plan, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def _in_words(self, plan: Plan) -> str:
         return self.explained(plan)

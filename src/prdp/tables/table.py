@@ -29,17 +29,17 @@ from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains
+from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.custom import custom_plan
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_policy
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.queried import Queried
 
 
-def open(  # noqa: A001  (prdp.open is what the door is called)
+def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
-    policy: Policy,
+    policy: Policy | str,
     engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -64,7 +64,8 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     Args:
         source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
             or Polars frame, or a dict of NumPy arrays.
-        policy: The public budget of a record, as a function of its content.
+        policy: The public budget of a record as a function of its content: SQL over its columns, or a
+            ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: In place of a source, an engine of your own: what reads the records and adds them up. It must
             pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
@@ -90,7 +91,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
-    refuse_unless_policy(policy)
+    policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
@@ -105,7 +106,7 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
-        engine=engine,
+        _engine=engine,
         policy=checked,
         levels=levels,
         bounds=ends,
@@ -141,7 +142,7 @@ class Table(Queried):
     (True, Fraction(3, 4))
     """
 
-    engine: Engine
+    _engine: Engine
     policy: Policy
     levels: Levels
     bounds: Bounds
@@ -153,10 +154,39 @@ class Table(Queried):
     owners: Owners | None = None
     _origin: Origin | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def schema(self) -> Schema:
+        """The columns and their types; public, and all that was read when the table was opened.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58]), "height": numpy.array([1.71, 1.68])}
+        >>> prdp.open(people, policy="1").schema
+        {'age': BIGINT, 'height': DOUBLE}
+        """
+        return dict(self._engine.schema)
+
+    @property
+    def _title(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
         about = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} table {self.name!r}{whose}{about}: {self.policy!r}>"
+        return f"{self._called} table {self.name!r}{whose}{about}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self._engine.schema
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -167,10 +197,10 @@ class Table(Queried):
         >>> import numpy
         >>> import prdp
         >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), name="people")
-        >>> people.where("age >= 40").where("age < 60")
-        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', at_least='1', at_most='1')>
+        >>> people.where("age >= 40").where("age < 60")  # doctest: +ELLIPSIS
+        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
-        return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
+        return replace(self, condition=narrowed(self.condition, condition, self._engine.schema))
 
     def run(
         self,
@@ -219,16 +249,16 @@ class Table(Queried):
 
     @property
     def planner(self) -> Planner:
-        """What is public about the table, and the plans that it allows."""
+        """The planner of questions about the table, from its public facts."""
         return Planner(
-            self.engine.schema,
+            self._engine.schema,
             self.policy,
             self.levels,
             self.bounds,
             self.grain,
             self.owners,
             self.condition,
-            self.engine.source,
+            self._engine.source,
         )
 
     @property

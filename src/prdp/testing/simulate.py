@@ -8,6 +8,7 @@ from typing import TypeGuard, overload
 
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Query
@@ -24,7 +25,7 @@ from prdp.testing.seeded import Seeded
 
 MOST_RUNS = 10**9
 _SEED_BITS = 256
-_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
+_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.count(), ...)."
 
 
 @overload
@@ -33,10 +34,7 @@ def simulate(  # type: ignore[overload-overlap]
     query: Query,
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -48,10 +46,7 @@ def simulate(
     query: Query | Sequence[Query],
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> list[ReleaseTable]: ...
@@ -63,7 +58,7 @@ def simulate(
     query: Query | GraphQuery,
     *,
     share: Exact = "1",
-    method: str | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -74,10 +69,7 @@ def simulate(
     query: Query | Sequence[Query] | GraphQuery,
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -85,13 +77,12 @@ def simulate(
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``beta``, ``graded`` and
-    ``split`` are for tables.
+    only what was opened with ``stand_in=True`` is taken: public or made-up records.
 
     >>> import numpy
     >>> import prdp
     >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
-    >>> [release.simulated for release in simulate(people, prdp.Count(), share="1/4", runs=2, seed=7)]
+    >>> [release.simulated for release in simulate(people, prdp.count(), share="1/4", runs=2, seed=7)]
     [True, True]
     """
     source = table.table if isinstance(table, Groups) else table
@@ -100,12 +91,11 @@ def simulate(
     refuse_unless_stand_in(source, "simulate")
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Links | Graph):
-        _refuse_given("is for tables", beta=beta, graded=graded, split=split)
         plan = _plan(source, query, share, method)
         return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
-    options = Options(method, beta, graded, split)
+    options = Options.of(method)
     groups = table.grouping if isinstance(table, Groups) else None
     queries = (query,) if isinstance(query, Query) else query
     plan = source.planner.plan(queries, share, groups, options=options)
@@ -118,12 +108,12 @@ def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.stand_in:
         return
-    doors = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
-    (door,) = (door for kind, door in doors.items() if isinstance(source, kind))
+    openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
         f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
         f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
-        f"nothing would give them away. Open such a table with prdp.{door}(..., stand_in=True)."
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
     )
 
 
@@ -145,15 +135,11 @@ def _shown(value: object) -> str:
     return "(a number of many digits)" if huge else repr(value)
 
 
-def _refuse_given(why: str, **given: object) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise InvalidRequest(f"{option}={value!r} {why}.")
-
-
-def _plan(opened: Links | Graph, query: object, share: Exact, method: str | None) -> Plan:
+def _plan(opened: Links | Graph, query: object, share: Exact, method: Chosen | None) -> Plan:
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
+    if not (method is None or isinstance(method, str)):
+        raise InvalidRequest(f"method={method!r} is for tables: of {opened!r} a method has no options.")
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")

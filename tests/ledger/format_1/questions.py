@@ -59,13 +59,13 @@ def ask_accounts(path: Path) -> None:
     table = accounts(path)
     table.count(share=SHARE)
     table.count(share="1/90", method="naive")
-    table.count(share=SHARE, method="partition", beta="1/20", graded=True)
+    table.count(share=SHARE, method=prdp.methods.Partition("1/20", graded=True))
     for column in BOUNDED:
         table.sum(column, share="1/300")
         table.count_distinct(column, share="1/300")
     table.sum("price", share=SHARE)
     table.sum("v", share=SHARE, method="partition")
-    table.sum("v", share=SHARE, method="framework", split="1/3", beta="1/7")
+    table.sum("v", share=SHARE, method=prdp.methods.Framework("1/7", split="1/3"))
     table.mean("price", share=SHARE)
     table.variance("v", share=SHARE)
     table.std("v", share=SHARE)
@@ -82,10 +82,10 @@ def ask_accounts(path: Path) -> None:
     table.group_by("open", prdp.date_trunc("month", "day"), keys=[(True, "2026-01-01")]).count(share=SHARE)
     table.histogram("price", edges=[-10, 0, "7.5"], share=SHARE)
     narrow.group_by("job", keys=["chef"]).histogram("v", edges=[0, 10, 20], share=SHARE)
-    table.agg(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
-    table.agg(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
-    narrow.group_by("job", keys=["chef"]).agg(prdp.Count(), prdp.CountDistinct("v"), share=SHARE)
-    table.agg(prdp.Count(), share="1/110")
+    table.agg(prdp.count(), prdp.mean("v"), prdp.quantile("a, b", ("1/4", "1/2")), share=SHARE)
+    table.agg(prdp.sum("v"), prdp.max("select"), share=SHARE, shares=["1/400", "3/400"])
+    narrow.group_by("job", keys=["chef"]).agg(prdp.count(), prdp.count_distinct("v"), share=SHARE)
+    table.agg(prdp.count(), share="1/110")
     table.run(mechanism, columns=["v"], share=SHARE, name="mine")
     narrow.run(
         mechanism, columns=["a, b", "v"], share=SHARE, name="x of y", sample=True, split="1/2", beta="1/9"
@@ -100,7 +100,7 @@ def leave_open(path: Path) -> None:
     def fails(reading: object) -> Any:
         raise EngineFailure
 
-    table.engine.summarise = fails  # type: ignore[method-assign]
+    table._engine.summarise = fails  # type: ignore[method-assign]
     try:
         ask_left_open(table)
     except EngineFailure:
