@@ -11,7 +11,7 @@ import numpy as np
 
 from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps, Fold
+from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
 from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
@@ -26,7 +26,7 @@ from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, OWNERS, WHOLES, record_of
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
     in_groups,
@@ -247,7 +247,7 @@ class EngineContract:
             reading = _owner_reading(engine, protect, measure, where, grouping)
             assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
             count_rows = measure is None
-            for caps in _caps(reading):
+            for caps in rising_caps(reading):
                 found = engine.scale_owners(reading, caps, count_rows=count_rows)
                 expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
@@ -283,7 +283,7 @@ class EngineContract:
             for groups in (None, grouping):
                 owners = OwnerRead(cells.policy, cells.levels, Owners("x"), measure, "sum", None, groups)
                 assert engine.fold_owners(owners) == reference_owners(records, owners), of
-            for caps in _caps(owners):
+            for caps in rising_caps(owners):
                 scaled = engine.scale_owners(owners, caps, count_rows=False)
                 assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
 
@@ -366,7 +366,7 @@ def _everything(engine: Engine) -> tuple[object, ...]:
         engine.key_totals(keys),
         engine.top_levels(keys),
         engine.fold_owners(owners),
-        *(engine.scale_owners(owners, caps, count_rows=False) for caps in _caps(owners)),
+        *(engine.scale_owners(owners, caps, count_rows=False) for caps in rising_caps(owners)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 
@@ -393,16 +393,3 @@ def _owner_reading(  # noqa: PLR0917
 ) -> OwnerRead:
     policy = PERSONAL.within(engine.schema, {})
     return OwnerRead(policy, policy.levels, Owners(protect), measure, fold, _condition(engine, where), groups)
-
-
-def _caps(reading: OwnerRead) -> list[Caps]:
-    """Return caps that rise with the level, from nothing to all that there can be."""
-    levels, most = reading.levels, reading.folded.high
-    rising = [levels.quanta(level) for level in range(levels.top + 1)]
-    fine = 20 if most < 2**40 else 0
-    return [
-        Caps((0,) * len(rising)),
-        Caps(tuple(min(most, quanta >> 19) for quanta in rising)),
-        Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
-        Caps((most,) * len(rising)),
-    ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps, Fold
+from prdp.cells.owners import Fold
 from prdp.declare.computed import derived_grain, read_column
 from prdp.declare.groups import Binned, GroupKey, bins, read_grouping
 from prdp.declare.owners import JoinedTables, Owners
@@ -19,7 +19,7 @@ from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import Record
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -241,7 +241,7 @@ class JoinContract:
             found = engine.fold_owners(reading)
             assert found == reference_owners(tables, reading), case
             if reading.groups is not None and not reading.apart:
-                for caps in _caps(reading):
+                for caps in rising_caps(reading):
                     for count_rows in {True, reading.measure is None}:
                         scaled = engine.scale_owners(reading, caps, count_rows=count_rows)
                         assert scaled == reference_scaled(tables, reading, caps, count_rows=count_rows), case
@@ -298,12 +298,3 @@ def without(tables: Tables, name: str | None) -> Tables:
         "orders": orders,
         "items": [row for row in tables["items"] if row["of"] not in numbers],
     }
-
-
-def _caps(reading: OwnerRead) -> Iterator[Caps]:
-    """Yield caps that rise with the level, from nothing to all that there can be."""
-    levels, most = reading.levels, reading.folded.high
-    rising = [levels.quanta(level) for level in range(levels.top + 1)]
-    yield Caps((0,) * len(rising))
-    yield Caps(tuple(min(most << 20, quanta << 3) for quanta in rising), 20)
-    yield Caps((most,) * len(rising))

@@ -160,3 +160,16 @@ def _summary(owners: Sequence[Owner], measure: Measure, added: Sequence[int], re
     )
     cells = [Cell(key, 1, value) for key, value in zip(keys, moved, strict=True)]
     return Summary.of(reading.levels, measure.smallest, measure.largest, cells)
+
+
+def rising_caps(reading: OwnerRead) -> list[Caps]:
+    """Return caps that rise with the level, from nothing to all that there can be."""
+    levels, most = reading.levels, reading.folded.high
+    rising = [levels.quanta(level) for level in range(levels.top + 1)]
+    fine = 20 if most < 2**40 else 0
+    return [
+        Caps((0,) * len(rising)),
+        Caps(tuple(min(most, quanta >> 19) for quanta in rising)),
+        Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
+        Caps((most,) * len(rising)),
+    ]
