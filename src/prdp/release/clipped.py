@@ -32,6 +32,7 @@ class ClippedTerms:
         column: The column that is added up; None where records are counted.
         grain: What its values are counted in.
         protect: The column that names the owners of rows; None where a row is a record.
+        computed: Whether ``column`` is the text of an expression.
     """
 
     policy: Policy
@@ -39,6 +40,7 @@ class ClippedTerms:
     column: str | None
     grain: Fraction = Fraction(1)
     protect: str | None = None
+    computed: bool = False
 
     def at(self, point: Fraction, *, dropped: bool = False) -> Said:
         """Return which records counted for less where a unit of budget may count for ``point``.
@@ -54,6 +56,11 @@ class ClippedTerms:
             dropped: Whether such records were left out altogether.
         """
         return _said(self, point, "are left out" if dropped else "may count for less")
+
+    @property
+    def shown(self) -> str:
+        """What is added up, as SQL; empty where records are counted."""
+        return (self.column or "") if self.computed else shown_name(self.column or "")
 
     @property
     def only(self) -> tuple[str, Fraction, Fraction] | None:
@@ -97,19 +104,19 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
             (CLIPPED_WHERE, f"({expression}) < {least:.{_DIGITS}g}"),
         )
     return (
-        (CLIPPED, f"{shown_name(terms.column)} above {_number(ratio)} times the record's budget {verb}"),
-        (CLIPPED_WHERE, f"abs({shown_name(terms.column)}) > {_plain(ratio)} * ({expression})"),
+        (CLIPPED, f"{terms.shown} above {_number(ratio)} times the record's budget {verb}"),
+        (CLIPPED_WHERE, f"abs({terms.shown}) > {_plain(ratio)} * ({expression})"),
     )
 
 
 def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     """Say it of owners, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.protect is not None  # noqa: S101  (see _by_ratio)
-    added = f"their {shown_name(terms.column)}" if terms.column else "the number of their rows"
+    added = f"their {terms.shown}" if terms.column else "the number of their rows"
     whose = (
         f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
     )
-    total = f"abs(sum({shown_name(terms.column)}))" if terms.column else "count(*)"
+    total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (
         (CLIPPED, f"{whose} {verb}"),

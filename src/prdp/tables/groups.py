@@ -25,7 +25,7 @@ from prdp.schema import Schema
 from prdp.tables.questions import Questions
 
 if TYPE_CHECKING:
-    from prdp.tables.table import Table as Grouped
+    from prdp.tables.queried import Queried
 
 
 _SHOWN_KEYS = 40
@@ -43,7 +43,7 @@ class Groups(Questions[ReleaseTable]):
     <2 groups by year of <prdp table 'sales': Policy('1', ...); year; all of every budget left>>
     """
 
-    table: Grouped
+    table: Queried
     grouping: Grouping
     _reader: Reader
 

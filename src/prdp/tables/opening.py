@@ -15,8 +15,6 @@ from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
 
-_MOST_ROWS = 2**40
-
 
 def read_policy(policy: Policy | str) -> Policy:
     """Return a policy, also from its text alone; refuse what is none, with what to write instead.
@@ -92,9 +90,3 @@ def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
 def both(old: Node | None, new: Node) -> Node:
     """Return what holds where an old condition, if there is one, and a new one do."""
     return new if old is None else conjunction((old, new))
-
-
-def refuse_unless_rows(most_rows: int) -> None:
-    """Refuse what is no bound of a record's results."""
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST_ROWS:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")
