@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prdp.release.number import Number, _fraction
+from prdp.release.number import NumberLike, _fraction
 from prdp.release.release import Release
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MovedRelease(Number):
+class MovedRelease(NumberLike):
     """A release, times a public number, plus another; its interval has moved along.
 
     >>> people = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", "")

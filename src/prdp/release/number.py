@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prdp.release.moved import MovedRelease
 
 
-class Number:
+class NumberLike:
     """The ways in which an answer is used as a number; its interval goes with it."""
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class Number:
 
 def _plain(other: object) -> bool:
     """Say whether something is a plain number; two answers are not added up, as their intervals are not."""
-    return not isinstance(other, Number) and (hasattr(other, "__float__") or isinstance(other, Fraction))
+    return not isinstance(other, NumberLike) and (hasattr(other, "__float__") or isinstance(other, Fraction))
 
 
 def _fraction(number: object) -> Fraction:

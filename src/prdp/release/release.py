@@ -12,7 +12,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.derived import combined_interval
-from prdp.release.number import Number
+from prdp.release.number import NumberLike
 from prdp.release.strays import strays
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _QUOTED = 60
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(Number):
+class Release(NumberLike):
     """A private answer; everything in it may be published.
 
     >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
