@@ -125,7 +125,8 @@ def _answer(release: Released | None) -> list[str]:
     if isinstance(release, CustomRelease):
         return ["! the mechanism failed" if release.failed else f"{release.value}"]
     if isinstance(release, Release):
-        return [f"{release.short} ({release.kind})"]
+        flag = f"; {release.flag}" if release.flag else ""
+        return [f"{release.short} ({release.kind}{flag})"]
     if len(release) > _MOST_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
     return release.lines

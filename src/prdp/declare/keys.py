@@ -62,8 +62,6 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     table = _columns_of(keys)
     if table is not None:
         columns = [_column_of(table, name) for name in names]
-        if len({len(column) for column in columns}) > 1:
-            raise InvalidRequest("the columns of keys= have different lengths.")
         return list(zip(*columns, strict=True))
     if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
         raise InvalidRequest(

@@ -106,7 +106,7 @@ class Derived:
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat,
+            caveat=self.label.caveat if any(part.caveat for part in parts) else "",
             simulated=simulated,
             ends=limits,
             parts=parts,
