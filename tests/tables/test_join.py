@@ -24,6 +24,7 @@ from prdp.mechanisms.clip import Clip
 from prdp.testing import simulate
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.reference import magnitude_code
+from prdp.testing.truth import truths
 from tests.reading import found
 
 POLICY = prdp.Policy.column("eps", at_least="1/8", at_most="3")
@@ -381,3 +382,30 @@ def test_a_relation_is_refused_with_advice() -> None:
 
     with pytest.raises(InvalidRequest, match="cannot read a DuckDB relation"):
         opened(shop(3) | {"items": duckdb.sql('SELECT 1 AS "order", 2 AS price')})
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "level", "value", "budget", "held0", "own0", "grp", "key0", "added", "part"]
+)
+def test_columns_may_be_called_what_the_statement_calls_its_own(name: str) -> None:
+    """Whatever an own column and a row's are called, they are read, filtered and grouped by as such."""
+    private = {"who": [1, 2, 2, 3], f"own {name}": [10, 20, 20, 30]}
+    rows = {"of": [1, 2, 2, 3, 9], name: [5, 6, 7, 8, 9]}
+    other = {"who": private["who"], name: private[f"own {name}"]}
+    for own, column, held in ((f"own {name}", name, private), (name, "v", other)):
+        told = {"of": rows["of"], column: rows[name]}
+        sources = {"people": pyarrow.table(held), "rows": pyarrow.table(told)}
+        join = prdp.open_join(
+            sources,
+            private="people",
+            key="who",
+            references={"rows.of": "people.who"},
+            policy="1",
+            bounds={own: (0, 100), column: (0, 100)},
+        ).over("rows")
+        asked = join.where(f'"{own}" >= 20').plan(prdp.sum(f'"{column}" + 0 * "{own}"'), share="1")
+        assert sum(cell.total for cell in found(join, asked).totals.cells) == 6 + 7 + 8
+        for by, keys, true in ((own, [10, 20], [1, 2]), (column, [5, 6, 9], [1, 1, 0])):
+            groups = join.group_by(f'"{by}"', keys=keys)
+            (plan,) = groups.plan(prdp.count(), share="1").queries
+            assert [value for cells in join._reader.read(plan.read) for value in truths(plan, cells)] == true
