@@ -48,28 +48,32 @@ _WHOLE = re.compile("-?[1-9][0-9]{0,10000}")
 class Submission:
     """A report in the form of its campaign, and the hash of the ticket that it came with."""
 
+    campaign: bytes
     ticket: bytes
     token: bytes
     payload: bytes
 
 
 class Rounds:
-    """The campaigns that reports may answer: the open one's digest, and those of rounds that are over."""
+    """The campaigns that reports may answer: the open round's, and those of rounds that are over.
 
-    def __init__(self, open_one: Campaign | None, over: Sequence[bytes]) -> None:
-        self._open = open_one
-        self._over = frozenset(over)
-        self._size = payload_size(open_one.fields) if open_one else 0
+    A report to a round that is over is read too: it may have been counted, and its sender not have heard.
+    """
 
-    def entry_size(self) -> int:
-        """Return how many bytes a report takes in a batch."""
-        return TICKET_BYTES + _TOKEN + self._size
+    def __init__(self, campaigns: Sequence[Campaign]) -> None:
+        self._campaigns = {campaign.digest: campaign for campaign in campaigns}
+        self._sizes = {campaign.digest: payload_size(campaign.fields) for campaign in campaigns}
 
     def campaign(self, digest: bytes) -> Campaign:
-        """Return the open campaign; refuse a report to any other one."""
-        if self._open is not None and digest == self._open.digest:
-            return self._open
-        raise Refused("late" if digest in self._over else "wrong_campaign")
+        """Return a campaign; refuse a report to any other one."""
+        found = self._campaigns.get(digest)
+        if found is None:
+            raise Refused("wrong_campaign")
+        return found
+
+    def entry_size(self, digest: bytes) -> int:
+        """Return how many bytes a report to a campaign takes in a batch."""
+        return TICKET_BYTES + _TOKEN + self._sizes[self.campaign(digest).digest]
 
 
 def as_json(campaign: Campaign, report: Report) -> str:
@@ -106,7 +110,6 @@ def read_single(content_type: str, body: bytes, ticket: str | None, rounds: Roun
     """
     if content_type == REPORT_TYPE:
         report = _from_bytes(body)
-        rounds.campaign(report.campaign)
     elif content_type == JSON_TYPE:
         report = _from_facts(_object(body), rounds)
     else:
@@ -137,7 +140,7 @@ def _submission(report: Report, ticket: object, rounds: Rounds) -> Submission:
     shown = ticket_bytes(ticket) if isinstance(ticket, str) else ticket
     if not isinstance(shown, bytes):
         raise Refused("unknown_ticket")
-    return Submission(hashed(shown), report.token, report.payload)
+    return Submission(report.campaign, hashed(shown), report.token, report.payload)
 
 
 def _from_bytes(body: bytes) -> Report:
@@ -161,8 +164,7 @@ def _batch_from_bytes(body: bytes, rounds: Rounds) -> list[Submission | Refused]
     if len(body) <= start:
         raise Refused("malformed")
     digest, rest = body[_HEAD:start], body[start:]
-    rounds.campaign(digest)
-    size = rounds.entry_size()
+    size = rounds.entry_size(digest)
     if len(rest) % size:
         raise Refused("malformed")
     if len(rest) // size > MOST_IN_BATCH:

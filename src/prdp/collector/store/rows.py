@@ -35,14 +35,12 @@ class StoredStudy:
     Attributes:
         plan: The study's plan, as JSON.
         operator: The hash of the operator's token.
-        tickets: How many tickets were given out.
         rounds: The rounds so far, in order.
         result: The result, as JSON, once there is one.
     """
 
     plan: str
     operator: bytes
-    tickets: int
     rounds: tuple[StoredRound, ...]
     result: str | None
 

@@ -62,11 +62,9 @@ class SqlStore(ABC):
         found = self.rows("SELECT format, plan, operator, result FROM prdp_study")
         if len(found) != 1 or found[0][0] != FORMAT:
             raise CollectorError(f"{self.shown} is not a collector's store of format {FORMAT}.")
-        (_, plan, operator, result), ((tickets,),) = found[0], self.rows("SELECT count(*) FROM prdp_tickets")
+        _, plan, operator, result = found[0]
         rounds = self.rows(f"SELECT {_ROUND} FROM prdp_rounds ORDER BY number")
-        return StoredStudy(
-            str(plan), bytes(operator), int(tickets), tuple(_round(row) for row in rounds), result
-        )
+        return StoredStudy(str(plan), bytes(operator), tuple(_round(row) for row in rounds), result)
 
     def begin(self, plan: str, operator: bytes, first: StoredRound) -> None:
         """Write a new study down, inside ``writing``."""
@@ -99,6 +97,10 @@ class SqlStore(ABC):
     def give_out(self, tickets: Sequence[bytes]) -> None:
         """Write hashes of new tickets down, inside ``writing``."""
         self.run("INSERT INTO prdp_tickets VALUES (?)", [(ticket,) for ticket in tickets])
+
+    def tickets(self) -> int:
+        """Return how many tickets were given out."""
+        return int(self.rows("SELECT count(*) FROM prdp_tickets")[0][0])
 
     def known_tickets(self, tickets: Sequence[bytes]) -> set[bytes]:
         """Return which of some tickets were given out."""
