@@ -117,7 +117,9 @@ class Plan:
         if self.ask != "count" and self.column is None:
             raise InvalidRequest(f"ask={self.ask!r} needs a column.")
         if self.ask in ("sum", "mean") and self.bounds is None:
-            raise InvalidRequest(f"ask={self.ask!r} needs bounds: the least and greatest value of the column.")
+            raise InvalidRequest(
+                f"ask={self.ask!r} needs bounds: the least and greatest value of the column."
+            )
         if self.ask == "quantiles" and not self.edges:
             raise InvalidRequest("quantiles are read from a histogram: give the edges of its bins.")
         if self.ask == "frequencies" and bool(self.edges) == bool(self.categories):

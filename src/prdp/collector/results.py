@@ -62,7 +62,6 @@ def _facts(estimate: Estimate) -> dict[str, object]:
 
 def _part(estimate: Estimate, place: int) -> dict[str, object]:
 
-
     part = estimate.parts[place]
     alone = replace(estimate, value=part.value, deviation=part.deviation, parts=())
     return {

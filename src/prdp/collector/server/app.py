@@ -24,7 +24,7 @@ from prdp.collector.server.connections import Patience
 from prdp.collector.server.desk import Desk
 from prdp.collector.server.front import Front
 from prdp.collector.server.rates import Rates
-from prdp.collector.server.status import status_of
+from prdp.collector.snapshot import status_of
 from prdp.collector.tickets import is_operator
 from prdp.collector.wire import (
     JSON_TYPE,
@@ -233,9 +233,7 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
     only = [Depends(_OPERATOR), Depends(operator)]
     said = forms.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
 
-    @app.post(
-        "/v1/operator/close", response_model=forms.StudyStatus, dependencies=only, responses=said
-    )
+    @app.post("/v1/operator/close", response_model=forms.StudyStatus, dependencies=only, responses=said)
     async def close() -> Response:
         """Close the open round: add it up, and open the next one or publish the result."""
         if desk.snapshot.open_campaign is None:
@@ -268,7 +266,9 @@ def _file(name: str) -> Response:
     found = {path.name: path for path in _STATIC.iterdir() if path.suffix in _KINDS}.get(name)
     if found is None:
         raise Refused("not_found")
-    return Response(found.read_bytes(), media_type=_KINDS[found.suffix], headers={"cache-control": "max-age=300"})
+    return Response(
+        found.read_bytes(), media_type=_KINDS[found.suffix], headers={"cache-control": "max-age=300"}
+    )
 
 
 def description(address: str | Path) -> str:

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from prdp.collector.accepting import Outcome, accept
-from prdp.collector.plan import Plan
 from prdp.collector.refusals import Refused
 from prdp.collector.rounds import advance, close_if_due, close_round, give_out
+from prdp.collector.snapshot import Snapshot
 from prdp.collector.store.opening import open_store
-from prdp.collector.store.rows import StoredRound, StoredStudy
+from prdp.collector.store.rows import StoredRound
 from prdp.collector.store.sql import SqlStore
 from prdp.collector.wire import Rounds, Submission
 from prdp.errors import CollectorError
-from prdp.local import Campaign
 
 T = TypeVar("T")
 
@@ -31,20 +30,6 @@ _MOST_AT_ONCE = 2_000
 _LOOK_SECONDS = 1.0
 
 LOG = logging.getLogger("prdp.collector")
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What everybody may know of a study, as it was a moment ago."""
-
-    plan: Plan
-    study: StoredStudy
-    campaigns: tuple[Campaign, ...]
-
-    @property
-    def open_campaign(self) -> Campaign | None:
-        """The campaign that is to be answered now."""
-        return None if self.study.last.closed else self.campaigns[-1]
 
 
 @dataclass(slots=True)
@@ -218,12 +203,9 @@ class Desk:
         if not last.closed and last.closes_at is not None and now >= last.closes_at:
             close_if_due(store, now)
         advance(store, now)
-        known = store.study()
-        plan = self._snapshot.plan if self._snapshot else Plan.from_json(known.plan)
-        have = self._snapshot.campaigns if self._snapshot else ()
-        new = tuple(Campaign.from_json(stored.campaign) for stored in known.rounds[len(have) :])
-        self._snapshot = Snapshot(plan, known, (*have, *new))
-        if new:
+        before = self._snapshot
+        self._snapshot = Snapshot.of(store.study(), before)
+        if before is None or self._snapshot.campaigns != before.campaigns:
             self._rounds = Rounds(self._snapshot.campaigns)
 
     def _complain(self, error: Exception) -> None:

@@ -148,4 +148,6 @@ def _body(schema: dict[str, Any], binary: str, what: str) -> dict[str, Any]:
 
 
 ONE_REPORT = _body(_REPORT, REPORT_TYPE, "prdp, 0x01, digest (32), token (16), coordinates")
-MANY_REPORTS = _body(_REPORTS, BATCH_TYPE, "prdp, 0x01, digest (32), then ticket (16), token (16), coordinates")
+MANY_REPORTS = _body(
+    _REPORTS, BATCH_TYPE, "prdp, 0x01, digest (32), then ticket (16), token (16), coordinates"
+)

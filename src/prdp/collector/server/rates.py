@@ -22,9 +22,7 @@ class Rates:
         burst: How often at once.
     """
 
-    def __init__(
-        self, per_second: float, burst: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, per_second: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_second = per_second
         self.burst = burst
         self._clock = clock

@@ -56,7 +56,9 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="prdp: %(message)s")
     LOG.setLevel(logging.WARNING)
     kept = patience or Patience()
-    app = application(address, rates=rates, patience=kept, origins=origins, started=lambda desk: desks.append(desk))
+    app = application(
+        address, rates=rates, patience=kept, origins=origins, started=lambda desk: desks.append(desk)
+    )
     desks: list[Desk] = []
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",

@@ -518,8 +518,8 @@ function readFraction(text, name) {
 const ARITHMETIC = ["+", "-", "*", "/"];
 const COMPARISONS = ["=", "<>", "<", "<=", ">", ">="];
 const FUNCTIONS = {
-  least: [1, Infinity, (...numbers) => Math.min(...numbers)],
-  greatest: [1, Infinity, (...numbers) => Math.max(...numbers)],
+  least: [2, 4000, (...numbers) => Math.min(...numbers)],
+  greatest: [2, 4000, (...numbers) => Math.max(...numbers)],
   abs: [1, 1, Math.abs],
   sqrt: [1, 1, (x) => (x >= 0 ? Math.sqrt(x) : null)],
   ln: [1, 1, (x) => logarithm(Math.log, x)],

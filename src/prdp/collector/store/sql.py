@@ -145,9 +145,7 @@ class SqlStore(ABC):
     def after_close(self) -> None:
         """Forget, as far as the database lets us, the order in which reports came."""
 
-    def _among(
-        self, statement: str, keys: Sequence[bytes], *before: object
-    ) -> Iterator[tuple[Any, ...]]:
+    def _among(self, statement: str, keys: Sequence[bytes], *before: object) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             marks = ", ".join("?" * len(part))

@@ -29,7 +29,9 @@ class SqliteStore(SqlStore):
         self._path = path.expanduser().absolute()
         with self._explained():
             if not self._path.is_file():
-                raise CollectorError(f"there is no collector's store {path}: make one with prdp collect init.")
+                raise CollectorError(
+                    f"there is no collector's store {path}: make one with prdp collect init."
+                )
             self._database = _opened(self._path)
             self._is = self._identity()
             self._refuse_unless_ours()

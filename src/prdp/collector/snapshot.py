@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from prdp.collector.plan import threshold_budget
-from prdp.collector.server.desk import Snapshot
+from prdp.collector.plan import Plan, threshold_budget
+from prdp.collector.store.rows import StoredStudy
 from prdp.declare.exact import exact_share
+from prdp.local import Campaign
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A study as it was a moment ago."""
+
+    plan: Plan
+    study: StoredStudy
+    campaigns: tuple[Campaign, ...]
+
+    @classmethod
+    def of(cls, study: StoredStudy, before: Snapshot | None = None) -> Snapshot:
+        """Return the snapshot of a store; what an earlier one has read is not read again."""
+        plan = before.plan if before else Plan.from_json(study.plan)
+        have = before.campaigns if before else ()
+        new = tuple(Campaign.from_json(stored.campaign) for stored in study.rounds[len(have) :])
+        return cls(plan, study, (*have, *new))
+
+    @property
+    def open_campaign(self) -> Campaign | None:
+        """The campaign that is to be answered now."""
+        return None if self.study.last.closed else self.campaigns[-1]
 
 
 def status_of(snapshot: Snapshot) -> dict[str, Any]:
