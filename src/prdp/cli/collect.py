@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,12 +92,9 @@ def init(
     )  # fmt: skip
     if tickets and tickets_to is None and not as_json:
         raise InvalidRequest("tickets are shown once: say where to with --tickets-to FILE, or add --json.")
-    if tickets_to is not None and tickets_to.exists():
-        raise InvalidRequest(f"{tickets_to} is there already: tickets are not written over it.")
-    with waiting("giving tickets out"):
+    with _private_file(tickets_to) as write_tickets, waiting("giving tickets out"):
         begun = begin(store, made, tickets=tickets, now=int(time.time()))
-    if tickets_to is not None:
-        _write_private(tickets_to, "".join(f"{ticket}\n" for ticket in begun.tickets))
+        write_tickets("".join(f"{ticket}\n" for ticket in begun.tickets))
     if as_json:
         shown = [] if tickets_to is not None else list(begun.tickets)
         show_json({"study": made.digest.hex(), "operator_token": begun.operator_token, "tickets": shown})
@@ -115,13 +114,30 @@ def init(
     )
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Write a new file that its owner alone may read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(handle, "w", encoding="ascii") as file:
+@contextmanager
+def _private_file(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """Make a new file that its owner alone may read; yields what to call with its text. None is no file."""
+    if path is None:
+        yield lambda _: None
+        return
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InvalidRequest(f"{path} is there already: tickets are not written over it.") from None
+    written = []
+
+    def write(text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+        written.append(True)
+
+    with open(handle, "w", encoding="ascii") as file:
+        try:
+            yield write
+        finally:
+            if not written:
+                path.unlink()
 
 
 @collect.command()
