@@ -135,7 +135,9 @@ class Server:
     def campaign(self) -> Campaign:
         return Campaign.from_json(self.ask("/v1/campaign").body)
 
-    def send(self, report: Report | bytes, ticket: str | None, kind: str = "application/vnd.prdp.report") -> Answer:
+    def send(
+        self, report: Report | bytes, ticket: str | None, kind: str = "application/vnd.prdp.report"
+    ) -> Answer:
         """Send one report."""
         given = {} if ticket is None else {"authorization": f"Bearer {ticket}"}
         return self.ask("/v1/reports", bytes(report), content_type=kind, **given)

@@ -57,7 +57,9 @@ def test_a_ticket_brings_one_report_and_a_report_has_one_ticket(address: str) ->
         second_report = Submission(campaign.digest, mine.ticket, other.token, other.payload)
         changed = Submission(campaign.digest, mine.ticket, mine.token, bytes(len(mine.payload)))
         stolen = Submission(campaign.digest, third.ticket, mine.token, mine.payload)
-        forged = Submission(campaign.digest, hashed(bytes.fromhex(new_tickets(1)[0])), bytes(16), mine.payload)
+        forged = Submission(
+            campaign.digest, hashed(bytes.fromhex(new_tickets(1)[0])), bytes(16), mine.payload
+        )
         sent = [second_report, changed, stolen, forged, third]
         expected = ["ticket_used", "ticket_used", "report_known", "unknown_ticket", "now"]
         if changed.payload == mine.payload:

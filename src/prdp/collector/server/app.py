@@ -94,7 +94,7 @@ def application(
             CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
         )  # fmt: skip
-    return Front(app, rates or Rates(0, 0))
+    return Front(app, Rates(0, 0) if rates is None else rates)
 
 
 def _add_errors(app: FastAPI) -> None:

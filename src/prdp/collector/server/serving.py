@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from prdp.collector.server.app import application
 from prdp.collector.server.connections import Patience, protocol_for
 from prdp.collector.server.desk import LOG, Desk
 from prdp.collector.server.rates import Rates
+from prdp.collector.store.opening import open_store
 
 _STOP_SECONDS = 10
 
@@ -43,7 +45,7 @@ def serve(
 ) -> bool:
     """Serve a store's study until the process is told to stop; return whether it could begin.
 
-    Nothing is logged of any request. What is wrong with the store goes to standard error.
+    Nothing is logged of any request. What goes wrong with the store later goes to standard error.
 
     Args:
         address: The store.
@@ -52,14 +54,19 @@ def serve(
         patience: How long a sender may keep the collector waiting.
         origins: The origins of web pages elsewhere whose scripts may send reports.
         started: Called with the desk and the port when the store is open.
+
+    Raises:
+        CollectorError: The store cannot be used.
     """
+    with closing(open_store(address)) as store:  # what is wrong with it is said before anybody is let in
+        store.check()
     logging.basicConfig(level=logging.WARNING, format="prdp: %(message)s")
     LOG.setLevel(logging.WARNING)
     kept = patience or Patience()
-    app = application(
-        address, rates=rates, patience=kept, origins=origins, started=lambda desk: desks.append(desk)
-    )
     desks: list[Desk] = []
+    app = application(
+        address, rates=rates, patience=kept, origins=origins, started=desks.append
+    )
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
         access_log=False, log_config=None, log_level="warning", server_header=False, date_header=False,

@@ -23,9 +23,8 @@ class PostgresStore(SqlStore):
     """
 
     def __init__(self, address: str) -> None:
-        self._address = address
-        self._database = self._connected()
-        with self._explained():
+        self._begin(address)
+        with self._closed_if_refused():
             self._refuse_unless_durable()
             if not self._tables():
                 raise CollectorError(f"there is no study in {self.shown}: make one with prdp collect init.")
@@ -34,16 +33,28 @@ class PostgresStore(SqlStore):
     def create(cls, address: str) -> PostgresStore:
         """Make empty tables; refuse to replace anything."""
         made = cls.__new__(cls)
-        made._address = address
-        made._database = made._connected()
-        with made._explained():
+        made._begin(address)
+        with made._closed_if_refused():
+            made._refuse_unless_durable()
             if made._tables():
                 raise CollectorError(f"{made.shown} has a study already: a store is never replaced.")
             with made._database.transaction():
                 for name, columns in TABLES.items():
                     made._database.execute(f"CREATE TABLE {name} ({columns.format(bytes='BYTEA')})".encode())
-            made._refuse_unless_durable()
         return made
+
+    def _begin(self, address: str) -> None:
+        self._address = address
+        self._database = self._connected()
+
+    @contextmanager
+    def _closed_if_refused(self) -> Iterator[None]:
+        try:
+            with self._explained():
+                yield
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def shown(self) -> str:

@@ -32,9 +32,8 @@ class SqliteStore(SqlStore):
                 raise CollectorError(
                     f"there is no collector's store {path}: make one with prdp collect init."
                 )
-            self._database = _opened(self._path)
             self._is = self._identity()
-            self._refuse_unless_ours()
+            self._database = _opened(self._path)
 
     @classmethod
     def create(cls, path: Path) -> SqliteStore:
@@ -82,17 +81,17 @@ class SqliteStore(SqlStore):
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return what a statement finds."""
         with self._explained():
-            return self._database.execute(statement, tuple(values)).fetchall()  # type: ignore[arg-type]
+            return self._database.execute(statement, tuple(values)).fetchall()
 
     def run(self, statement: str, values: Sequence[Sequence[object]]) -> None:
         """Run a statement once for each sequence of values."""
         with self._explained():
-            self._database.executemany(statement, values)  # type: ignore[arg-type]
+            self._database.executemany(statement, values)
 
     def stream(self, statement: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
         """Yield rows as SQLite finds them."""
         with self._explained():
-            yield from self._database.execute(statement, tuple(values))  # type: ignore[arg-type]
+            yield from self._database.execute(statement, tuple(values))
 
     def check(self) -> None:
         """Refuse a file that SQLite finds damaged, or whose sums do not agree."""
@@ -127,12 +126,6 @@ class SqliteStore(SqlStore):
                 "put it back and start again."
             )
 
-    def _refuse_unless_ours(self) -> None:
-        ours = self._database.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
-        found = self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        if not ours or {name for (name,) in found} != TABLES.keys():
-            raise CollectorError(f"{self._path} is not a collector's store.")
-
     def _damaged(self) -> CollectorError:
         return CollectorError(
             f"{self._path} is damaged. Nothing is taken in any more; bring back a backup, or begin a new study."
@@ -151,12 +144,21 @@ class SqliteStore(SqlStore):
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    """Open a store, and refuse another program's file before anything is written to it."""
     database = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS,
         check_same_thread=False,
     )  # fmt: skip
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute("PRAGMA fullfsync = ON")
-    database.execute("PRAGMA secure_delete = ON")
+    try:
+        ours = database.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
+        found = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        if not ours or {name for (name,) in found} != TABLES.keys():
+            raise CollectorError(f"{path} is not a collector's store.")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA fullfsync = ON")
+        database.execute("PRAGMA secure_delete = ON")
+    except BaseException:
+        database.close()
+        raise
     return database
