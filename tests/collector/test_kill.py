@@ -13,9 +13,9 @@ from prdp.collector.store.opening import open_store
 from prdp.local import Campaign, Collector, Report
 from tests.collector.running import PATIENCE, Server, begun, count_plan, reports_for
 
-CLIENTS = 240
+CLIENTS = 160
 SENDERS = 8
-KILLS = 3
+KILLS = 2
 
 
 def test_every_acknowledged_report_is_counted_once_although_the_collector_is_killed(address: str) -> None:
@@ -73,7 +73,10 @@ def test_a_collector_killed_while_it_adds_a_round_up_goes_on_when_it_starts(addr
         (report,) = reports_for(campaign, [0])
         assert send(server.url, report, known.tickets[0])
         server.kill()
-    with closing(open_store(address)) as store, store.writing():  # as if it had been killed right after closing
+    with (
+        closing(open_store(address)) as store,
+        store.writing(),
+    ):  # as if it had been killed right after closing
         store.set_progress(1, 1, closed=True)
     with Server(address) as server:
         assert server.ask("/v1/study").facts["state"] == "done"

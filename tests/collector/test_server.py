@@ -120,7 +120,7 @@ def wrong_bodies(campaign: Campaign) -> dict[str, tuple[str, bytes | str, str]]:
         "not UTF-8": (JSON_TYPE, b'{"\xff":1}', "malformed"),
         "NaN": (JSON_TYPE, nan, "malformed"),
         "infinity": (JSON_TYPE, nan.replace("NaN", "-Infinity"), "malformed"),
-        "a float": (JSON_TYPE, changed(facts, outcomes=[0.0] * 10), "malformed"),
+        "a float": (JSON_TYPE, changed(facts, outcomes=[0.5] * 10), "malformed"),
         "a truth value": (JSON_TYPE, changed(facts, outcomes=[True] * 10), "malformed"),
         "two": (JSON_TYPE, changed(facts, outcomes=[2] * 10), "wrong_form"),
         "too few": (JSON_TYPE, changed(facts, outcomes=[]), "wrong_form"),

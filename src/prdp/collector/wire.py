@@ -236,7 +236,9 @@ def _from_facts(facts: Mapping[str, Any], rounds: Rounds) -> Report:
 
 
 def _outcome(given: object) -> int:
-    """Return the whole number that an outcome says; each number is written in one way."""
+    """Return the whole number that an outcome says; to JSON, 1.0 is one too."""
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
     if type(given) is int and abs(given) <= _SAFE:
         return given
     if isinstance(given, str) and _WHOLE.fullmatch(given) and len(given) < 4_000:

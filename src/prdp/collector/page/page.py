@@ -80,7 +80,7 @@ def _progress(status: Mapping[str, Any]) -> str:
     if last["closes_at"] and status["state"] == "open":
         moment = datetime.fromtimestamp(last["closes_at"], UTC).strftime("%d %B %Y, %H:%M UTC")
         until = f"<p>The round closes on {moment} at the latest.</p>"
-    seen = f'data-state="{status["state"]}" data-round="{last["number"]}"'
+    seen = f'data-state="{status["state"]}" data-round="{last["number"]}" data-campaign="{last["campaign"]}"'
     return f'<p id="told" {seen}>{told}</p>{bar}{until}<p id="news" hidden>There is news: <a href="/">reload</a>.</p>'
 
 
@@ -122,8 +122,8 @@ def _try(plan: Plan) -> str:
     return (
         "<noscript><p>This part draws a report in your browser, which needs JavaScript. All else on this page "
         "can be read without.</p></noscript>"
-        '<div id="try-it" hidden><p>This runs wholly in your browser. What you type stays here: no request is '
-        "made until you send a report, and then the report alone is sent.</p>"
+        '<div id="try-it" hidden><p>This runs wholly in your browser. What you type '
+        "stays here; a report that was drawn from it leaves only if you send it.</p>"
         f'<form id="record" novalidate>{fields}<p><button type="submit">Draw a report</button></p></form>'
         '<div id="drawn" role="status"></div>'
         '<details id="answer"><summary>I have a ticket: send a report</summary><form id="send" novalidate>'

@@ -47,11 +47,11 @@ def hidden(plan: Plan) -> list[str]:
     least, most = (shown(float(end)) for end in ends)
     return [
         "Your record. Your device draws its report at random, and that report is all that leaves it. Whoever "
-        "runs this page sees the report, and cannot tell from it what your record is.",
-        f"How sure anybody can become: your budget is <code>E = {escape(plan.policy.text)}</code>, between "
+        "runs this page sees the report, and can become only so sure of what your record is:",
+        f"Your budget is <code>E = {escape(plan.policy.text)}</code>, between "
         f"{least} and {most}{times}. No report is more than e to that power times more or less likely than "
         "that of somebody with nothing to say. A budget of 0.1 moves odds by a tenth, one of 1 by a factor of "
-        "2.7; at 5 and more, a report says nearly all.",
+        "2.7; at 5 and more, a report may say nearly all.",
         "Records without a budget (a missing value, or a budget below the least) are answered for as if there "
         "were nothing to say. Nobody sees which ones.",
     ]

@@ -190,6 +190,8 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
     )  # fmt: skip
     async def report(request: Request) -> Response:
         """Take in one report; the acknowledgement says that it is on disk."""
+        if bearer(request) is None:
+            raise Refused("no_ticket")
         body = await read_body(request, MOST_REPORT_BYTES, patience.body_seconds)
         submission = read_single(content_type(request), body, bearer(request), desk.rounds)
         (outcome,) = await desk.take([submission])

@@ -132,10 +132,9 @@ _REPORTS = {
             "minItems": 1,
             "maxItems": MOST_IN_BATCH,
             "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["ticket", "report"],
-                "properties": {"ticket": {"type": "string", "pattern": _TOKEN}, "report": _REPORT},
+                "description": "An object of a ticket and a report. Each entry is answered for by itself: one "
+                "that is anything else is not counted, and its code says why.",
+                "example": {"ticket": "0" * 32, "report": {"prdp": "report"}},
             },
         },
     },

@@ -64,9 +64,7 @@ def serve(
     LOG.setLevel(logging.WARNING)
     kept = patience or Patience()
     desks: list[Desk] = []
-    app = application(
-        address, rates=rates, patience=kept, origins=origins, started=desks.append
-    )
+    app = application(address, rates=rates, patience=kept, origins=origins, started=desks.append)
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
         access_log=False, log_config=None, log_level="warning", server_header=False, date_header=False,

@@ -1,5 +1,5 @@
 // The page's own script: the try-it client, and how far the round is. All of it runs in the visitor's browser.
-import { Client, fetchCampaign, send } from "./prdp-client.mjs";
+import { Campaign, Client, hex, send } from "./prdp-client.mjs";
 
 const here = "";
 const at = (name) => document.getElementById(name);
@@ -24,6 +24,20 @@ function typedRecord() {
   return record;
 }
 
+let loaded = null;
+
+/** The campaign that this page describes; what is called by its hash has that hash. */
+async function campaignHere() {
+  const digest = at("told").dataset.campaign;
+  if (!loaded) {
+    const answered = await fetch(`${here}/v1/campaigns/${digest}`);
+    const found = await Campaign.read(await answered.text());
+    if (hex(found.digest) !== digest) throw new Error("the collector sent other terms than this page has. Nothing was drawn.");
+    loaded = found;
+  }
+  return loaded;
+}
+
 const number = (value) => Number(value.toPrecision(3)).toLocaleString("en");
 
 function described(campaign, record) {
@@ -37,7 +51,7 @@ function described(campaign, record) {
 async function draw(event) {
   event.preventDefault();
   try {
-    const campaign = await fetchCampaign(here);
+    const campaign = await campaignHere();
     const record = typedRecord();
     const report = campaign.draw(record);
     const outcomes = report.outcomes(campaign);
@@ -57,7 +71,7 @@ async function answer(event) {
   event.preventDefault();
   const ticket = at("ticket").value.trim().toLowerCase();
   try {
-    const campaign = await fetchCampaign(here);
+    const campaign = await campaignHere();
     // One account for one ticket: a browser may be shared, and each record has its own.
     const client = new Client({ storage: localStorage, name: `prdp account ${ticket}` });
     const report = await client.report(campaign, typedRecord());
@@ -85,4 +99,5 @@ async function look() {
 at("try-it").hidden = false;
 at("record").addEventListener("submit", draw);
 at("send").addEventListener("submit", answer);
+at("answer").hidden = at("told").dataset.state !== "open";
 if (at("told").dataset.state !== "done") setInterval(look, 10_000);
