@@ -34,14 +34,14 @@ class OwnColumn:
         low: Its least value; the statement skips records below, which the policy leaves out.
         high: Its greatest value; likewise.
         quanta: For each magnitude code that takes part, its budget in quanta.
-        unit: What one step of the column is worth: always 1.
+        grain: What one step of the column is worth: always 1.
     """
 
     column: str
     low: int
     high: int
     quanta: Mapping[int, int] = field(repr=False)
-    unit: Fraction = Fraction(1)
+    grain: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
@@ -78,7 +78,7 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
         return None
     (column,) = reading.policy.columns
     measure = reading.measure
-    if measure is not None and (measure.column, measure.unit, measure.per_octave) != (
+    if measure is not None and (measure.column, measure.grain, measure.per_octave) != (
         column,
         Fraction(1),
         PER_OCTAVE,

@@ -35,11 +35,11 @@ class Ladder(Protocol):
 
     @property
     def quantum(self) -> Fraction:
-        """The grain of masses, in units of budget; a lattice is a number of such quanta."""
+        """The budget that masses are counted in; on a ``lattice`` of n, in n such quanta, rounded down."""
 
     @property
     def sway(self) -> int:
-        """How far adding a record can lower a mass, in halves of the record's own: 0 where it cannot."""
+        """By how many halves of its own budget a new record can lower a mass: 0 where masses only rise."""
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all records, on a lattice of so many quanta."""
@@ -116,8 +116,9 @@ class PointFinder:
 
     Attributes:
         gate: The part of the share that measures the table's total budget mass.
-        tunings: What to try in turn. A tuning is used where the weight of the table's noisy mass exceeds the
-            fall over four fifths of the ladder by this margin; the last one, without margin, if no other is.
+        tunings: Margins and tunings, to be tried in turn. The first is used for which the table is rich
+            enough: its noisy mass, times the share and the part ``choice``, is at least the margin plus four
+            fifths of the fall from the lowest point to the highest. The last has no margin: for the rest.
         gate_bits: The lattice of the total mass is as fine as this many bits of its noise.
     """
 

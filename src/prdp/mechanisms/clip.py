@@ -59,7 +59,7 @@ class Clip:
         return cls(PointFinder.for_totals(share))
 
     def caveat(self, *, signed: bool) -> str:
-        """Return what the noise is not all of."""
+        """Return what else than noise may move the answer."""
         return f"clipped records can {'move it either way' if signed else 'only pull it toward zero'}"
 
     def law(self, summary: Summary, share: Fraction) -> Gated:

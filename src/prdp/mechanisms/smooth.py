@@ -74,7 +74,7 @@ class Smooth:
         return cls(DomainFinder.over(levels))
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
-        """Return what the noise is not all of."""
+        """Return what else than noise may move the answer."""
         return "dropped edges can only pull it toward zero"
 
     def answers(self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:

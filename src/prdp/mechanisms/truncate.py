@@ -78,7 +78,7 @@ class Truncate:
         return cls(PointFinder.tuned(share))
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
-        """Return what the noise is not all of."""
+        """Return what else than noise may move the answer."""
         return "what was cut can only pull it toward zero"
 
     def law(self, truncation: Truncation, share: Fraction) -> Gated:

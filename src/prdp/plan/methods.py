@@ -32,8 +32,9 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import DistinctKeys
 from prdp.mechanisms.framework import SPLIT, PaperFramework
 from prdp.mechanisms.naive import Naive
-from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.partition import PaperPartition
 from prdp.mechanisms.rank import Rank
+from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
 from prdp.policy import Policy
@@ -74,6 +75,20 @@ class Options:
     beta: Exact | None = None
     graded: bool | None = None
     split: Exact | None = None
+
+    @classmethod
+    def of(cls, method: Chosen | None) -> Options:
+        """Return the options of a method as a caller names it.
+
+        >>> from prdp.methods import Partition
+        >>> Options.of("clip").method, Options.of(Partition(beta=0.05)).beta
+        ('clip', 0.05)
+        """
+        refuse_unless_chosen(method)
+        if method is None or isinstance(method, str):
+            return cls(method)
+        given = {name: getattr(method, name, None) for name in ("beta", "graded", "split")}
+        return cls(method.name, **given)
 
 
 DEFAULT = Options()
@@ -202,14 +217,14 @@ def _framework(base: Callable[[MethodTerms], Base]) -> Callable[[MethodTerms], P
     return build
 
 
-def _partition(terms: MethodTerms) -> Partition:
+def _partition(terms: MethodTerms) -> PaperPartition:
     measure = terms.measure
     if measure is None:
         influences = count_influences(terms.levels)
     else:
         influences = sum_influences(terms.policy, terms.levels, terms.bounds, measure)
     signed = measure is not None and measure.low < 0
-    return Partition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
+    return PaperPartition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
 
 
 def _ends(terms: MethodTerms) -> tuple[int, int]:

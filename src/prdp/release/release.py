@@ -38,7 +38,7 @@ class Release:
         noise_scales: The scales of the independent discrete Laplace noises in it, in steps.
         share: The part of every record's budget that it used.
         method: Which mechanism answered.
-        caveat: What the noise is not all of; empty if it is.
+        caveat: What else than noise may have moved the answer, in words; empty if nothing else has.
         choices: What the mechanism chose on the way, in words.
         simulated: Whether the records were a stand-in's, and the noise perhaps seeded: it protects nobody.
         ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
