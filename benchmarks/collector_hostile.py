@@ -28,7 +28,8 @@ PROGRAM = (
 EXPECTED = {
     "malformed": {400}, "oversized": {413}, "replayed": {200}, "another report": {409}, "late": {410},
     "wrong campaign": {409}, "wrong version": {400}, "NaN": {400}, "deep": {400}, "no ticket": {401},
-    "forged ticket": {403}, "honest": {201}, "slow head": {408}, "slow body": {408}, "half-closed": {201, 200},
+    "forged ticket": {403}, "honest": {201}, "slow head": {408}, "slow body": {408},
+    "half-closed": {201, 200},
     "halfway": {400}, "idle": {408},
 }  # fmt: skip
 
@@ -49,8 +50,8 @@ def slow_ones(server: Server, report: Report, ticket: str, times: int) -> Counte
     """Hold connections open in every bad way at once; return what each was told."""
     whole = bytes(report)
     head = (
-        f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: {REPORT_TYPE}\r\nauthorization: Bearer {ticket}\r\n"
-        f"content-length: {len(whole)}\r\n\r\n"
+        f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: {REPORT_TYPE}\r\n"
+        f"authorization: Bearer {ticket}\r\ncontent-length: {len(whole)}\r\n\r\n"
     ).encode()
     sent = {"idle": b"", "slow head": head[:30], "slow body": head + whole[:9], "halfway": head + whole[:9],
             "half-closed": head + whole}  # fmt: skip
@@ -70,7 +71,9 @@ def slow_ones(server: Server, report: Report, ticket: str, times: int) -> Counte
     return found
 
 
-def requests_of(campaign: Campaign, old: Report, tickets: list[str], number: int) -> list[tuple[str, bytes, str, str | None]]:
+def requests_of(
+    campaign: Campaign, old: Report, tickets: list[str], number: int
+) -> list[tuple[str, bytes, str, str | None]]:
     """Return one request of every kind; the first ticket has brought the first report."""
     first, other = reports_for(campaign, [0, number])
     whole, mine = bytes(other), tickets[number]
@@ -92,7 +95,9 @@ def requests_of(campaign: Campaign, old: Report, tickets: list[str], number: int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--times", type=int, default=1000)
     times = parser.parse_args().times
     found: Counter[tuple[str, int]] = Counter()

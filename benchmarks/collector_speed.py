@@ -18,7 +18,6 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
-from urllib.request import Request, urlopen
 
 from benchmarks.collector_stress import postgres
 from prdp.collector.rounds import give_out
@@ -57,7 +56,8 @@ from prdp.cli import main; main()
 LUA = """
 local lines, place = {}, 0
 for line in io.lines("%(file)s") do lines[#lines + 1] = line end
-local function bytes(hex) return (hex:gsub("..", function(pair) return string.char(tonumber(pair, 16)) end)) end
+local function byte(pair) return string.char(tonumber(pair, 16)) end
+local function bytes(hex) return (hex:gsub("..", byte)) end
 function request()
   place = place + 1
   local line = lines[(place - 1) %% #lines + 1]
@@ -79,7 +79,9 @@ def random_report(campaign: Campaign) -> bytes:
 
 
 def write_lines(file: Path, campaign: Campaign, tickets: list[str]) -> None:
-    file.write_text("".join(f"{ticket} {random_report(campaign).hex()}\n" for ticket in tickets), encoding="ascii")
+    file.write_text(
+        "".join(f"{ticket} {random_report(campaign).hex()}\n" for ticket in tickets), encoding="ascii"
+    )
 
 
 def wrk(url: str, path: str, file: Path, connections: int, seconds: int) -> tuple[float, float]:
@@ -116,11 +118,15 @@ def measured(name: str, address: str, folder: Path, runs: int, seconds: int) -> 
                 )
             base_rate, base_latency, rate, latency = (median(column) for column in zip(*pairs, strict=True))
             print(
-                f"{name:>8} {connections:>4} connections: {rate:8,.0f} reports/s, {rate / base_rate:.2f} of discarding; "
-                f"p99 {latency:8.1f} ms, {latency / base_latency:.2f} times discarding's {base_latency:.1f} ms",
+                f"{name:>8} {connections:>4} connections: {rate:8,.0f} reports/s, {rate / base_rate:.2f} of "
+                f"discarding; p99 {latency:8.1f} ms, {latency / base_latency:.2f} times discarding's "
+                f"{base_latency:.1f} ms",
                 flush=True,
             )
-        print(f"{name:>8} in batches of {AT_ONCE}: {batched(server, address, campaign):8,.0f} reports/s", flush=True)
+        print(
+            f"{name:>8} in batches of {AT_ONCE}: {batched(server, address, campaign):8,.0f} reports/s",
+            flush=True,
+        )
 
 
 def batched(server: Server, address: str, campaign: Campaign, batches: int = 20) -> float:
@@ -129,19 +135,22 @@ def batched(server: Server, address: str, campaign: Campaign, batches: int = 20)
         tickets = give_out(store, batches * AT_ONCE)
     bodies: list[Any] = []
     for start in range(0, len(tickets), AT_ONCE):
-        entries = (bytes.fromhex(ticket) + random_report(campaign)[37:] for ticket in tickets[start : start + AT_ONCE])
+        entries = (
+            bytes.fromhex(ticket) + random_report(campaign)[37:]
+            for ticket in tickets[start : start + AT_ONCE]
+        )
         bodies.append(b"prdp\x01" + campaign.digest + b"".join(entries))
     begun_at = time.perf_counter()
     for body in bodies:
-        request = Request(f"{server.url}/v1/batches", data=body, headers={"content-type": BATCH_TYPE})
-        with urlopen(request, timeout=60) as answer:
-            if answer.read().count(b'"counted":true') != AT_ONCE:
-                sys.exit("a batch was not counted")
+        if server.ask("/v1/batches", body, content_type=BATCH_TYPE).body.count(b'"counted":true') != AT_ONCE:
+            sys.exit("a batch was not counted")
     return batches * AT_ONCE / (time.perf_counter() - begun_at)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--store", choices=("sqlite", "postgres"), action="append")

@@ -125,8 +125,8 @@ def stressed(address: str, clients: int, pool: ProcessPoolExecutor) -> None:
     same = isinstance(found, Estimate) and result == result_text(plan.answers(found))
     seconds = time.perf_counter() - begun_at
     print(
-        f"{address.partition(':')[0] if '://' in address else 'sqlite'}: {2 * clients:,} reports in two rounds, "
-        f"{sum(kills.values())} kills, {failures:,} failed requests, {sent_again:,} reports acknowledged again; "
+        f"{'postgresql' if '://' in address else 'sqlite'}: {2 * clients:,} reports in two rounds, "
+        f"{sum(kills.values())} kills, {failures:,} failed requests, {sent_again:,} acknowledged again; "
         f"lost, counted twice or not acknowledged: {wrong}; result equal to the offline analyst's: {same}; "
         f"{seconds:.0f} s",
         flush=True,
@@ -146,7 +146,9 @@ def postgres(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clients", type=int, default=10_000)
     parser.add_argument("--store", choices=("sqlite", "postgres"), action="append")
     options = parser.parse_args()

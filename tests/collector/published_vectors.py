@@ -11,12 +11,12 @@ import json
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import prdp
 from prdp.collector.wire import as_json, batch_bytes
 from prdp.local import Campaign, Client, Framework, Report
-from prdp.local.protocols.categories import Bins, Categories, Frequencies
+from prdp.local.protocols.categories import Bins, Categories, Frequencies, Method
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, measured
@@ -49,8 +49,10 @@ CAMPAIGNS = [
     Campaign("clipped bit", VISITS, "3/8", Framework(ClippedSum(PAY, 4096), 5), 3),
     Campaign("clipped noise", VISITS, "3/8", Framework(ClippedSum(CENTS, 1 << 20, "laplace"), 3), 3),
     *(
-        Campaign(f"jobs {method}", VISITS, "1/2", Framework(Frequencies(JOBS, method, buckets), 6), 2)
-        for method, buckets in (("bits", 0), ("grr", 0), ("oue", 0), ("olh", 5))
+        Campaign(
+            f"jobs {each}", VISITS, "1/2", Framework(Frequencies(JOBS, each, 5 if each == "olh" else 0), 6), 2
+        )
+        for each in get_args(Method)
     ),
     Campaign("ages", VISITS, "1/2", Framework(Frequencies(AGES, "bits"), 7), 2),
 ]
@@ -152,8 +154,8 @@ def vectors() -> dict[str, Any]:
         }
         for place, campaign in enumerate(CAMPAIGNS)
     ]
-    first = campaigns[0]
-    entries = [("%032x" % number, each["report"]) for number, each in enumerate(first["reports"][:3])]
+    first: dict[str, Any] = campaigns[0]
+    entries = [(f"{number:032x}", each["report"]) for number, each in enumerate(first["reports"][:3])]
     batch = batch_bytes(
         CAMPAIGNS[0].digest, [(ticket, Report.from_bytes(bytes.fromhex(each))) for ticket, each in entries]
     )

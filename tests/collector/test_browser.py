@@ -114,7 +114,8 @@ def test_the_javascript_client_gives_the_bytes_of_every_vector_in_a_browser(
     script = (HERE / "check-vectors.mjs").read_text(encoding="utf-8").replace("export async", "async")
     found = driver.execute_async_script(
         f"{script}\nconst [vectors, done] = arguments;\n"
-        'import("/static/prdp-client.mjs").then((prdp) => check(prdp, vectors)).then(done, (e) => done(String(e)));',
+        'import("/static/prdp-client.mjs").then((prdp) => check(prdp, vectors))'
+        ".then(done, (error) => done(String(error)));",
         json.loads(VECTORS.read_text(encoding="utf-8")),
     )
     assert found["wrong"] == []

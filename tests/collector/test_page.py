@@ -62,7 +62,8 @@ class Read(HTMLParser):
 
 
 ESTIMATE = Estimate(
-    "clients by job", 90.0, 5.0, 100, Fraction(1), "framework", parts=(Part(NASTY, 60.0, 3.0), Part("b", -2.0, 3.0)),
+    "clients by job", 90.0, 5.0, 100, Fraction(1), "framework",
+    parts=(Part(NASTY, 60.0, 3.0), Part("b", -2.0, 3.0)),
     choices=(("first domain kept", "3 of 10"),), rounds=(100, 100), bias="Some are left out.",
 )  # fmt: skip
 UNHEARD = Estimate(
@@ -157,6 +158,7 @@ def test_a_picture_puts_numbers_in_their_order_within_its_frame() -> None:
 def test_public_terms_are_in_plain_words() -> None:
     plan = PAGES["open"][0]
     text = Read(page_of(plan, status(plan), None)).text
-    for words in ("What we will learn", "What we cannot", "What is not hidden", POLICY.text, plan.digest.hex(),
-                  "Round 1 is open: 7 of 40 reports.", "closes on 15 January 2027, 08:00 UTC"):  # fmt: skip
+    for words in ("What we will learn", "What we cannot", "What is not hidden", POLICY.text,
+                  plan.digest.hex(), "Round 1 is open: 7 of 40 reports.",
+                  "closes on 15 January 2027, 08:00 UTC"):  # fmt: skip
         assert words in text

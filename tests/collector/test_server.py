@@ -178,7 +178,8 @@ def test_the_operator_alone_gives_tickets_out_and_closes(server: Server, made: t
     (report,) = reports_for(server.campaign(), [5])
     assert len(answer.facts["tickets"]) == 3
     assert server.send(report, answer.facts["tickets"][0]).status == 201
-    for many in ({"count": 0}, {"count": 10**9}, {"count": "3"}, {"number": 3}, []):
+    wrong_numbers: list[Any] = [{"count": 0}, {"count": 10**9}, {"count": "3"}, {"number": 3}, []]
+    for many in wrong_numbers:
         answer = server.ask(
             "/v1/operator/tickets", json.dumps(many), content_type=JSON_TYPE, authorization=f"Bearer {token}"
         )

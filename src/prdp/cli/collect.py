@@ -1,4 +1,4 @@
-"""``prdp collect``: opens a study to clients who trust nobody, takes their reports in, and shows what they say."""
+"""``prdp collect``: opens a study to clients who trust nobody, and takes their reports in."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def init(
     from prdp.collector.rounds import begin  # noqa: PLC0415  (the other commands start without it)
 
     made = plan_of(
-        name, expression, bounds or [], (at_least, at_most), ask=ask, column=column, method=method, grain=grain,
-        values=values, share=share, beta=beta, reports=reports, within=within,
+        name, expression, bounds or [], (at_least, at_most), ask=ask, column=column, method=method,
+        grain=grain, values=values, share=share, beta=beta, reports=reports, within=within,
     )  # fmt: skip
     if tickets and tickets_to is None and not as_json:
         raise InvalidRequest("tickets are shown once: say where to with --tickets-to FILE, or add --json.")
@@ -124,7 +124,7 @@ def _private_file(path: Path | None) -> Iterator[Callable[[str], None]]:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise InvalidRequest(f"{path} is there already: tickets are not written over it.") from None
-    written = []
+    written: list[bool] = []
 
     def write(text: str) -> None:
         file.write(text)
@@ -160,7 +160,8 @@ def serve(
     """Take reports in until Ctrl-C; nothing is logged of any request."""
     try:
         from prdp.collector.server.rates import Rates  # noqa: PLC0415  (an extra)
-        from prdp.collector.server.serving import Place, serve as run  # noqa: PLC0415
+        from prdp.collector.server.serving import Place  # noqa: PLC0415
+        from prdp.collector.server.serving import serve as run  # noqa: PLC0415
     except ImportError:
         raise CollectorError("the collector needs more: pip install 'prdp[collector]'.") from None
     from prdp.cli.collect_view import following  # noqa: PLC0415

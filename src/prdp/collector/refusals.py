@@ -36,8 +36,8 @@ STATUS: Mapping[str, int] = MappingProxyType(
 MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "malformed": "this is no report or batch of reports that a collector can read.",
-        "wrong_version": "this report is of another version of the format: this collector reads version 1.",
-        "no_ticket": "a report comes with the ticket that its sender was given: Authorization: Bearer TICKET.",
+        "wrong_version": "this is of another version of the format: this collector reads version 1.",
+        "no_ticket": "a report comes with the ticket of its sender: Authorization: Bearer TICKET.",
         "no_operator": "this is for the operator: Authorization: Bearer TOKEN.",
         "unknown_ticket": "this ticket was not given out here.",
         "wrong_operator": "this is not the operator's token.",

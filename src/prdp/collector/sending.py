@@ -1,4 +1,4 @@
-"""From Python to a collector: fetch the campaign, send a report until it is acknowledged; standard library only."""
+"""From Python to a collector: fetch the campaign, send a report until it is acknowledged."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def send(url: str, report: Report, ticket: str, *, tries: int = 8, pause: float 
     raise why or CollectorError("a report is sent at least once: give tries=1 or more.")
 
 
-class Unserved(CollectorError):
+class Unserved(CollectorError):  # noqa: N818  (reads as what it is)
     """A collector refused, or could not be reached.
 
     Attributes:
@@ -84,7 +84,8 @@ def asked(
     headers = {"content-type": kind} if body is not None else {}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
-    request = Request(base + path, data=body, headers=headers, method="GET" if body is None else "POST")
+    method = "GET" if body is None else "POST"
+    request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
     try:
         with build_opener().open(request, timeout=_TIMEOUT) as answer:
             return bytes(answer.read(_MOST_BYTES))

@@ -48,7 +48,8 @@ def page_of(plan: Plan, status: Mapping[str, Any], result: str | None) -> str:
         f'<p class="lead">{question(plan)}</p></header>'
         f'<main id="main">{"".join(sections)}</main>'
         "<footer><p>Made with <b>prdp</b>: per-record differential privacy. For programs: "
-        '<a href="/v1/study">study</a>, <a href="/v1/campaign">campaign</a>, <a href="/v1/result">result</a>, '
+        '<a href="/v1/study">study</a>, <a href="/v1/campaign">campaign</a>, '
+        '<a href="/v1/result">result</a>, '
         '<a href="/openapi.json">OpenAPI</a>, <a href="/static/prdp-client.mjs">client in JavaScript</a>.</p>'
         "</footer></body></html>"
     )
@@ -75,13 +76,15 @@ def _progress(status: Mapping[str, Any]) -> str:
     }[status["state"]]
     bar = ""
     if wanted and status["state"] == "open":
-        bar = f'<progress id="bar" max="{wanted}" value="{last["reports"]}" aria-labelledby="progress-h"></progress>'
+        filled = f'max="{wanted}" value="{last["reports"]}"'
+        bar = f'<progress id="bar" {filled} aria-labelledby="progress-h"></progress>'
     until = ""
     if last["closes_at"] and status["state"] == "open":
         moment = datetime.fromtimestamp(last["closes_at"], UTC).strftime("%d %B %Y, %H:%M UTC")
         until = f"<p>The round closes on {moment} at the latest.</p>"
     seen = f'data-state="{status["state"]}" data-round="{last["number"]}" data-campaign="{last["campaign"]}"'
-    return f'<p id="told" {seen}>{told}</p>{bar}{until}<p id="news" hidden>There is news: <a href="/">reload</a>.</p>'
+    news = '<p id="news" hidden>There is news: <a href="/">reload</a>.</p>'
+    return f'<p id="told" {seen}>{told}</p>{bar}{until}{news}'
 
 
 def _result(result: Mapping[str, Any]) -> str:
@@ -91,8 +94,8 @@ def _result(result: Mapping[str, Any]) -> str:
     chosen = {tuple(choice): None for answer in answers for choice in answer["choices"]}
     choices = "".join(f"<li>{escape(what)}: {escape(value)}</li>" for what, value in chosen)
     return (
-        f"{head}<figure>{picture(lines)}<figcaption>Dots are answers; lines are the 95 % interval of the noise."
-        f"</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
+        f"{head}<figure>{picture(lines)}<figcaption>Dots are answers; lines are the 95 % interval of the "
+        f"noise.</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
         + (f"<p>Chosen on the way:</p><ul>{choices}</ul>" if choices else "")
     )
 
@@ -120,8 +123,8 @@ def _try(plan: Plan) -> str:
         for place, name in enumerate(plan.reads)
     )
     return (
-        "<noscript><p>This part draws a report in your browser, which needs JavaScript. All else on this page "
-        "can be read without.</p></noscript>"
+        "<noscript><p>This part draws a report in your browser, which needs JavaScript. All else on this "
+        "page can be read without.</p></noscript>"
         '<div id="try-it" hidden><p>This runs wholly in your browser. What you type '
         "stays here; a report that was drawn from it leaves only if you send it.</p>"
         f'<form id="record" novalidate>{fields}<p><button type="submit">Draw a report</button></p></form>'

@@ -41,7 +41,8 @@ def picture(lines: Sequence[Line]) -> str:
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-labelledby="pt pd">'
-        f'<title id="pt">The result, with the 95 % interval of the noise</title><desc id="pd">{escape(told)}</desc>'
+        '<title id="pt">The result, with the 95 % interval of the noise</title>'
+        f'<desc id="pd">{escape(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )
 

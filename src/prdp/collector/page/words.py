@@ -8,6 +8,33 @@ from prdp.collector.page.numbers import shown
 from prdp.collector.plan import Plan
 from prdp.declare.exact import exact_share
 
+_ROUNDS = (
+    "How many reports each round had, and what the rounds chose on their way: for example ε<sub>τ</sub>, "
+    "the smallest budget that is still heard."
+)
+_RECORD = (
+    "Your record. Your device draws its report at random, and that report is all that leaves it. Whoever "
+    "runs this page sees the report, and can become only so sure of what your record is:"
+)
+_ODDS = (
+    "No report is more than e to that power times more or less likely than that of somebody with nothing to "
+    "say. A budget of 0.1 moves odds by a tenth, one of 1 by a factor of 2.7; at 5 and more, a report may "
+    "say nearly all."
+)
+_DUMMIES = (
+    "Records without a budget (a missing value, or a budget below the least) are answered for as if there "
+    "were nothing to say. Nobody sees which ones."
+)
+_TOOK_PART = (
+    "That you took part: a report comes with a ticket, and who gave it to you may know whose it is. The "
+    "collector keeps tickets and reports apart, without times and addresses. But you have to trust its "
+    "operator with that: your promise above does not depend on it, your anonymity does."
+)
+_EVERYBODY = (
+    "What is true of everybody: if the result says that most people of some kind do something, that is known "
+    "of you too."
+)
+
 
 def question(plan: Plan) -> str:
     """Return what is asked, as a sentence.
@@ -33,37 +60,24 @@ def learned(plan: Plan) -> list[str]:
     """Return what the study makes known, in sentences."""
     return [
         f"{question(plan)} With an interval that says how much of it is noise.",
-        "How many reports each round had, and what the rounds chose on their way: for example ε<sub>τ</sub>, "
-        "the smallest budget that is still heard.",
+        _ROUNDS,
         "Nothing more: the result is made from the reports alone, and anybody may compute on with it.",
     ]
 
 
 def hidden(plan: Plan) -> list[str]:
     """Return what nobody learns, in sentences."""
-    share = exact_share(plan.share)
+    share, policy = exact_share(plan.share), escape(plan.policy.text)
     times = "" if share == 1 else f", times the share {share}"
     ends = [end for end in (plan.policy.at_least, plan.policy.at_most) if end is not None]
     least, most = (shown(float(end)) for end in ends)
     return [
-        "Your record. Your device draws its report at random, and that report is all that leaves it. Whoever "
-        "runs this page sees the report, and can become only so sure of what your record is:",
-        f"Your budget is <code>E = {escape(plan.policy.text)}</code>, between "
-        f"{least} and {most}{times}. No report is more than e to that power times more or less likely than "
-        "that of somebody with nothing to say. A budget of 0.1 moves odds by a tenth, one of 1 by a factor of "
-        "2.7; at 5 and more, a report may say nearly all.",
-        "Records without a budget (a missing value, or a budget below the least) are answered for as if there "
-        "were nothing to say. Nobody sees which ones.",
+        _RECORD,
+        f"Your budget is <code>E = {policy}</code>, between {least} and {most}{times}. {_ODDS}",
+        _DUMMIES,
     ]
 
 
 def not_hidden() -> list[str]:
     """Return what the promise does not cover, in sentences."""
-    return [
-        "That you took part: a report comes with a ticket, and who gave it to you may know whose it is. The "
-        "collector keeps tickets and reports apart, without times and addresses. But you have to trust its "
-        "operator with that: your promise above does not depend on it, your anonymity does.",
-        "When you sent it and from where, for whoever watches the network.",
-        "What is true of everybody: if the result says that most people of some kind do something, that is "
-        "known of you too.",
-    ]
+    return [_TOOK_PART, "When you sent it and from where, for whoever watches the network.", _EVERYBODY]

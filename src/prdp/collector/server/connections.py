@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -31,87 +31,89 @@ class Patience:
     per_address: int = 250
 
 
+class PatientProtocol(H11Protocol):
+    """Closes a connection whose request's head does not arrive in time; uvicorn alone would wait."""
+
+    patience: ClassVar[Patience] = Patience()
+    from_address: ClassVar[Counter[str]] = Counter()
+
+    _head_deadline: asyncio.TimerHandle | None = None
+    _place: str | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request, or hang up on too many."""
+        super().connection_made(transport)
+        self._place = network_of(self.client[0] if self.client else "")
+        self.from_address[self._place] += 1
+        if len(self.connections) > self.patience.connections or (
+            self.from_address[self._place] > self.patience.per_address
+        ):
+            self._hang_up(503, "busy")
+            return
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the address."""
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        if self._place is not None:
+            self.from_address[self._place] -= 1
+            if self.from_address[self._place] <= 0:
+                del self.from_address[self._place]
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; the clock for a head runs from its first byte until it is whole."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            if not self.transport.is_closing():
+                self._wait_for_head()
+        else:
+            self._stop_waiting()
+
+    def eof_received(self) -> Any:
+        """Answer a sender that has said all and only listens; refuse one that stopped halfway."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or cycle.disconnected:
+            return None
+        if cycle.more_body:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            self._hang_up(400, "malformed")
+            return None
+        cycle.keep_alive = False
+        return True
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection, also if its other end does not read."""
+        self.transport.abort()
+
+    def _wait_for_head(self) -> None:
+        if self._head_deadline is None:
+            self._head_deadline = self.loop.call_later(self.patience.head_seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+    def _give_up(self) -> None:
+        self._head_deadline = None
+        self._hang_up(408, "too_slow")
+
+    def _hang_up(self, status: int, code: str) -> None:
+        """Say why, as far as the other end listens, and close; it is cut off soon after."""
+        if self.transport.is_closing():
+            return
+        body = f'{{"code":"{code}"}}'.encode()
+        head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        self.transport.close()
+        self.loop.call_later(1.0, self.transport.abort)
+
+
 def protocol_for(patience: Patience) -> type[H11Protocol]:
     """Return uvicorn's HTTP protocol with this patience."""
-    from_address: Counter[str] = Counter()
-
-    class PatientProtocol(H11Protocol):
-        """Closes a connection whose request's head does not arrive in time; uvicorn alone would wait."""
-
-        _head_deadline: asyncio.TimerHandle | None = None
-        _place: str | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Begin to wait for a request, or hang up on too many."""
-            super().connection_made(transport)
-            self._place = network_of(self.client[0] if self.client else "")
-            from_address[self._place] += 1
-            if len(self.connections) > patience.connections or (
-                from_address[self._place] > patience.per_address
-            ):
-                self._hang_up(503, "busy")
-                return
-            self._wait_for_head()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            """Forget the address."""
-            self._stop_waiting()
-            self._unset_keepalive_if_required()
-            if self._place is not None:
-                from_address[self._place] -= 1
-                if from_address[self._place] <= 0:
-                    del from_address[self._place]
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            """Read on; the clock for a head runs from its first byte until it is whole."""
-            if self.transport.is_closing():
-                return
-            super().data_received(data)
-            if self.cycle is None or self.cycle.response_complete:
-                if not self.transport.is_closing():
-                    self._wait_for_head()
-            else:
-                self._stop_waiting()
-
-        def eof_received(self) -> Any:
-            """Answer a sender that has said all and only listens; refuse one that stopped halfway."""
-            cycle = self.cycle
-            if cycle is None or cycle.response_complete or cycle.disconnected:
-                return None
-            if cycle.more_body:
-                cycle.disconnected = True
-                cycle.message_event.set()
-                self._hang_up(400, "malformed")
-                return None
-            cycle.keep_alive = False
-            return True
-
-        def timeout_keep_alive_handler(self) -> None:
-            """Close an idle connection, also if its other end does not read."""
-            self.transport.abort()
-
-        def _wait_for_head(self) -> None:
-            if self._head_deadline is None:
-                self._head_deadline = self.loop.call_later(patience.head_seconds, self._give_up)
-
-        def _stop_waiting(self) -> None:
-            if self._head_deadline is not None:
-                self._head_deadline.cancel()
-                self._head_deadline = None
-
-        def _give_up(self) -> None:
-            self._head_deadline = None
-            self._hang_up(408, "too_slow")
-
-        def _hang_up(self, status: int, code: str) -> None:
-            """Say why, as far as the other end listens, and close; it is cut off soon after."""
-            if self.transport.is_closing():
-                return
-            body = f'{{"code":"{code}"}}'.encode()
-            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\nconnection: close\r\n"
-            self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
-            self.transport.close()
-            self.loop.call_later(1.0, self.transport.abort)
-
-    return PatientProtocol
+    return type("PatientProtocol", (PatientProtocol,), {"patience": patience, "from_address": Counter()})

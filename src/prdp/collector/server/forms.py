@@ -132,8 +132,8 @@ _REPORTS = {
             "minItems": 1,
             "maxItems": MOST_IN_BATCH,
             "items": {
-                "description": "An object of a ticket and a report. Each entry is answered for by itself: one "
-                "that is anything else is not counted, and its code says why.",
+                "description": "An object of a ticket and a report. Each entry is answered for by itself: "
+                "one that is anything else is not counted, and its code says why.",
                 "example": {"ticket": "0" * 32, "report": {"prdp": "report"}},
             },
         },
@@ -148,5 +148,5 @@ def _body(schema: dict[str, Any], binary: str, what: str) -> dict[str, Any]:
 
 ONE_REPORT = _body(_REPORT, REPORT_TYPE, "prdp, 0x01, digest (32), token (16), coordinates")
 MANY_REPORTS = _body(
-    _REPORTS, BATCH_TYPE, "prdp, 0x01, digest (32), then ticket (16), token (16), coordinates"
+    _REPORTS, BATCH_TYPE, "prdp, 0x01, digest (32); then ticket (16), token (16), coordinates"
 )

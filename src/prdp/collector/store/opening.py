@@ -33,4 +33,4 @@ def _postgres(address: str, *, new: bool) -> SqlStore:
         from prdp.collector.store.postgres import PostgresStore  # noqa: PLC0415  (an extra)
     except ImportError:
         raise CollectorError("PostgreSQL needs psycopg: pip install 'prdp[collector]'.") from None
-    return PostgresStore.create(address) if new else PostgresStore(address)
+    return PostgresStore(address, new=new)

@@ -22,36 +22,14 @@ class PostgresStore(SqlStore):
     does not sync at all is refused. Writers take turns by a lock on the study's row.
     """
 
-    def __init__(self, address: str) -> None:
-        self._begin(address)
-        with self._closed_if_refused():
-            self._refuse_unless_durable()
-            if not self._tables():
-                raise CollectorError(f"there is no study in {self.shown}: make one with prdp collect init.")
-
-    @classmethod
-    def create(cls, address: str) -> PostgresStore:
-        """Make empty tables; refuse to replace anything."""
-        made = cls.__new__(cls)
-        made._begin(address)
-        with made._closed_if_refused():
-            made._refuse_unless_durable()
-            if made._tables():
-                raise CollectorError(f"{made.shown} has a study already: a store is never replaced.")
-            with made._database.transaction():
-                for name, columns in TABLES.items():
-                    made._database.execute(f"CREATE TABLE {name} ({columns.format(bytes='BYTEA')})".encode())
-        return made
-
-    def _begin(self, address: str) -> None:
+    def __init__(self, address: str, *, new: bool = False) -> None:
+        """Open a store that is there, or make one where none is."""
         self._address = address
         self._database = self._connected()
-
-    @contextmanager
-    def _closed_if_refused(self) -> Iterator[None]:
         try:
             with self._explained():
-                yield
+                self._refuse_unless_durable()
+                self._make() if new else self._refuse_unless_there()
         except BaseException:
             self.close()
             raise
@@ -109,16 +87,27 @@ class PostgresStore(SqlStore):
         if self._database.closed:
             self._database = self._connected()
 
-    def _tables(self) -> bool:
+    def _is_there(self) -> bool:
         found = self._database.execute("SELECT to_regclass('prdp_study') IS NOT NULL").fetchone()
         return found == (True,)
+
+    def _refuse_unless_there(self) -> None:
+        if not self._is_there():
+            raise CollectorError(f"there is no study in {self.shown}: make one with prdp collect init.")
+
+    def _make(self) -> None:
+        if self._is_there():
+            raise CollectorError(f"{self.shown} has a study already: a store is never replaced.")
+        with self._database.transaction():
+            for name, columns in TABLES.items():
+                self._database.execute(f"CREATE TABLE {name} ({columns.format(bytes='BYTEA')})".encode())
 
     def _refuse_unless_durable(self) -> None:
         for setting in ("fsync", "full_page_writes"):
             if self._database.execute(f"SHOW {setting}".encode()).fetchone() != ("on",):
                 raise CollectorError(
-                    f"{self.shown} runs with {setting} = off: a report could be acknowledged and then lost in "
-                    "a power cut. Switch it on."
+                    f"{self.shown} runs with {setting} = off: a report could be acknowledged and then lost "
+                    "in a power cut. Switch it on."
                 )
 
     @contextmanager

@@ -78,8 +78,8 @@ class SqlStore(ABC):
     def open_round(self, opened: StoredRound) -> None:
         """Write a round down, inside ``writing``."""
         values = (
-            opened.number, opened.campaign, opened.digest, opened.reports, opened.closes_at, int(opened.closed),
-            opened.tally,
+            opened.number, opened.campaign, opened.digest, opened.reports, opened.closes_at,
+            int(opened.closed), opened.tally,
         )  # fmt: skip
         self.run("INSERT INTO prdp_rounds VALUES (?, ?, ?, ?, ?, ?, ?)", [values])
 
@@ -89,7 +89,7 @@ class SqlStore(ABC):
         self.run("UPDATE prdp_rounds SET reports = ?, closed = ? WHERE number = ?", changed)
 
     def conclude(self, number: int, tally: str, result: str | None) -> None:
-        """Write down what a closed round adds up to, and the result if it was the last, inside ``writing``."""
+        """Write down what a closed round adds up to, and the result if there is one, inside ``writing``."""
         self.run("UPDATE prdp_rounds SET tally = ? WHERE number = ?", [(tally, number)])
         if result is not None:
             self.run("UPDATE prdp_study SET result = ?", [(result,)])
@@ -114,7 +114,7 @@ class SqlStore(ABC):
     def known_reports(self, number: int, tokens: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the coordinates of the reports that are known in a round, by their tokens."""
         statement = "SELECT token, payload FROM prdp_reports WHERE round = ? AND token"
-        return {token: payload for token, payload in self._among(statement, tokens, number)}
+        return dict(self._among(statement, tokens, number))
 
     def add(self, number: int, tickets: Sequence[bytes], reports: Sequence[tuple[bytes, bytes]]) -> None:
         """Write reports and the tickets that brought them down, each sorted by itself, inside ``writing``."""
@@ -137,15 +137,16 @@ class SqlStore(ABC):
             ]
             if counts != [stored.reports] * 2:
                 raise CollectorError(
-                    f"{self.shown} is damaged or was changed by something else: round {stored.number} counted "
-                    f"{stored.reports:,} reports, but {counts[1]:,} reports and {counts[0]:,} used tickets are "
-                    "there. Nothing is taken in any more; bring back a backup, or begin a new study."
+                    f"{self.shown} is damaged or was changed by something else: round {stored.number} "
+                    f"counted {stored.reports:,} reports, but {counts[1]:,} reports and {counts[0]:,} used "
+                    "tickets are there. Nothing is taken in any more; bring back a backup, or begin a new "
+                    "study."
                 )
 
-    def after_close(self) -> None:
+    def after_close(self) -> None:  # noqa: B027  (a database that can do nothing does nothing)
         """Forget, as far as the database lets us, the order in which reports came."""
 
-    def _among(self, statement: str, keys: Sequence[bytes], *before: object) -> Iterator[tuple[Any, ...]]:
+    def _among(self, statement: str, keys: Sequence[bytes], *before: object) -> Iterator[Any]:
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
             marks = ", ".join("?" * len(part))

@@ -122,13 +122,14 @@ class SqliteStore(SqlStore):
         """Refuse to write to a file that was removed or replaced: nobody would find it again."""
         if self._identity() != self._is:
             raise CollectorError(
-                f"{self._path} was moved, removed or replaced while it was open. Nothing is taken in any more: "
-                "put it back and start again."
+                f"{self._path} was moved, removed or replaced while it was open. Nothing is taken in any "
+                "more: put it back and start again."
             )
 
     def _damaged(self) -> CollectorError:
         return CollectorError(
-            f"{self._path} is damaged. Nothing is taken in any more; bring back a backup, or begin a new study."
+            f"{self._path} is damaged. Nothing is taken in any more; bring back a backup, or begin a new "
+            "study."
         )
 
     @contextmanager
@@ -150,10 +151,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         check_same_thread=False,
     )  # fmt: skip
     try:
-        ours = database.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
-        found = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        if not ours or {name for (name,) in found} != TABLES.keys():
-            raise CollectorError(f"{path} is not a collector's store.")
+        _refuse_unless_ours(database, path)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         database.execute("PRAGMA fullfsync = ON")
@@ -162,3 +160,10 @@ def _opened(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _refuse_unless_ours(database: sqlite3.Connection, path: Path) -> None:
+    ours = database.execute("PRAGMA application_id").fetchone() == (_APPLICATION,)
+    found = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    if not ours or {name for (name,) in found} != TABLES.keys():
+        raise CollectorError(f"{path} is not a collector's store.")
