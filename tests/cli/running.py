@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 import prdp
 from prdp.cli import app
 from prdp.collector.accepting import accept
-from prdp.collector.plan import Plan
+from prdp.collector.plan import StudyPlan
 from prdp.collector.rounds import Begun, advance, begin, close_round
 from prdp.collector.store.opening import open_store
 from prdp.collector.tickets import hashed
@@ -95,7 +95,7 @@ def write_ledger(path: Path, who: str = "ada", name: str = "accounts") -> prdp.T
 def write_study(path: Path, *, closed: bool = False) -> Begun:
     """Begin a study for real clients; one that is closed has the reports of three and a result."""
     policy = prdp.Policy("20 / visits", at_least="1/100", at_most=10)
-    begun = begin(path, Plan("visits 2026", "count", policy, "1/2"), tickets=3, now=0)
+    begun = begin(path, StudyPlan("visits 2026", "count", policy, "1/2"), tickets=3, now=0)
     if closed:
         with closing(open_store(path)) as store:
             campaign = Campaign.from_json(store.last_round().campaign)

@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import prdp
-from prdp.collector.plan import Closing, Plan
+from prdp.collector.plan import Closing, StudyPlan
 from prdp.collector.rounds import Begun, begin
 from prdp.local import Campaign, Client, Report
 
@@ -32,18 +32,18 @@ POLICY = prdp.Policy("20 / visits", at_least="1/100", at_most=10)
 JOBS = ("student", "retired", "employed")
 
 
-def jobs_plan(reports: int | None = None, **more: Any) -> Plan:
+def jobs_plan(reports: int | None = None, **more: Any) -> StudyPlan:
     """Return a study of two rounds."""
     given: dict[str, Any] = {"column": "job", "categories": JOBS, "closing": Closing(reports), **more}
-    return Plan("jobs 2026", "frequencies", POLICY, "1", **given)
+    return StudyPlan("jobs 2026", "frequencies", POLICY, "1", **given)
 
 
-def count_plan(reports: int | None = None, **more: Any) -> Plan:
+def count_plan(reports: int | None = None, **more: Any) -> StudyPlan:
     """Return a study of one round."""
-    return Plan("visits 2026", "count", POLICY, "1/2", closing=Closing(reports, **more))
+    return StudyPlan("visits 2026", "count", POLICY, "1/2", closing=Closing(reports, **more))
 
 
-def begun(address: str | Path, plan: Plan, tickets: int = 20) -> Begun:
+def begun(address: str | Path, plan: StudyPlan, tickets: int = 20) -> Begun:
     return begin(address, plan, tickets=tickets, now=int(time.time()))
 
 

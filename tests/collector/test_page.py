@@ -14,8 +14,8 @@ import pytest
 import prdp
 from prdp.collector.page.page import page_of
 from prdp.collector.page.picture import picture
-from prdp.collector.plan import Plan
-from prdp.collector.results import Line, lines_of, result_text
+from prdp.collector.plan import StudyPlan
+from prdp.collector.results import ResultLine, lines_of, result_text
 from prdp.collector.snapshot import Snapshot, status_of
 from prdp.collector.store.rows import StoredRound, StoredStudy
 from prdp.local import Campaign, Estimate
@@ -26,7 +26,7 @@ NASTY = '<script>alert("1")</script> & "quotes"'
 VOID = {"meta", "link", "input", "br", "line", "circle"}
 
 
-def status(plan: Plan, result: str | None = None, *, closed: bool = False) -> dict[str, Any]:
+def status(plan: StudyPlan, result: str | None = None, *, closed: bool = False) -> dict[str, Any]:
     campaign = plan.study().after()
     assert isinstance(campaign, Campaign)
     stored = StoredRound(1, campaign.to_json(), campaign.digest, 7, 1_800_000_000, closed, None)
@@ -76,8 +76,10 @@ PAGES = {
     "done": (jobs_plan(40), result_text([ESTIMATE]), True),
     "unheard": (count_plan(), result_text([UNHEARD]), True),
     "nasty": (
-        Plan(NASTY, "frequencies", prdp.Policy("\"<b>\" / 2", at_least=1, at_most=2), "1/3", column=NASTY,
-             categories=(NASTY,)), None, False,
+        StudyPlan(
+            NASTY, "frequencies", prdp.Policy('"<b>" / 2', at_least=1, at_most=2), "1/3", column=NASTY,
+            categories=(NASTY,),
+        ), None, False,
     ),
 }  # fmt: skip
 
@@ -145,14 +147,18 @@ def test_an_unheard_result_shows_no_number() -> None:
 
 def test_a_picture_puts_numbers_in_their_order_within_its_frame() -> None:
     drawn = picture(
-        [Line("a", -50.0, -80.0, -20.0), Line("b", 1e6, 9e5, 1.1e6), Line("unheard", None, None, None)]
+        [
+            ResultLine("a", -50.0, -80.0, -20.0),
+            ResultLine("b", 1e6, 9e5, 1.1e6),
+            ResultLine("unheard", None, None, None),
+        ]
     )
     centres = [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)]
     assert len(centres) == 2
     width = int(re.findall(r'viewBox="0 0 (\d+) ', drawn)[0])
     assert 0 < centres[0] < centres[1] < width
     assert picture([]) == ""
-    assert picture([Line("zero", 0.0, 0.0, 0.0)]).count("<circle") == 1
+    assert picture([ResultLine("zero", 0.0, 0.0, 0.0)]).count("<circle") == 1
 
 
 def test_public_terms_are_in_plain_words() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from prdp.collector.accepting import accept
-from prdp.collector.plan import Closing, Plan
+from prdp.collector.plan import Closing, StudyPlan
 from prdp.collector.results import result_text
 from prdp.collector.rounds import advance, begin, close_if_due, close_round, result_of, tally_of
 from prdp.collector.store.opening import open_store
@@ -24,16 +24,16 @@ from tests.collector.running import JOBS, POLICY, begun, count_plan, jobs_plan
 PEOPLE = 60
 
 PLANS = [
-    Plan("count", "count", POLICY, "1/2"),
-    Plan("printed", "count", POLICY, "1/2", method="printed"),
-    Plan("proportional", "count", POLICY, "1", method="proportional"),
-    Plan("sum", "sum", POLICY, "1", column="pay", bounds=(0, 1000)),
-    Plan("ratio", "sum", POLICY, "1", column="pay", bounds=(-5, 1000), grain="1/10", method="ratio"),
-    Plan("mean", "mean", POLICY, "1", column="pay", bounds=(0, 1000), method="framework"),
-    Plan("jobs", "frequencies", POLICY, "1", column="job", categories=JOBS),
-    Plan("hashed", "frequencies", POLICY, "1", column="job", categories=JOBS, method="olh"),
-    Plan("one of", "frequencies", POLICY, "1", column="job", categories=JOBS, method="grr"),
-    Plan("pay", "quantiles", POLICY, "1", column="pay", edges=(0, 100, "500.5", 1000)),
+    StudyPlan("count", "count", POLICY, "1/2"),
+    StudyPlan("printed", "count", POLICY, "1/2", method="printed"),
+    StudyPlan("proportional", "count", POLICY, "1", method="proportional"),
+    StudyPlan("sum", "sum", POLICY, "1", column="pay", bounds=(0, 1000)),
+    StudyPlan("ratio", "sum", POLICY, "1", column="pay", bounds=(-5, 1000), grain="1/10", method="ratio"),
+    StudyPlan("mean", "mean", POLICY, "1", column="pay", bounds=(0, 1000), method="framework"),
+    StudyPlan("jobs", "frequencies", POLICY, "1", column="job", categories=JOBS),
+    StudyPlan("hashed", "frequencies", POLICY, "1", column="job", categories=JOBS, method="olh"),
+    StudyPlan("one of", "frequencies", POLICY, "1", column="job", categories=JOBS, method="grr"),
+    StudyPlan("pay", "quantiles", POLICY, "1", column="pay", edges=(0, 100, "500.5", 1000)),
 ]
 
 
@@ -55,7 +55,7 @@ def answer_round(store: SqlStore, tickets: tuple[str, ...]) -> Collector:
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
-def test_the_result_is_the_offline_analyst_s_on_the_same_reports(plan: Plan, tmp_path: Path) -> None:
+def test_the_result_is_the_offline_analyst_s_on_the_same_reports(plan: StudyPlan, tmp_path: Path) -> None:
     tickets = begun(tmp_path / "study", plan, PEOPLE).tickets
     with closing(open_store(tmp_path / "study")) as store:
         gathered: list[Collector] = []
@@ -72,7 +72,7 @@ def test_the_result_is_the_offline_analyst_s_on_the_same_reports(plan: Plan, tmp
 
 def test_a_plan_comes_back_from_its_text_as_it_was() -> None:
     for plan in PLANS:
-        again = Plan.from_json(plan.to_json())
+        again = StudyPlan.from_json(plan.to_json())
         assert again == plan
         assert again.digest == plan.digest
         assert str(again.study().after()) == str(plan.study().after())
@@ -130,7 +130,7 @@ def test_a_plan_that_cannot_be_asked_is_refused_before_anything_is_made(
 ) -> None:
     given = {"name": "study", "policy": POLICY, "share": "1", **options}
     with pytest.raises(InvalidRequest, match=why):
-        Plan(**given)
+        StudyPlan(**given)
 
 
 @pytest.mark.parametrize("wrong", [{"reports": 0}, {"seconds": -1}, {"reports": 1.5}])

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prdp.cli.collect_question import plan_of
-from prdp.cli.collect_view import Study, show_result, show_status
+from prdp.cli.collect_view import OpenedStudy, show_result, show_status
 from prdp.cli.printing import complain, plain, show, show_json, waiting
 from prdp.errors import CollectorError, InvalidRequest
 
 if TYPE_CHECKING:
+    from prdp.collector.plan import StudyPlan
     from prdp.collector.server.desk import Desk
 
 collect = typer.Typer(
@@ -42,42 +43,42 @@ def _option(explained: str, metavar: str) -> Any:
     return typer.Option(help=explained, metavar=metavar, show_default=False)
 
 
+_EXPRESSION = typer.Option(
+    "--policy",
+    help="The budget of a record, such as '20 / visits'.",
+    metavar="EXPRESSION",
+    show_default=False,
+)
+_BOUNDS = _option("A number column and its public bounds; may be repeated.", "COLUMN=LOW:HIGH")
+_AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDGET")
+_VALUES = _option("The public categories, parted by commas, or the edges of bins.", "VALUE,...")
+_BETA = _option("The chance of taking noise for clients; 1/10 by default.", "CHANCE")
+_SHARE = _option("The part of every budget to use; 1 by default.", "SHARE")
+_GRAIN = _option("What values are rounded to; 1 by default.", "NUMBER")
+_WITHIN = _option("Close a round so long after it opened, such as 24h or 7d.", "TIME")
+_TICKETS_TO = _option("The new file to write the tickets to, one a line.", "FILE")
+
+
 @collect.command()
 def init(
     *,
     store: Annotated[str, _STORE],
     name: Annotated[str, _option("What people call the study.", "NAME")],
-    expression: Annotated[
-        str,
-        typer.Option("--policy", help="The budget of a record, such as '20 / visits'.", metavar="EXPRESSION"),
-    ],
+    expression: Annotated[str, _EXPRESSION],
     ask: Annotated[str, typer.Option(help="count, sum, mean, frequencies or quantiles.")] = "count",
     column: Annotated[str | None, _option("What to add up, sort or count by.", "COLUMN")] = None,
     method: Annotated[str | None, _option("How to ask; a good way by default.", "METHOD")] = None,
-    bounds: Annotated[
-        list[str] | None, _option("A number column and its public bounds.", "COLUMN=LOW:HIGH")
-    ] = None,
+    bounds: Annotated[list[str] | None, _BOUNDS] = None,
     at_most: Annotated[str | None, _option("The largest budget.", "BUDGET")] = None,
-    at_least: Annotated[
-        str | None, _option("The smallest budget; clients with less are dummies.", "BUDGET")
-    ] = None,
-    grain: Annotated[str, _option("What values are rounded to; 1 by default.", "NUMBER")] = "1",
-    values: Annotated[
-        str | None, _option("The public categories, parted by commas, or the edges of bins.", "VALUE,...")
-    ] = None,
-    share: Annotated[str, _option("The part of every budget to use; 1 by default.", "SHARE")] = "1",
-    beta: Annotated[
-        str, _option("The chance of taking noise for clients; 1/10 by default.", "CHANCE")
-    ] = "1/10",
+    at_least: Annotated[str | None, _AT_LEAST] = None,
+    grain: Annotated[str, _GRAIN] = "1",
+    values: Annotated[str | None, _VALUES] = None,
+    share: Annotated[str, _SHARE] = "1",
+    beta: Annotated[str, _BETA] = "1/10",
     reports: Annotated[int | None, _option("Close a round at so many reports.", "NUMBER")] = None,
-    within: Annotated[
-        str | None, _option("Close a round so long after it opened, such as 24h or 7d.", "TIME")
-    ] = None,
+    within: Annotated[str | None, _WITHIN] = None,
     tickets: Annotated[int, typer.Option(min=0, help="How many tickets to give out.")] = 0,
-    tickets_to: Annotated[
-        Path | None,
-        _option("The file to write the tickets to, one a line; it must not be there yet.", "FILE"),
-    ] = None,
+    tickets_to: Annotated[Path | None, _TICKETS_TO] = None,
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
     """Make a store for a study and open its first round.
@@ -98,19 +99,22 @@ def init(
     if as_json:
         shown = [] if tickets_to is not None else list(begun.tickets)
         show_json({"study": made.digest.hex(), "operator_token": begun.operator_token, "tickets": shown})
-        return
-    told = f"{tickets:,} tickets are in {tickets_to}." if tickets else "No tickets were given out yet."
+    else:
+        given = f"{tickets:,} tickets are in {tickets_to}." if tickets else "No tickets were given out yet."
+        _show_begun(made, begun.operator_token, given, store)
+
+
+def _show_begun(made: StudyPlan, token: str, given: str, store: str) -> None:
+    where = "STORE" if "://" in store else plain(store)  # an address may hold a password
     show(
         f"{plain(made.name)} is open: {made.closing.words}.",
         f"study {made.digest.hex()}",
-        told,
+        given,
         "",
         "The operator's token, which is shown this once:",
-        f"  {begun.operator_token}",
+        f"  {token}",
         "",
-        f"Serve it:  prdp collect serve {plain(store)}"
-        if "://" not in store
-        else "Serve it:  prdp collect serve ...",
+        f"Serve it:  prdp collect serve {where}",
     )
 
 
@@ -183,7 +187,7 @@ def serve(
 @collect.command()
 def status(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False) -> None:
     """Show how far a study is."""
-    with Study.at(where) as study:
+    with OpenedStudy.at(where) as study:
         found = study.status()
     if as_json:
         show_json(found)
@@ -197,7 +201,7 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 
     By address, the operator's token is read from the environment variable PRDP_OPERATOR_TOKEN.
     """
-    with Study.at(where, os.environ.get(_OPERATOR)) as study, waiting("adding the round up"):
+    with OpenedStudy.at(where, os.environ.get(_OPERATOR)) as study, waiting("adding the round up"):
         found = study.close()
     if as_json:
         show_json(found)
@@ -208,7 +212,7 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 @collect.command()
 def result(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False) -> None:
     """Show the result of a study whose rounds are all closed."""
-    with Study.at(where) as study:
+    with OpenedStudy.at(where) as study:
         found = study.result()
     if found is None:
         raise CollectorError("there is no result yet: a round is open, or still to be added up.")

@@ -11,7 +11,7 @@ from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
-    from prdp.collector.plan import Plan
+    from prdp.collector.plan import StudyPlan
 
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -19,9 +19,9 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def plan_of(
     name: str, expression: str, bounds: list[str], ends: tuple[str | None, str | None], *, ask: str,
     column: str | None, values: str | None, reports: int | None, within: str | None, **more: Any,
-) -> Plan:  # fmt: skip
+) -> StudyPlan:  # fmt: skip
     """Return the plan that the options describe."""
-    from prdp.collector.plan import Closing, Plan  # noqa: PLC0415  (the other commands start without it)
+    from prdp.collector.plan import Closing, StudyPlan  # noqa: PLC0415  (the other commands start without it)
 
     given = Policy(expression, at_least=ends[0], at_most=ends[1])
     declared = declared_columns(given, bounds, [], [])
@@ -35,7 +35,7 @@ def plan_of(
     if ask in ("sum", "mean") and column and own is None:
         raise InvalidRequest(f"--ask {ask} needs bounds: add --bounds {column}=LOW:HIGH")
     kind: Any = ask
-    return Plan(
+    return StudyPlan(
         name, kind, policy, column=column, bounds=own if ask in ("sum", "mean") else None,
         edges=tuple(exact(part, "--values") for part in parts) if binned else (),
         categories=() if binned else tuple(parts), closing=Closing(reports, _seconds(within)), **more,

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _BAR = 40
 
 
-class Study(ABC):
+class OpenedStudy(ABC):
     """One study, wherever it is."""
 
     @staticmethod
     @contextmanager
-    def at(where: str, token: str | None = None) -> Iterator[Study]:
+    def at(where: str, token: str | None = None) -> Iterator[OpenedStudy]:
         """Open a study by its store, or by the address of its collector."""
         if where.startswith(("http://", "https://")):
             yield _Remote(where, token)
@@ -52,7 +52,7 @@ class Study(ABC):
         """Return the result, if there is one."""
 
 
-class _Remote(Study):
+class _Remote(OpenedStudy):
     def __init__(self, url: str, token: str | None) -> None:
         self._url, self._token = url, token
 
@@ -81,7 +81,7 @@ class _Remote(Study):
             raise
 
 
-class _Stored(Study):
+class _Stored(OpenedStudy):
     def __init__(self, store: Any) -> None:
         self._store = store
 

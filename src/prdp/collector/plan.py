@@ -72,12 +72,12 @@ def _duration(seconds: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """One question to many clients, and when its rounds close; all of it is public.
 
     >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
-    >>> plan = Plan("visits 2026", "count", policy, "1/2")
-    >>> Plan.from_json(plan.to_json()) == plan
+    >>> plan = StudyPlan("visits 2026", "count", policy, "1/2")
+    >>> StudyPlan.from_json(plan.to_json()) == plan
     True
 
     Attributes:
@@ -195,7 +195,7 @@ class Plan:
         return json.dumps(facts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> StudyPlan:
         """Read what ``to_json`` wrote, refusing everything else."""
         with FactReader(read_object(text, "study")) as read:
             if read.take("prdp") != "study" or read.whole("version") != 1:
@@ -217,7 +217,7 @@ class Plan:
             )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.to_json() == other.to_json()
+        return isinstance(other, StudyPlan) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(self.digest)

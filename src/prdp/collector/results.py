@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ResultLine:
     """One number of a result, with the ends between which it lies but for noise in 95 % of all cases."""
 
     label: str
@@ -76,10 +76,10 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def lines_of(result: Mapping[str, Any]) -> list[Line]:
+def lines_of(result: Mapping[str, Any]) -> list[ResultLine]:
     """Return what a result's picture and table show: its parts, or its only numbers."""
     answers = result["answers"]
     shown = [part for answer in answers for part in answer["parts"]] or [
         {**answer, "label": answer["question"]} for answer in answers
     ]
-    return [Line(part["label"], part["value"], *part["interval"]) for part in shown]
+    return [ResultLine(part["label"], part["value"], *part["interval"]) for part in shown]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from prdp.collector.plan import Plan
+from prdp.collector.plan import StudyPlan
 from prdp.collector.results import result_text
 from prdp.collector.store.opening import create_store
 from prdp.collector.store.rows import StoredRound, StoredStudy
@@ -34,7 +34,7 @@ class Begun:
     tickets: tuple[str, ...]
 
 
-def begin(address: str | Path, plan: Plan, *, tickets: int = 0, now: int) -> Begun:
+def begin(address: str | Path, plan: StudyPlan, *, tickets: int = 0, now: int) -> Begun:
     """Make a store for a study, open its first round, and give tickets out.
 
     Args:
@@ -71,7 +71,7 @@ def _check_number(tickets: int) -> None:
         raise InvalidRequest(f"{tickets:,} tickets cannot be given out at once: 0 to {MOST_TICKETS:,}.")
 
 
-def _opened(campaign: Campaign, plan: Plan, now: int) -> StoredRound:
+def _opened(campaign: Campaign, plan: StudyPlan, now: int) -> StoredRound:
     seconds = plan.closing.seconds
     closes_at = None if seconds is None else now + seconds
     return StoredRound(campaign.round, campaign.to_json(), campaign.digest, 0, closes_at, False, None)
@@ -110,7 +110,7 @@ def advance(store: SqlStore, now: int) -> bool:
     study = store.study()
     if not study.last.closed or study.last.tally is not None:
         return False
-    plan, last = Plan.from_json(study.plan), study.last
+    plan, last = StudyPlan.from_json(study.plan), study.last
     tally = tally_of(store, last)
     before = [Tally.from_json(str(stored.tally)) for stored in study.rounds[:-1]]
     following = plan.study().after(*before, tally)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.collector.plan import Plan, threshold_budget
+from prdp.collector.plan import StudyPlan, threshold_budget
 from prdp.collector.store.rows import StoredStudy
 from prdp.declare.exact import exact_share
 from prdp.local import Campaign
@@ -15,14 +15,14 @@ from prdp.local import Campaign
 class Snapshot:
     """A study as it was a moment ago."""
 
-    plan: Plan
+    plan: StudyPlan
     study: StoredStudy
     campaigns: tuple[Campaign, ...]
 
     @classmethod
     def of(cls, study: StoredStudy, before: Snapshot | None = None) -> Snapshot:
         """Return the snapshot of a store; what an earlier one has read is not read again."""
-        plan = before.plan if before else Plan.from_json(study.plan)
+        plan = before.plan if before else StudyPlan.from_json(study.plan)
         have = before.campaigns if before else ()
         new = tuple(Campaign.from_json(stored.campaign) for stored in study.rounds[len(have) :])
         return cls(plan, study, (*have, *new))

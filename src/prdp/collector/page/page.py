@@ -12,13 +12,13 @@ from typing import Any
 from prdp.collector.page.numbers import shown
 from prdp.collector.page.picture import picture
 from prdp.collector.page.words import hidden, learned, not_hidden, question
-from prdp.collector.plan import Plan
-from prdp.collector.results import Line, lines_of
+from prdp.collector.plan import StudyPlan
+from prdp.collector.results import ResultLine, lines_of
 
 _MOST_ROWS = 200
 
 
-def page_of(plan: Plan, status: Mapping[str, Any], result: str | None) -> str:
+def page_of(plan: StudyPlan, status: Mapping[str, Any], result: str | None) -> str:
     """Return the page as HTML.
 
     Args:
@@ -100,7 +100,7 @@ def _result(result: Mapping[str, Any]) -> str:
     )
 
 
-def _table(lines: Sequence[Line]) -> str:
+def _table(lines: Sequence[ResultLine]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{escape(line.label)}</th><td>{shown(line.value)}</td><td>{shown(line.low)}</td>'
         f"<td>{shown(line.high)}</td></tr>"
@@ -115,7 +115,7 @@ def _table(lines: Sequence[Line]) -> str:
     )
 
 
-def _try(plan: Plan) -> str:
+def _try(plan: StudyPlan) -> str:
     """Return the place of the try-it client; its script fills it in."""
     fields = "".join(
         f'<p><label for="f{place}">{escape(name)}</label><input id="f{place}" data-column="{escape(name)}" '
@@ -137,7 +137,7 @@ def _try(plan: Plan) -> str:
     )
 
 
-def _terms(plan: Plan, status: Mapping[str, Any]) -> str:
+def _terms(plan: StudyPlan, status: Mapping[str, Any]) -> str:
     policy = f"<code>{escape(plan.policy.text)}</code>, from {plan.policy.at_least} to {plan.policy.at_most}"
     facts = [
         ("Policy E(r)", policy),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from prdp.collector.page.numbers import shown, ticks
-from prdp.collector.results import Line
+from prdp.collector.results import ResultLine
 
 MOST_LINES = 40
 _WIDTH, _LABELS, _RIGHT = 680, 190, 24
@@ -14,10 +14,10 @@ _ROW, _TOP, _BOTTOM = 30, 12, 34
 _MOST_LABEL = 26
 
 
-def picture(lines: Sequence[Line]) -> str:
+def picture(lines: Sequence[ResultLine]) -> str:
     """Return the numbers that were heard as an SVG; an empty text where there are none.
 
-    >>> picture([Line("count", 1000.0, 804.0, 1196.0)]).count("<circle")
+    >>> picture([ResultLine("count", 1000.0, 804.0, 1196.0)]).count("<circle")
     1
     """
     heard = [line for line in lines if line.heard][:MOST_LINES]
@@ -52,7 +52,7 @@ def _tick(x: float, bottom: int, number: float) -> str:
     return f'<line class="grid" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom + 4}"/>{text}'
 
 
-def _row(line: Line, y: int, across: Callable[[float], float]) -> str:
+def _row(line: ResultLine, y: int, across: Callable[[float], float]) -> str:
     low, value, high = (across(end or 0.0) for end in (line.low, line.value, line.high))
     label = line.label if len(line.label) <= _MOST_LABEL else f"{line.label[: _MOST_LABEL - 1]}…"
     caps = "".join(f'<line class="reach" x1="{x}" y1="{y - 5}" x2="{x}" y2="{y + 5}"/>' for x in (low, high))

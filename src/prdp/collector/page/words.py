@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from prdp.collector.page.numbers import shown
-from prdp.collector.plan import Plan
+from prdp.collector.plan import StudyPlan
 from prdp.declare.exact import exact_share
 
 _ROUNDS = (
@@ -36,11 +36,11 @@ _EVERYBODY = (
 )
 
 
-def question(plan: Plan) -> str:
+def question(plan: StudyPlan) -> str:
     """Return what is asked, as a sentence.
 
     >>> from prdp.policy import Policy
-    >>> question(Plan("visits", "count", Policy("1 / visits", at_least="1/9", at_most=1), "1"))
+    >>> question(StudyPlan("visits", "count", Policy("1 / visits", at_least="1/9", at_most=1), "1"))
     'How many people take part with a record that has a budget.'
     """
     column = escape(plan.column or "")
@@ -56,7 +56,7 @@ def question(plan: Plan) -> str:
     return f"How many of those who take part have {what} <b>{column}</b>."
 
 
-def learned(plan: Plan) -> list[str]:
+def learned(plan: StudyPlan) -> list[str]:
     """Return what the study makes known, in sentences."""
     return [
         f"{question(plan)} With an interval that says how much of it is noise.",
@@ -65,7 +65,7 @@ def learned(plan: Plan) -> list[str]:
     ]
 
 
-def hidden(plan: Plan) -> list[str]:
+def hidden(plan: StudyPlan) -> list[str]:
     """Return what nobody learns, in sentences."""
     share, policy = exact_share(plan.share), escape(plan.policy.text)
     times = "" if share == 1 else f", times the share {share}"
