@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,12 @@ from prdp.collector.sending import fetch_campaign, send
 from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, REPORT_TYPE, as_json, batch_bytes
 from prdp.errors import CollectorError
 from prdp.local import Campaign, Client, Collector, Estimate, Report
-from tests.collector.running import Server, begun, count_plan, heard, jobs_plan, record, reports_for
+from tests.collector.running import PATIENCE, Server, begun, count_plan, heard, jobs_plan, record, reports_for
 
 IMPATIENT = (
     "from prdp.collector.server import connections, serving; from prdp.cli import main; "
-    "serving.Patience = lambda: connections.Patience(head_seconds=1, body_seconds=1, idle_seconds=1); main()"
+    "serving.Patience = lambda: connections.Patience(head_seconds=1, body_seconds=1, idle_seconds=1, "
+    "answer_seconds=3); main()"
 )
 
 
@@ -223,6 +226,20 @@ def test_a_body_that_never_ends_is_given_up(server: Server, tickets: list[str]) 
         said = heard(slow)
         assert said.startswith(b"HTTP/1.1 408")
         assert b"too_slow" in said
+
+
+def test_one_that_asks_and_never_reads_is_cut_off(server: Server) -> None:
+    with server.raw() as deaf:
+        deaf.setblocking(False)
+        poll = select.poll()
+        poll.register(deaf, select.POLLRDHUP)  # that it is cut off is heard without reading
+        for _ in range(10_000):
+            with suppress(BlockingIOError, ConnectionError):
+                deaf.send(b"GET /static/prdp-client.mjs HTTP/1.1\r\nhost: x\r\n\r\n" * 50)
+            if poll.poll(10):
+                break
+        assert poll.poll(1000 * PATIENCE)
+    assert server.ask("/v1/health").status == 200
 
 
 def test_a_sender_that_only_listens_on_is_answered(server: Server, tickets: list[str]) -> None:

@@ -47,6 +47,18 @@ def test_a_file_that_was_removed_while_it_is_open_takes_nothing_in(path: Path) -
         assert said(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
 
 
+def test_a_log_that_was_removed_while_it_is_open_takes_nothing_in(path: Path) -> None:
+    tickets = list(begun(path, count_plan()).tickets)
+    with closing(open_store(path)) as store:
+        campaign = open_campaign(store)
+        sent = submissions(campaign, tickets)
+        assert said(accept(store, campaign.digest, sent[:1], 0)[0]) == ["now"]
+        path.with_name("study.collect-wal").unlink()
+        for _ in range(2):
+            with pytest.raises(CollectorError, match="moved, removed or replaced"):
+                accept(store, campaign.digest, sent, 0)
+
+
 def test_a_full_disk_takes_nothing_in_and_loses_nothing(path: Path) -> None:
     tickets = list(begun(path, count_plan(), 2000).tickets)
     with closing(open_store(path)) as store:

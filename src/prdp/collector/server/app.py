@@ -24,7 +24,7 @@ from prdp.collector.server.connections import Patience
 from prdp.collector.server.desk import Desk
 from prdp.collector.server.front import Front
 from prdp.collector.server.rates import Rates
-from prdp.collector.snapshot import status_of
+from prdp.collector.snapshot import Snapshot, status_of
 from prdp.collector.tickets import is_operator
 from prdp.collector.wire import (
     JSON_TYPE,
@@ -253,11 +253,15 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_page(app: FastAPI, desk: Desk) -> None:
-    """Add the page of the study."""
+    """Add the page of the study; it is written anew when something has happened."""
+    written: list[tuple[Snapshot, str]] = []
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
-        return HTMLResponse(page_of(desk.snapshot.plan, status_of(desk.snapshot), desk.snapshot.study.result))
+        now = desk.snapshot
+        if not written or written[-1][0] is not now:
+            written[:] = [(now, page_of(now.plan, status_of(now), now.study.result))]
+        return HTMLResponse(written[-1][1])
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:

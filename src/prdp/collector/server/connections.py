@@ -19,6 +19,7 @@ class Patience:
     Attributes:
         head_seconds: How long a request's head may take, from connecting or from its first byte on.
         body_seconds: How long its body may take.
+        answer_seconds: How long all of it may take, until the other end has read the answer.
         idle_seconds: How long a connection may stay open with nothing asked.
         connections: How many connections there may be.
         per_address: How many of them may be from one address.
@@ -26,6 +27,7 @@ class Patience:
 
     head_seconds: float = 10.0
     body_seconds: float = 20.0
+    answer_seconds: float = 120.0
     idle_seconds: int = 15
     connections: int = 1_000
     per_address: int = 250
@@ -38,6 +40,7 @@ class PatientProtocol(H11Protocol):
     from_address: ClassVar[Counter[str]] = Counter()
 
     _head_deadline: asyncio.TimerHandle | None = None
+    _answer_deadline: asyncio.TimerHandle | None = None
     _place: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -55,6 +58,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the address."""
         self._stop_waiting()
+        self._answered()
         self._unset_keepalive_if_required()
         if self._place is not None:
             self.from_address[self._place] -= 1
@@ -67,11 +71,7 @@ class PatientProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
-            if not self.transport.is_closing():
-                self._wait_for_head()
-        else:
-            self._stop_waiting()
+        self._set_clocks()
 
     def eof_received(self) -> Any:
         """Answer a sender that has said all and only listens; refuse one that stopped halfway."""
@@ -86,9 +86,26 @@ class PatientProtocol(H11Protocol):
         cycle.keep_alive = False
         return True
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or go on with one that has come already."""
+        self._answered()
+        super().on_response_complete()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._set_clocks()
+
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, also if its other end does not read."""
         self.transport.abort()
+
+    def _set_clocks(self) -> None:
+        """Run the clock of what is waited for: a head, or an answer that the other end has to read."""
+        if self.cycle is None or self.cycle.response_complete:
+            if not self.transport.is_closing():
+                self._wait_for_head()
+            return
+        self._stop_waiting()
+        if self._answer_deadline is None:  # who asks and does not read would hold on to it for ever
+            self._answer_deadline = self.loop.call_later(self.patience.answer_seconds, self.transport.abort)
 
     def _wait_for_head(self) -> None:
         if self._head_deadline is None:
@@ -98,6 +115,11 @@ class PatientProtocol(H11Protocol):
         if self._head_deadline is not None:
             self._head_deadline.cancel()
             self._head_deadline = None
+
+    def _answered(self) -> None:
+        if self._answer_deadline is not None:
+            self._answer_deadline.cancel()
+            self._answer_deadline = None
 
     def _give_up(self) -> None:
         self._head_deadline = None

@@ -203,8 +203,10 @@ class Desk:
         if not last.closed and last.closes_at is not None and now >= last.closes_at:
             close_if_due(store, now)
         advance(store, now)
-        before = self._snapshot
-        self._snapshot = Snapshot.of(store.study(), before)
+        before, study = self._snapshot, store.study()
+        if before is not None and study == before.study:
+            return
+        self._snapshot = Snapshot.of(study, before)
         if before is None or self._snapshot.campaigns != before.campaigns:
             self._rounds = Rounds(self._snapshot.campaigns)
 

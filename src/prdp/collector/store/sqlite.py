@@ -32,8 +32,9 @@ class SqliteStore(SqlStore):
                 raise CollectorError(
                     f"there is no collector's store {path}: make one with prdp collect init."
                 )
-            self._is = self._identity()
             self._database = _opened(self._path)
+            self._is = _identity(self._path)
+            self._log: tuple[int, int] | None = None
 
     @classmethod
     def create(cls, path: Path) -> SqliteStore:
@@ -72,6 +73,7 @@ class SqliteStore(SqlStore):
                 yield
                 self._refuse_if_moved()
                 self._database.execute("COMMIT")
+                self._refuse_if_moved()  # the log may be what is gone, and with it what was just written
             except BaseException:
                 if self._database.in_transaction:
                     with suppress(sqlite3.Error):
@@ -111,16 +113,14 @@ class SqliteStore(SqlStore):
         with suppress(sqlite3.Error):
             self._database.close()
 
-    def _identity(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
     def _refuse_if_moved(self) -> None:
-        """Refuse to write to a file that was removed or replaced: nobody would find it again."""
-        if self._identity() != self._is:
+        """Refuse to write to a file or log that was removed or replaced: nobody would find it again.
+
+        The log is there from the first write on, for as long as this connection is.
+        """
+        log = _identity(self._path.with_name(f"{self._path.name}-wal"))
+        self._log = self._log or log
+        if _identity(self._path) != self._is or log != self._log:
             raise CollectorError(
                 f"{self._path} was moved, removed or replaced while it was open. Nothing is taken in any "
                 "more: put it back and start again."
@@ -142,6 +142,15 @@ class SqliteStore(SqlStore):
             raise self._damaged() from None
         except OSError as error:
             raise CollectorError(f"{self._path} cannot be used: {error.strerror}.") from None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _opened(path: Path) -> sqlite3.Connection:
