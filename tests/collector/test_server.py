@@ -213,6 +213,28 @@ def test_a_head_without_end_is_refused(server: Server) -> None:
         assert heard(endless)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 431", b"")
 
 
+def test_a_body_of_two_lengths_or_another_encoding_is_refused(server: Server, tickets: list[str]) -> None:
+    """A front and the collector could take different parts of it for the next request."""
+    campaign, before = server.campaign(), count_of(server)
+    (report,) = reports_for(campaign, [4])
+    with server.raw() as both:
+        start = head(len(bytes(report)), tickets[0]).replace(
+            b"\r\n\r\n", b"\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        both.sendall(start + b"0\r\n\r\nGET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
+        said = heard(both)
+        assert said.startswith(b"HTTP/1.1 400")
+        assert said.count(b"HTTP/1.1") == 1
+    named = {"authorization": f"Bearer {tickets[0]}"}
+    packed = server.ask(
+        "/v1/reports", bytes(report), content_type=REPORT_TYPE, content_encoding="gzip", **named
+    )
+    assert packed.code == "wrong_type"
+    wide = as_json(campaign, report).encode("utf-16")
+    assert server.ask("/v1/reports", wide, content_type=JSON_TYPE, **named).code == "malformed"
+    assert count_of(server) == before
+
+
 def head(length: int, ticket: str) -> bytes:
     return (
         f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: {REPORT_TYPE}\r\ncontent-length: {length}\r\n"

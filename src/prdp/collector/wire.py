@@ -206,8 +206,8 @@ def _entry(entry: object, rounds: Rounds) -> Submission:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        return read_object(body, "report")
-    except InvalidRequest:
+        return read_object(body.decode(), "report")
+    except (InvalidRequest, UnicodeDecodeError):
         raise Refused("malformed") from None
 
 

@@ -60,7 +60,9 @@ async def _drain(request: Request) -> None:
 
 
 def content_type(request: Request) -> str:
-    """Return what kind of body a request says it has, without parameters."""
+    """Return what kind of body a request says it has, without parameters; of none if it is compressed."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        return ""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from prdp.collector.refusals import RETRY_SECONDS, Refused
@@ -49,10 +49,17 @@ class Front:
             await send(message)
 
         client = scope.get("client")
-        if self._rates.allows(client[0] if client else ""):
-            await self.app(scope, receive, send_on)
-        else:
+        if not self._rates.allows(client[0] if client else ""):
             await _refuse(Refused("too_many"), send_on)
+        elif _has_two_ends(scope["headers"]):
+            await _refuse(Refused("malformed"), send_on)
+        else:
+            await self.app(scope, receive, send_on)
+
+
+def _has_two_ends(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return whether a request says its length twice: a front could see another request's start in it."""
+    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}
 
 
 async def _refuse(refused: Refused, send: Send) -> None:
@@ -60,7 +67,9 @@ async def _refuse(refused: Refused, send: Send) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
-        (b"retry-after", str(RETRY_SECONDS[refused.code]).encode()),
+        (b"connection", b"close"),
     ]
+    if refused.code in RETRY_SECONDS:
+        headers.append((b"retry-after", str(RETRY_SECONDS[refused.code]).encode()))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -67,7 +67,7 @@ def serve(
     app = application(address, rates=rates, patience=kept, origins=origins, started=desks.append)
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
-        access_log=False, log_config=None, log_level="warning", server_header=False, date_header=False,
+        access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
         proxy_headers=place.front is not None, forwarded_allow_ips=place.front or "",
         limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=2048,
         timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=1 << 14,
