@@ -108,7 +108,7 @@ def _table(lines: Sequence[ResultLine]) -> str:
     )
     more = len(lines) - _MOST_ROWS
     rest = f'<p>… and {more:,} more, in <a href="/v1/result">the result</a>.</p>' if more > 0 else ""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "answer", "from", "to"))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("what", "answer", "from", "to"))
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="The result as a table"><table>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{rest}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from prdp.collector.refusals import MESSAGES, STATUS
 from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MOST_IN_BATCH, REPORT_TYPE
@@ -76,9 +76,17 @@ class Tickets(BaseModel):
 class TicketsWanted(BaseModel):
     """How many tickets to give out."""
 
-    model_config = {"extra": "forbid", "strict": True}
+    model_config = {"extra": "forbid"}
 
     count: int = Field(ge=1, le=10_000)
+
+    @field_validator("count", mode="before")
+    @classmethod
+    def refuse_texts(cls, given: object) -> object:
+        """Refuse what is no number in JSON; 3.0 is one, and whole."""
+        if isinstance(given, str | bool):
+            raise ValueError("a number of tickets is a number")  # noqa: TRY004  (pydantic's way)
+        return given
 
 
 class Health(BaseModel):
@@ -113,7 +121,7 @@ _REPORT = {
             "items": {
                 "anyOf": [
                     {"type": "integer", "minimum": -(2**53 - 1), "maximum": 2**53 - 1},
-                    {"type": "string", "pattern": "^-?[1-9][0-9]{15,998}$"},
+                    {"type": "string", "pattern": "^-?[1-9][0-9]{16,998}$"},
                 ]
             },
         },
