@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import prdp
 from prdp.collector.wire import as_json, batch_bytes
-from prdp.local import Campaign, Client, Framework, Report
+from prdp.local import Campaign, Client, FrameworkProtocol, Report
 from prdp.local.protocols.categories import Bins, Categories, Frequencies, Method
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
@@ -45,16 +45,20 @@ CAMPAIGNS = [
     Campaign("ratio", VISITS, "1/2", RatioSum(PAY)),
     Campaign("mass", VISITS, "1/2", RatioMass(CENTS)),
     Campaign("sum", VISITS, "1/6", ProportionalSum(CENTS, Fraction(12345, 7)), 2),
-    Campaign("octaves", VISITS, "1/2", Framework(ValueOctaves(PAY), 4), 2),
-    Campaign("clipped bit", VISITS, "3/8", Framework(ClippedSum(PAY, 4096), 5), 3),
-    Campaign("clipped noise", VISITS, "3/8", Framework(ClippedSum(CENTS, 1 << 20, "laplace"), 3), 3),
+    Campaign("octaves", VISITS, "1/2", FrameworkProtocol(ValueOctaves(PAY), 4), 2),
+    Campaign("clipped bit", VISITS, "3/8", FrameworkProtocol(ClippedSum(PAY, 4096), 5), 3),
+    Campaign("clipped noise", VISITS, "3/8", FrameworkProtocol(ClippedSum(CENTS, 1 << 20, "laplace"), 3), 3),
     *(
         Campaign(
-            f"jobs {each}", VISITS, "1/2", Framework(Frequencies(JOBS, each, 5 if each == "olh" else 0), 6), 2
+            f"jobs {each}",
+            VISITS,
+            "1/2",
+            FrameworkProtocol(Frequencies(JOBS, each, 5 if each == "olh" else 0), 6),
+            2,
         )
         for each in get_args(Method)
     ),
-    Campaign("ages", VISITS, "1/2", Framework(Frequencies(AGES, "bits"), 7), 2),
+    Campaign("ages", VISITS, "1/2", FrameworkProtocol(Frequencies(AGES, "bits"), 7), 2),
 ]
 
 RECORDS: list[dict[str, Any] | None] = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,8 +56,9 @@ def test_the_page_s_client_in_python_is_counted(tmp_path: Path, monkeypatch: pyt
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     known = begun("study.collect", jobs_plan())
     with Server("study.collect") as server:
-        names = {"policy": POLICY, "url": server.url, "ticket": known.tickets[0]}
+        names: dict[str, Any] = {}
         exec(compile(ast.parse(block), "collector.md", "exec"), names)  # noqa: S102
+        names["answer"](server.url, known.tickets[0], POLICY, {"visits": 4, "job": "student"})
         assert server.ask("/v1/study").facts["rounds"][0]["reports"] == 1
     assert Client("me.account", policy=POLICY).left == 1 / 2
 

@@ -131,23 +131,19 @@ class StudyPlan:
 
     def study(self) -> Study:
         """Return the study; the same one at every call."""
-        from prdp.local import CountStudy, SumStudy, frequencies, measured  # noqa: PLC0415  (needs NumPy)
+        import prdp  # noqa: PLC0415  (needs NumPy)
+        from prdp.local import study  # noqa: PLC0415
 
-        method: Any = self.method or METHODS[self.ask][0]
-        basics: dict[str, Any] = {
-            "name": self.name, "policy": self.policy, "share": self.share, "beta": self.beta,
-        }  # fmt: skip
-        if self.ask == "count":
-            if method == "printed":
-                return CountStudy(**basics, noise="laplace", threshold="paper")
-            if method == "proportional":
-                return CountStudy(**basics, proportional=True)
-            return CountStudy(**basics, noise=method)
         if self.ask in ("sum", "mean"):
-            low, high = self.bounds or (0, 0)
-            measure = measured(str(self.column), low, high, self.grain)
-            return SumStudy(**basics, measure=measure, method=method, mean=self.ask == "mean")
-        return frequencies(self._by(), **basics, method=method)
+            column = str(self.column)
+            query: Any = prdp.sum(column) if self.ask == "sum" else prdp.mean(column)
+            more: dict[str, Any] = {"bounds": {column: self.bounds}, "grain": {column: self.grain}}
+        else:
+            query, more = prdp.count(), {} if self.ask == "count" else {"by": self._by()}
+        return study(
+            query, policy=self.policy, share=self.share, method=self.method, name=self.name, beta=self.beta,
+            **more,
+        )  # fmt: skip
 
     def _by(self) -> Any:
         from prdp.local import Bins, Categories  # noqa: PLC0415
@@ -184,7 +180,7 @@ class StudyPlan:
             "policy": policy_facts(self.policy),
             "share": str(exact_share(self.share)),
             "column": self.column,
-            "method": self.method or METHODS[self.ask][0],
+            "method": self.method,
             "bounds": None if self.bounds is None else [_text(end, "bounds") for end in self.bounds],
             "grain": _text(self.grain, "grain"),
             "categories": list(self.categories),
@@ -235,9 +231,9 @@ def threshold_budget(campaign: Campaign) -> Fraction | None:
     >>> threshold_budget(Campaign("visits", policy, "1/2", DomainCount())) is None  # the first round finds it
     True
     """
-    from prdp.local import Framework  # noqa: PLC0415
+    from prdp.local import FrameworkProtocol  # noqa: PLC0415
 
-    if not isinstance(campaign.protocol, Framework):
+    if not isinstance(campaign.protocol, FrameworkProtocol):
         return None
     levels = campaign.policy.levels
     return levels.domain_quanta(campaign.protocol.domain) * levels.quantum
