@@ -46,12 +46,13 @@ def send(url: str, report: Report, ticket: str, *, tries: int = 8, pause: float 
             time.sleep(pause * 2 ** (attempt - 1))
         try:
             answer = asked(url, "/v1/reports", token=ticket, body=bytes(report), kind=_REPORT_TYPE)
+            return not _facts(answer)["again"]
         except Unserved as error:
             if not error.may_pass:
                 raise
             why = error
-        else:
-            return not json.loads(answer)["again"]
+        except KeyError:
+            why = Unserved(f"{url} does not answer as a collector.")
     raise why or CollectorError("a report is sent at least once: give tries=1 or more.")
 
 
@@ -88,7 +89,10 @@ def asked(
     request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
     try:
         with build_opener().open(request, timeout=_TIMEOUT) as answer:
-            return bytes(answer.read(_MOST_BYTES))
+            said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
+            if told is not None and told != str(len(said)):
+                raise Unserved(f"{url} did not finish its answer.")
+            return said
     except HTTPError as error:
         facts = _facts(error.read(_MOST_BYTES))
         code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))

@@ -1275,15 +1275,15 @@ export async function send(url, report, ticket, { fetch = globalThis.fetch, trie
   let why = null;
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (attempt) await new Promise((wake) => setTimeout(wake, pause * 2 ** (attempt - 1)));
-    let answer = null;
+    let [answer, text] = [null, ""];
     try {
       answer = await fetch(`${url}/v1/reports`, { method: "POST", headers, body: report.bytes() });
+      text = await answer.text();
+      if (answer.ok) return JSON.parse(text);
     } catch (error) {
-      why = error;
+      why = error; // nobody there, or an answer that was cut off
       continue;
     }
-    const text = await answer.text();
-    if (answer.ok) return JSON.parse(text);
     why = new Error(messageOf(text));
     if (![408, 429, 500, 502, 503, 504].includes(answer.status)) throw why;
   }
