@@ -8,6 +8,7 @@
     │   └── PolicyError       a policy whose range is unknown or impossible
     ├── BudgetExhausted       the ledger has less left than was asked for
     ├── LedgerError           the ledger cannot keep its promise
+    ├── CollectorError        the store of a collector cannot be used, or cannot be reached
     └── EngineFailure         the engine stopped while it read the records
 
     RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
@@ -128,6 +129,10 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
 
 class LedgerError(PrdpError):
     """The ledger cannot keep its promise: wrong table, unreadable file, unknown version."""
+
+
+class CollectorError(PrdpError):
+    """The store of a collector cannot be used, or its server cannot be reached."""
 
 
 class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)
