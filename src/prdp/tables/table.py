@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.columns import (
@@ -41,7 +42,15 @@ from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.custom import custom_plan
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_policy
+from prdp.tables.opening import (
+    account_of,
+    fitted_policy,
+    name_of,
+    narrowed,
+    read_edition,
+    read_fixed,
+    read_policy,
+)
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.questions import Questions
 
@@ -55,6 +64,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
+    fixed: Iterable[str] | None = None,
+    edition: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
@@ -83,6 +94,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
+        fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
+            and kept by it. Questions about some of their values are then charged to those rows alone:
+            docs/accounting.md. With ``protect``, everything is charged to everybody all the same.
+        edition: Which edition of a table that grows this is, such as ``"2026-W46"``: the same question about
+            another edition is another question.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -107,7 +123,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     called = name_of(name, default_name(source))
     grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
-    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    constant = read_fixed(fixed, engine.schema)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant)
     account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
         _engine=engine,
@@ -119,6 +136,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         ledger=account,
         _reader=Reader(engine, stand_in),
         protect=protected,
+        edition=read_edition(edition),
+        _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
 
@@ -145,6 +164,8 @@ class Table(Opened, Questions[Release]):
     _reader: Reader
     condition: Node | None = None
     protect: str | None = None
+    edition: str = ""
+    _fixed: tuple[str, ...] = ()
     _origin: Origin | None = None
 
     @property
@@ -321,7 +342,22 @@ class Table(Opened, Questions[Release]):
             self.protect,
             self.condition,
             self._engine.source,
+            self._fixed,
+            self.edition,
         )
+
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
+
+        >>> import numpy
+        >>> import prdp
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
+        >>> release = visits.where("week = 46").count(share=0.75)
+        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
+        """
+        return self.ledger.left_in(self.planner.region())
 
     def plan(
         self,
