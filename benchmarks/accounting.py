@@ -1,8 +1,9 @@
 """What accounting by region allows, and what it costs.
 
 ``python -m benchmarks.accounting`` releases 52 weeks of a growing table, races processes for regions that
-overlap and for regions that do not, times a charge after 10 to 10,000 earlier ones in one to four columns, and
-gives the ledger a hostile set of filters. ``--rounds`` says how many races, ``--most`` how many earlier regions.
+overlap and for regions that do not, times a charge after 10 to 10,000 earlier ones in one to four columns,
+and gives the ledger a hostile set of filters. ``--rounds`` says how many races there are, ``--most`` how many
+earlier regions.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ def table_of(places: Rows) -> Table:
 
 @cache
 def law(rows: Rows, text: str, share: Fraction) -> dict[int, float]:
-    """Return the distribution of a noisy count that is exactly (share·E)-private, rows beyond a filter unread.
+    """Return the distribution of a noisy count that is exactly (share·E)-private; other rows are not read.
 
-    Each row that the engine lets through adds its own budget, in halves; the noise hides one half of a budget.
+    Each row that the engine lets through adds its own budget, in halves; the noise hides one half.
     """
     opened = table_of(rows).where(text)
     (cells,) = opened.planner.plan([prdp.count()], share).queries[0].read.find(opened._reader)

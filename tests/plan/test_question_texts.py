@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.declare.groups import bins, read_grouping
+from prdp.declare.references import Reference, Tree
 from prdp.expressions.spelling import listed, quoted
+from prdp.ledger import Binding
 from prdp.plan import queries
 from prdp.plan.text import without_token
 from prdp.tables.custom import custom_plan
-from prdp.tables.references import Reference, Tree
 
 pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])
 name = st.lists(pieces, min_size=1, max_size=4).map("".join)
@@ -182,7 +184,7 @@ def joined(tables: list[str], **options: Any) -> prdp.Join:
 def test_different_joins_of_oddly_named_tables_have_different_texts(tables: list[str]) -> None:
     join = joined(tables)
     chosen = [some for size in range(len(tables) + 1) for some in combinations(sorted(tables), size)]
-    differ({some: join.over(*some).plan(prdp.count(), "1").text for some in chosen})
+    differ({some: join.over(*some).plan(prdp.count(), share="1").text for some in chosen})
 
 
 def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp_path: Path) -> None:
@@ -195,13 +197,17 @@ def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp
 def test_texts_of_ordinary_questions_are_what_ledgers_hold() -> None:
     """Written out by hand: another text would be another question, charged again."""
     join = joined(["orders", "items"])
-    assert join.over("orders", "items").plan(prdp.count(), "1/4").text == (
+    assert join.over("orders", "items").plan(prdp.count(), share="1/4").text == (
         '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], '
         '"over": ["items", "orders", "p"], "share": "1/4"}'
     )
     assert asked(["age", "größe"])[queries.Sum, "größe"] == (
         '{"format": 2, "ask": [{"query": "sum", "of": "\\"größe\\"", "range": ["0", "10", "1"], '
         '"method": "clip", "share": "1/4"}], "share": "1/4"}'
+    )
+    assert asked(["age", "job"])[queries.CountDistinct, "job"] == (
+        '{"format": 2, "ask": [{"query": "distinct", "of": "job", "method": "distinct", "share": "1/4"}], '
+        '"share": "1/4"}'
     )
     assert released(["age", "balance"], [["age", "balance"]], ["mine"])[("age", "balance"), "mine"] == (
         '{"format": 2, "ask": [{"query": "custom", "name": "mine", "columns": ["age", "balance"], '
@@ -251,3 +257,18 @@ def test_graphs_and_links_over_different_relations_are_different_questions() -> 
         for records in people
     ]
     differ({place: link.plan(prdp.count(), "1").text for place, link in enumerate(links)})
+
+
+def test_names_and_spellings_of_numbers_are_no_part_of_a_question() -> None:
+    table = table_of(["age"])
+    plain = table.plan(prdp.count(), prdp.sum("age"), share="1/4").text
+    assert table.plan(prdp.count().alias("n"), prdp.sum("age").alias("t"), share=0.25).text == plain
+    assert table.plan(prdp.count(), prdp.sum("age"), share=1, shares=[0.125, 0.125]).text == plain
+
+
+def test_the_facts_of_a_ledger_keep_their_words() -> None:
+    """A ledger of format 2 calls grains units: another word would refuse every ledger written before."""
+    facts = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 100)}).facts
+    assert facts["units"] == {"price": "1/100"}
+    differing = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 10)})
+    assert Binding(facts).differences(differing) == ["grain of price: 1/100 -> 1/10"]

@@ -12,15 +12,12 @@ from typing import Literal
 
 from prdp.cells.summary import Summary
 
-MOST_ROWS = 1 << 20
-"""An owner adds at most so many times what one row can add; what is more is cut off."""
-
 Fold = Literal["sum", "max", "min"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How far an owner of each level may count, over all groups together.
+    """The most that an owner of each level may count, over all groups together.
 
     Attributes:
         by_level: The caps, in steps of the finer lattice.
@@ -57,7 +54,7 @@ class OwnerGroups:
 
 @dataclass(frozen=True, slots=True)
 class OwnerCells:
-    """What an engine finds of owners.
+    """The cells of owners: by what each contributes, and by its number of rows.
 
     Attributes:
         totals: What owners contribute.

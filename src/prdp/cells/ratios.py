@@ -1,7 +1,7 @@
-"""Which ratios of a value to its record's budget the policy and the public bounds allow.
+"""The ratios of a value to its record's budget that the policy and the public bounds allow.
 
-Found by interval arithmetic over the bounds; no record takes part. A mechanism's promise never depends on it:
-clipping points that no possible record needs are left away, that is all.
+Found by interval arithmetic over the bounds; no record takes part. Only prunes clipping points; privacy never
+depends on it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from prdp.policy import Policy, ranges_of
 from prdp.schema import Bounds
 
 _STEP = 2 ** (1 / PER_OCTAVE)
-_CELL = _STEP**2
-_SHORT = 2**0.5
+_CELL = _STEP**2  # budgets this close lie on one level or on two neighbours: halving tells no more
+_SHORT = 2**0.5  # half an octave, the distance of two clipping points: a finer piece would prune none
 _MOST_HALVINGS = 4096
 _MOST_NODES = 40_000
 _LARGEST_POLICY = 150
 """Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
-_SLACK = Fraction(2**28 + 1, 2**28)
-_DOUBLE_SLACK = 2.0**-30
+_SLACK = Fraction(2**28 + 1, 2**28)  # above what rounding adds to a ratio of doubles, far below a step
+_DOUBLE_SLACK = 2.0**-30  # covers the last places of an engine's logarithm: proofs/lemmas.md
 
 
 Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
@@ -40,7 +40,7 @@ Piece = tuple[Interval, Interval]
 
 
 class Bounded(Protocol):
-    """What is public of the records that a read is about."""
+    """The public facts of the records that a read is about."""
 
     @property
     def policy(self) -> Policy:
@@ -76,8 +76,11 @@ def possible_ratios(reading: Bounded) -> Ratios | None:
 def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None) -> Ratios | None:
     """Return the ratios; kept, because every question about a table needs them again."""
     reading = _Public(policy, levels, dict(bounds), measure)
-    column = _cut_column(reading)
-    pieces = _pieces(reading, column) if column else _whole(reading)
+    if measure is not None and measure.expression is not None:
+        pieces = _computed(reading, measure)
+    else:
+        column = _cut_column(reading)
+        pieces = _pieces(reading, column) if column else _whole(reading)
     if not pieces:
         return None
     values: list[Span] = []
@@ -103,6 +106,13 @@ def _whole(reading: _Public) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
     budgets = _budgets(reading, ranges_of(reading.bounds))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
+
+
+def _computed(reading: _Public, measure: Measure) -> list[Piece]:
+    """Return the one piece of a computed column: any value between its ends, with any budget."""
+    budgets = _budgets(reading, ranges_of(reading.bounds))
+    ends = Interval(float(measure.low * measure.grain), float(measure.high * measure.grain))
+    return [(piece, budgets) for piece in _signed(ends)] if budgets else []
 
 
 def _pieces(reading: _Public, column: str) -> list[Piece]:

@@ -37,7 +37,7 @@ def _ledgers_here(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def ledger(
+def ledger(  # noqa: PLR0917  (each is an option)
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -148,7 +148,8 @@ def _answer(release: Released | None) -> list[str]:
     if isinstance(release, CustomRelease):
         return ["! the mechanism failed" if release.failed else f"{release.value}"]
     if isinstance(release, Release):
-        return [f"{release.short} ({release.kind})"]
+        flag = f"; {release.flag}" if release.flag else ""
+        return [f"{release.short} ({release.kind}{flag})"]
     if len(release) > _MOST_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
     return release.lines

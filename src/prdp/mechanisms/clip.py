@@ -20,6 +20,7 @@ from prdp.release.drawn import Answer
 FINEST_BITS = 20
 """How many bits finer than the values a sum's lattice is at most."""
 _VALUE_BITS = 40
+"""Values that have so many bits need no finer lattice: a step is below 2^-40 of the largest value."""
 
 PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
@@ -210,6 +211,6 @@ class _Group:
         clipping = replace(self.clippings(which, place), spared=spared)
         choices = (
             ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
-            ("share", self.clip.finder.parts(tuning)),
+            ("of the share", self.clip.finder.parts(tuning)),
         )
         return Answer(total, self.step, self.totals(tuning, place).noises, choices, clipping=clipping)

@@ -1,4 +1,4 @@
-"""How many different keys there are: each counts up to a multiple of what its records' budgets add up to."""
+"""Count different keys: each counts up to a multiple of the sum of its records' budgets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.drawn import Answer
 
-_OCTAVE = 4
+_OCTAVE = 4  # edges of keys are a quarter of an octave apart, as clipping points are
 _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum
 
 

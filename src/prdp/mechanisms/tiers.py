@@ -19,9 +19,9 @@ from prdp.release.bias import Dropped
 from prdp.release.drawn import Answer
 
 _STRIDE = 2
-_MOST_TIERS = 8
-_LEAST = Fraction(5, 2)
-_PER_QUARTER = Fraction(7, 40)
+_MOST_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
+_LEAST = Fraction(5, 2)  # in scales of noise: an empty tier passes for heavy with a chance of e^-2.5, or 8 %
+_PER_QUARTER = Fraction(7, 40)  # e^-0.7 an octave falls faster than noise grows: proofs/tiers.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Tiers:
         common = [self._worth_keeping(run, laws[0]) for run in zip(*drawn, strict=True)]
         return [
             [
-                self._answer(law, thresholds, totals, max(least, self.kept(totals, thresholds)))
+                self._answer(law, share, thresholds, totals, max(least, self.kept(totals, thresholds)))
                 for totals, least in zip(group, common, strict=True)
             ]
             for law, group in zip(laws, drawn, strict=True)
@@ -102,12 +102,14 @@ class Tiers:
             [ceil(noise.scale * least) for noise in law.noises],
         )
 
-    def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int], kept: int) -> Answer:
+    def _answer(
+        self, law: Noisy, share: Fraction, thresholds: Sequence[int], totals: Sequence[int], kept: int
+    ) -> Answer:
         tiers = len(totals)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
-            ("share", "100 % answering"),
+            ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
-        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1)
+        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=law.noises[kept - 1].scale * share)
         return Answer(sum(totals[:kept]), Fraction(1), law.noises[:kept], choices, clipping=dropped)

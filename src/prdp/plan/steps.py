@@ -1,4 +1,4 @@
-"""How one query of a plan is answered: its steps, and how its answer follows from what they draw."""
+"""Answer one query of a plan: draw its steps, and derive its answer from what they draw."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Literal
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
+from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
-from prdp.plan.queries import Asked
-from prdp.plan.reads import Read
+from prdp.plan.reads import OwnerRead, Read
 from prdp.release.derived import combined
 from prdp.release.drawn import Answer
 from prdp.release.label import Label
@@ -82,7 +82,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How an answer follows from its parts: pure post-processing.
+    """Derive an answer from its parts: pure post-processing.
 
     Attributes:
         rule: ``"mean"``, ``"variance"`` or ``"std"``.
@@ -106,7 +106,7 @@ class Derived:
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat,
+            caveat=self.label.caveat if any(part.caveat for part in parts) else "",
             simulated=simulated,
             ends=limits,
             parts=parts,
@@ -190,8 +190,13 @@ class QueryPlan:
         refuse_overspending(self.share, [step.share for step in self.steps])
 
     @property
+    def groups_are_apart(self) -> bool:
+        """Whether owners are in one group at most."""
+        return isinstance(self.read, OwnerRead) and self.read.apart
+
+    @property
     def facts(self) -> dict[str, Any]:
-        """What decides the answer's distribution, but for the records and the filter: for the ledger."""
+        """The facts that decide the answer's distribution, for the ledger, but for records and filter."""
         facts = dict(self.query.facts)
         if self.measure is not None:
             facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]

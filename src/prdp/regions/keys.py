@@ -28,7 +28,7 @@ _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
 
 
 def keys_region(grouping: Grouping | None, schema: Schema, fixed: Collection[str]) -> Region:
-    """Return a region that holds every record of a listed key; columns that are not fixed may hold anything.
+    """Return a region that holds every record of a listed key; others may hold anything.
 
     Args:
         grouping: The public groups; None for one group of all records.
@@ -37,7 +37,11 @@ def keys_region(grouping: Grouping | None, schema: Schema, fixed: Collection[str
     """
     if grouping is None:
         return EVERYBODY
-    kept = [(place, key) for place, key in enumerate(grouping.by) if key.column in fixed]
+    kept = [
+        (place, key)
+        for place, key in enumerate(grouping.by)
+        if key.expression is None and key.column in fixed
+    ]
     rows = dict.fromkeys(tuple(values[place] for place, _ in kept) for values in grouping.keys)
     if len(kept) == 1:
         ((_, key),) = kept

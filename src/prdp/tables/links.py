@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
+from prdp.declare.owners import read_most_rows
 from prdp.engines._links import KeyedRecords, LinkRows, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
@@ -19,11 +20,12 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
+from prdp.plan.asked import Asked
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
-from prdp.plan.queries import Asked, Count
+from prdp.plan.queries import Count
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
@@ -31,7 +33,7 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 
 MOST_COLUMNS = 64
@@ -99,7 +101,7 @@ def open_links(
     """
     refuse_unless_mappings(records=records, types=types)
     _refuse_unless_records(records)
-    refuse_unless_rows(most_rows)
+    read_most_rows(most_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
@@ -184,7 +186,7 @@ class LinkSource:
 
     @property
     def text(self) -> str:
-        """What was made of the tables before prdp sees them, as a ledger keeps it; else nothing."""
+        """The SQL of relations, for the ledger's question text; empty for plain tables."""
         texts = {"rows": self.engine.source} | {
             column: self.tables[place][0].source for column, place in self.table_of.items()
         }
@@ -219,7 +221,7 @@ class LinkRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(Asked):
-    """How many rows name a record in every column."""
+    """The number of rows that name a record in every column."""
 
     columns: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""What all ways to open data share (``open``, ``open_join``, ...): policy, name, account and filters."""
+"""Read the arguments that ``open``, ``open_join`` and others share: policy, name, account, filters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
 
-_MOST_ROWS = 2**40
-
 
 def read_policy(policy: Policy | str) -> Policy:
     """Return a policy, also from its text alone; refuse what is none, with what to write instead.
@@ -31,8 +29,7 @@ def read_policy(policy: Policy | str) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidRequest(
             f"policy={told(policy)} is not a policy. Write a record's budget as SQL over its columns, such "
-            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for one budget for "
-            "all."
+            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for the same for all."
         )
     return policy
 
@@ -119,9 +116,3 @@ def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
 def both(old: Node | None, new: Node) -> Node:
     """Return what holds where an old condition, if there is one, and a new one do."""
     return new if old is None else conjunction((old, new))
-
-
-def refuse_unless_rows(most_rows: int) -> None:
-    """Refuse what is no bound of a record's results."""
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST_ROWS:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")

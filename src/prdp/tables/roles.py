@@ -11,9 +11,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Protocol
 
+from prdp.declare.references import Tree, by_links
 from prdp.engines._origins import Origin, origin_of
 from prdp.errors import InvalidRequest
-from prdp.tables.references import Tree, by_links
 
 
 class Declared(Protocol):
@@ -21,7 +21,7 @@ class Declared(Protocol):
 
     @property
     def source(self) -> object:
-        """Where its records are."""
+        """The source of its records."""
 
     @property
     def key(self) -> str:
