@@ -60,7 +60,7 @@ def law(rows: Rows, text: str, share: Fraction) -> dict[int, float]:
     """
     opened = table_of(rows).where(text)
     (cells,) = opened.planner.plan([prdp.count()], share).queries[0].read.find(opened._reader)
-    total = sum(int(cell.key.quanta * cells.levels.quantum * 2) * cell.count for cell in cells.cells)
+    total = sum(round(cell.key.quanta * cells.levels.quantum * 2) * cell.count for cell in cells.cells)
     ratio = math.exp(-float(share) / 2)
     zero = (1 - ratio) / (1 + ratio)
     inside = {k: zero * ratio ** abs(k - total) for k in range(-ENDS, ENDS + 1)}

@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 
 import prdp
+from benchmarks.accounting import weekly
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import DurableLedger, MemoryLedger, Notes
 from prdp.tables.table import Table
@@ -187,3 +188,8 @@ def test_a_ledger_in_memory_shows_what_is_left_by_region() -> None:
     assert isinstance(visits.ledger, MemoryLedger)
     visits.where("week = 45").count(share="1/2")
     assert visits.ledger.left == Fraction(1, 2)
+
+
+def test_a_year_of_weekly_releases_at_share_1_is_answered_and_to_everybody_one_is(tmp_path: Path) -> None:
+    assert weekly(tmp_path, ["week"]) == 52
+    assert weekly(tmp_path, None) == 1

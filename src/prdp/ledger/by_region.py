@@ -106,7 +106,7 @@ def refuse_past_a_quota(  # noqa: PLR0917  (each decides it)
     raise BudgetExhausted(
         share,
         left,
-        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which {shown_part(left)} is "
-        "left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
+        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which {shown_part(left)} "
+        "is left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
         f"prdp ledger FILE quota {name} SHARE.",
     )
