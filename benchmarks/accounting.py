@@ -43,8 +43,14 @@ def weekly(folder: Path, fixed: list[str] | None) -> int:
     answered = 0
     for week in range(1, 53):
         grown = pyarrow.table({"week": [w for w in range(1, week + 1) for _ in range(5)]})
-        options = {"fixed": fixed, "edition": f"2026-W{week:02}"}
-        visits = prdp.open(grown, policy="1", name="visits", ledger=folder / f"w{fixed}.ledger", **options)
+        visits = prdp.open(
+            grown,
+            policy="1",
+            name="visits",
+            ledger=folder / f"w{fixed}.ledger",
+            fixed=fixed,
+            edition=f"2026-W{week:02}",
+        )
         with suppress(BudgetExhausted):
             visits.where(f"week = {week}").count(share=1)
             answered += 1
