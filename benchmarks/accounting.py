@@ -25,7 +25,7 @@ from prdp.ledger import Binding, DurableLedger, Notes
 from prdp.ledger.by_region import whom
 from prdp.regions.depth import spent_in
 from prdp.regions.form import region_to_json
-from prdp.regions.points import Points
+from prdp.regions.points import PointSet
 from prdp.regions.region import EVERYBODY, Box, Region
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
@@ -34,7 +34,7 @@ FACTS = Binding({"name": "stress", "fixed": list(NAMES)})
 
 def box(**sides: tuple[int, int]) -> Region:
     """Return the contents whose whole numbers lie between some, both included."""
-    spans = {name: Points("whole", ((low, high + 1),)) for name, (low, high) in sorted(sides.items())}
+    spans = {name: PointSet("whole", ((low, high + 1),)) for name, (low, high) in sorted(sides.items())}
     return Region((Box(tuple(spans.items())),))
 
 

@@ -9,7 +9,7 @@ from random import Random
 from prdp.expressions.nodes import Node
 from prdp.regions.depth import overlapping, spent_in
 from prdp.regions.filters import filter_region
-from prdp.regions.points import Points
+from prdp.regions.points import PointSet
 from prdp.regions.region import EVERYBODY, NOBODY, Box, Region, union
 from tests.regions.worlds import FIXED, SCHEMA, condition, every_record, holds, is_true, read, records
 
@@ -22,7 +22,8 @@ def box(**sides: tuple[int, int]) -> Region:
         (
             Box(
                 tuple(
-                    (name, Points("whole", ((low, high + 1),))) for name, (low, high) in sorted(sides.items())
+                    (name, PointSet("whole", ((low, high + 1),)))
+                    for name, (low, high) in sorted(sides.items())
                 )
             ),
         )
@@ -142,5 +143,5 @@ def test_nobody_has_spent_nothing_and_everybody_the_most() -> None:
     assert spent_in(NOBODY, charges) == 0
     assert spent_in(box(a=(3, 3)), charges) == Fraction(1, 3)
     assert spent_in(EVERYBODY, charges) == Fraction(5, 6)
-    null = Region.where("a", Points("whole", (), null=True))
+    null = Region.where("a", PointSet("whole", (), null=True))
     assert spent_in(null, charges) == Fraction(1, 3)

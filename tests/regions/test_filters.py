@@ -16,7 +16,7 @@ from prdp.regions import points as points_module
 from prdp.regions import region as region_module
 from prdp.regions.filters import ANY, Sides, filter_region, sides
 from prdp.regions.form import region_from_json, region_to_json
-from prdp.regions.points import WHOLE, Points
+from prdp.regions.points import WHOLE, PointSet
 from prdp.regions.region import NOBODY, Box, Region, intersection, union
 from prdp.schema import Schema
 from tests.regions.worlds import (
@@ -195,7 +195,7 @@ def complement(region: Region) -> Region:
     """Return all contents that are not in a region, NULLs too."""
     parts = [
         union(
-            Region.where(column, Points(points.kind, points.others().spans, null=not points.null))
+            Region.where(column, PointSet(points.kind, points.others().spans, null=not points.null))
             for column, points in box.sides
         )
         if box.sides
@@ -222,7 +222,7 @@ def null_is_in_no_set(node: Node, schema: Schema, fixed: Collection[str]) -> Sid
 def within_bounds(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
     """Take the declared bounds, 0 to 50, for all that there is."""
     bounded = Region.where(
-        "v", Points.of("number", [(points_module.ordinal(0.0), points_module.ordinal(50.0))], null=True)
+        "v", PointSet.of("number", [(points_module.ordinal(0.0), points_module.ordinal(50.0))], null=True)
     )
     right = sides(node, schema, fixed)
     return Sides(intersection([right.true, bounded]), intersection([right.false, bounded]))
@@ -237,7 +237,7 @@ def hull_of_the_list(node: Node, schema: Schema, fixed: Collection[str]) -> Side
     if isinstance(node, Among) and isinstance(node.operand, Column):
         (box,) = right.true.boxes
         ((column, listed),) = box.sides
-        hull = Points(listed.kind, ((listed.spans[0][0], listed.spans[-1][1]),))
+        hull = PointSet(listed.kind, ((listed.spans[0][0], listed.spans[-1][1]),))
         return Sides(Region.where(column, hull), Region.where(column, hull.others()))
     return rebuilt(node, lambda part: hull_of_the_list(part, schema, fixed))
 
@@ -251,14 +251,14 @@ def cut_short(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
 def exact_wholes(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
     """Take a constant beyond 2^53 for the one whole number, although the engine compares doubles."""
     right = sides(node, schema, fixed)
-    beyond = Points.of("whole", [(BIG + 1, BIG + 2)])
+    beyond = PointSet.of("whole", [(BIG + 1, BIG + 2)])
     return Sides(Region.where("a", beyond), right.false)
 
 
 def years_of_python(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
     """Leave the last moment that Python knows out, as a half-open range of datetimes must."""
     first, last = (points_module.microseconds(end) for end in (datetime.min, datetime.max))
-    known = Region.where("m", Points.of("moment", [(first, last)], null=True))
+    known = Region.where("m", PointSet.of("moment", [(first, last)], null=True))
     right = sides(node, schema, fixed)
     return Sides(intersection([right.true, known]), intersection([right.false, known]))
 
@@ -284,8 +284,8 @@ def test_a_condition_that_is_not_understood_can_be_true_and_false_anywhere() -> 
     for text in ("a + v > 5", "(a < 5) = FALSE", "(a < 5) IS NULL", "a < v", "a > 1 / 0 * 0"):
         assert sides(read(text), SCHEMA, FIXED) == ANY
     assert sides(read("a IS NULL"), SCHEMA, FIXED) == Sides(
-        Region((Box((("a", Points("whole", (), null=True)),)),)),
-        Region((Box((("a", Points("whole", (WHOLE["whole"],))),)),)),
+        Region((Box((("a", PointSet("whole", (), null=True)),)),)),
+        Region((Box((("a", PointSet("whole", (WHOLE["whole"],))),)),)),
     )
 
 

@@ -15,7 +15,7 @@ from prdp.engines.duckdb import open_source
 from prdp.expressions.evaluate import value_of
 from prdp.policy import Policy
 from prdp.regions.keys import keys_region
-from prdp.regions.points import Points, around
+from prdp.regions.points import PointSet, around
 from prdp.regions.region import EVERYBODY
 from prdp.schema import ColumnType, Kind
 
@@ -23,7 +23,7 @@ BIG = 2**53
 MOMENT = {"m": ColumnType(Kind.MOMENT, native="TIMESTAMP")}
 
 
-def holds(points: Points | None, value: Any) -> bool:
+def holds(points: PointSet | None, value: Any) -> bool:
     if points is None:
         return True
     known = value_of(value)

@@ -15,7 +15,7 @@ from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.regions.points import Points, around
+from prdp.regions.points import PointSet, around
 from prdp.regions.region import Region
 from prdp.schema import ColumnType, Kind, Schema
 
@@ -110,7 +110,7 @@ def every_record(*columns: str) -> list[Record]:
     return [{**rest, **dict(zip(columns, row, strict=True))} for row in values]
 
 
-def is_in(points: Points, value: object) -> bool:
+def is_in(points: PointSet, value: object) -> bool:
     known = value_of(value)
     if known is None:
         return points.null

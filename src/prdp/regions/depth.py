@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from prdp.regions.points import Points
+from prdp.regions.points import PointSet
 from prdp.regions.region import Box, Region
 
 MOST_WORK = 2_000_000
@@ -26,9 +26,9 @@ Charged = tuple[Region, Fraction]
 def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MOST_WORK) -> Fraction:
     """Return the most that any content of a region was charged; never less, and more only past the work.
 
-    >>> from prdp.regions.points import Points
+    >>> from prdp.regions.points import PointSet
     >>> def weeks(first, last):
-    ...     return Region.where("week", Points("whole", ((first, last + 1),)))
+    ...     return Region.where("week", PointSet("whole", ((first, last + 1),)))
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
     >>> charges = [(weeks(1, 4), half), (weeks(4, 9), quarter), (weeks(9, 9), quarter)]
     >>> spent_in(weeks(1, 3), charges), spent_in(weeks(1, 9), charges), spent_in(weeks(10, 52), charges)
@@ -62,7 +62,7 @@ class _Item:
     """A part of a charge's region: which charge it is of, and what it says of the columns that are left."""
 
     index: int
-    sides: dict[str, Points]
+    sides: dict[str, PointSet]
 
 
 def _within(box: Box, charges: Sequence[Charged]) -> tuple[list[_Item], set[int]]:
@@ -82,7 +82,7 @@ def _within(box: Box, charges: Sequence[Charged]) -> tuple[list[_Item], set[int]
     return items, everywhere
 
 
-def _cut(charged: Box, own: dict[str, Points]) -> dict[str, Points] | None:
+def _cut(charged: Box, own: dict[str, PointSet]) -> dict[str, PointSet] | None:
     """Return what a box says of the columns in which it is narrower than a box; None if apart."""
     sides = {}
     for column, points in charged.sides:
@@ -103,7 +103,7 @@ class _Cell:
     at: Any
     null: bool = False
 
-    def is_in(self, points: Points) -> bool:
+    def is_in(self, points: PointSet) -> bool:
         """Say whether the cell lies in a set."""
         if self.null:
             return points.null

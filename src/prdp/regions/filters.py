@@ -25,7 +25,7 @@ from prdp.expressions.nodes import (
     Or,
     columns,
 )
-from prdp.regions.points import WHOLE, PointKind, Points, around, kind_of
+from prdp.regions.points import WHOLE, PointKind, PointSet, around, kind_of
 from prdp.regions.region import EVERYBODY, NOBODY, Region, intersection, union
 from prdp.schema import Schema
 
@@ -91,17 +91,17 @@ def _atom(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
         return ANY
     match node:
         case Column():
-            true = Points.compared(kind, "=", value=True)
-            false = Points.compared(kind, "=", value=False)
+            true = PointSet.compared(kind, "=", value=True)
+            false = PointSet.compared(kind, "=", value=False)
         case IsNull():
-            true, false = Points(kind, (), null=True), Points(kind, (WHOLE[kind],))
+            true, false = PointSet(kind, (), null=True), PointSet(kind, (WHOLE[kind],))
         case Among():
             true = _listed(kind, [item.value for item in node.items])
             false = _unlisted(kind, [item.value for item in node.items])
         case Compare():
             op, limit = _against_a_constant(node)
-            true = Points.compared(kind, op, evaluate(limit, {}))
-            false = Points.compared(kind, OPPOSITE[op], evaluate(limit, {}))
+            true = PointSet.compared(kind, op, evaluate(limit, {}))
+            false = PointSet.compared(kind, OPPOSITE[op], evaluate(limit, {}))
         case _:
             return ANY
     if true is None or false is None:
@@ -127,16 +127,16 @@ def _against_a_constant(node: Compare) -> tuple[CompareOp, Node]:
     return (node.op, node.right) if isinstance(node.left, Column) else (MIRRORED[node.op], node.left)
 
 
-def _listed(kind: PointKind, values: list[object]) -> Points | None:
+def _listed(kind: PointKind, values: list[object]) -> PointSet | None:
     spans = [around(kind, value) for value in values]
     known = [span for span in spans if span is not None]
-    return Points.of(kind, known) if len(known) == len(spans) else None
+    return PointSet.of(kind, known) if len(known) == len(spans) else None
 
 
-def _unlisted(kind: PointKind, values: list[object]) -> Points | None:
+def _unlisted(kind: PointKind, values: list[object]) -> PointSet | None:
     """Return what is in no place of a list: from the whole list, since the listed set may be widened."""
     spans = [around(kind, value) for value in values]
     known = sorted(span for span in spans if span is not None)
     low, end = WHOLE[kind]
     gaps = zip([low, *(after for _, after in known)], [*(at for at, _ in known), end], strict=True)
-    return Points.of(kind, gaps) if len(known) == len(spans) else None
+    return PointSet.of(kind, gaps) if len(known) == len(spans) else None

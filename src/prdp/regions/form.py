@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import Any, cast, get_args
 
 from prdp.declare.exact import whole_of
-from prdp.regions.points import WHOLE, PointKind, Points, Span, double_at, ordinal
+from prdp.regions.points import WHOLE, PointKind, PointSet, Span, double_at, ordinal
 from prdp.regions.region import Box, Region
 
 
 def region_to_json(region: Region) -> str:
     """Return a region as text, the same for equal ones.
 
-    >>> region_to_json(Region.where("week", Points("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
     """
     boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]
@@ -45,7 +45,7 @@ def region_from_json(text: str) -> Region:
     raise ValueError("the text is no region")
 
 
-def _points_form(points: Points) -> dict[str, Any]:
+def _points_form(points: PointSet) -> dict[str, Any]:
     form: dict[str, Any] = {points.kind: [_span_form(points.kind, span) for span in points.spans]}
     return form | {"null": True} if points.null else form
 
@@ -75,13 +75,13 @@ def _point_form(kind: PointKind, key: int) -> Any:
     return int(number) if number == int(number) and abs(number) < 2**53 else number
 
 
-def _points(form: dict[str, Any]) -> Points:
+def _points(form: dict[str, Any]) -> PointSet:
     kind = next(iter(form))
     if kind not in get_args(PointKind):
         raise ValueError("no kind of points")
     known = cast("PointKind", kind)
     spans = [_span(known, span) for span in form[kind]]
-    points = Points.of(known, spans, null=form.get("null", False))
+    points = PointSet.of(known, spans, null=form.get("null", False))
     if points.empty or points.everything or list(points.spans) != spans:
         raise ValueError("no set of points that is written")
     return points

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from prdp.declare.groups import Bin, Calendar, Grouping, GroupKey, KeyValue, Truncated, first_moment
-from prdp.regions.points import Points, Span, around, kind_of, microseconds
+from prdp.regions.points import PointSet, Span, around, kind_of, microseconds
 from prdp.regions.region import EVERYBODY, Box, Region, union
 from prdp.schema import ColumnType, Schema
 
@@ -47,7 +47,7 @@ def keys_region(grouping: Grouping | None, schema: Schema, fixed: Collection[str
         ((_, key),) = kept
         kind = kind_of(schema[key.column])
         spans = [_span(key, value, schema[key.column]) for (value,) in rows]
-        return EVERYBODY if kind is None else Region.where(key.column, Points.of(kind, spans))
+        return EVERYBODY if kind is None else Region.where(key.column, PointSet.of(kind, spans))
     return union(Region((_box([key for _, key in kept], row, schema),)) for row in rows)
 
 
@@ -57,7 +57,7 @@ def _box(keys: list[GroupKey], row: tuple[KeyValue, ...], schema: Schema) -> Box
     for key, value in zip(keys, row, strict=True):
         column = schema[key.column]
         kind = kind_of(column)
-        points = None if kind is None else Points.of(kind, [_span(key, value, column)])
+        points = None if kind is None else PointSet.of(kind, [_span(key, value, column)])
         met = None if points is None or points.empty else box.meet(Box(((key.column, points),)))
         box = box if met is None else met
     return box

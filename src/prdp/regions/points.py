@@ -107,7 +107,7 @@ def around(kind: PointKind, value: object) -> Span | None:  # noqa: PLR0911  (on
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class PointSet:
     """A set of points of one column.
 
     Attributes:
@@ -121,11 +121,11 @@ class Points:
     null: bool = False
 
     @classmethod
-    def of(cls, kind: PointKind, spans: Iterable[Span], *, null: bool = False) -> Points:
+    def of(cls, kind: PointKind, spans: Iterable[Span], *, null: bool = False) -> PointSet:
         """Return the points of some spans, in any order.
 
-        >>> Points.of("whole", [(3, 5), (1, 2), (4, 7), (9, 9)])
-        Points(kind='whole', spans=((1, 2), (3, 7)), null=False)
+        >>> PointSet.of("whole", [(3, 5), (1, 2), (4, 7), (9, 9)])
+        PointSet(kind='whole', spans=((1, 2), (3, 7)), null=False)
         """
         joined: list[Span] = []
         for low, end in sorted(span for span in spans if span[0] < span[1]):
@@ -136,10 +136,10 @@ class Points:
         return cls(kind, _at_most(joined), null)
 
     @classmethod
-    def compared(cls, kind: PointKind, op: CompareOp, value: object) -> Points | None:
+    def compared(cls, kind: PointKind, op: CompareOp, value: object) -> PointSet | None:
         """Return the points for which a comparison with a constant holds; None if it cannot be told.
 
-        >>> Points.compared("whole", "<", 46.5).spans[0][1]
+        >>> PointSet.compared("whole", "<", 46.5).spans[0][1]
         47
         """
         near = around(kind, value)
@@ -166,18 +166,18 @@ class Points:
         """Whether all points and NULL are in it."""
         return self.null and self.spans == (WHOLE[self.kind],)
 
-    def others(self) -> Points:
+    def others(self) -> PointSet:
         """Return the points, NULL not among them, that are not in an *exact* set; of no other set."""
         low, end = WHOLE[self.kind]
         firsts = [low, *(high for _, high in self.spans)]
         ends = [*(first for first, _ in self.spans), end]
-        return Points.of(self.kind, zip(firsts, ends, strict=True))
+        return PointSet.of(self.kind, zip(firsts, ends, strict=True))
 
-    def join(self, other: Points) -> Points:
+    def join(self, other: PointSet) -> PointSet:
         """Return what is in one of two sets."""
-        return Points.of(self.kind, (*self.spans, *other.spans), null=self.null or other.null)
+        return PointSet.of(self.kind, (*self.spans, *other.spans), null=self.null or other.null)
 
-    def meet(self, other: Points) -> Points:
+    def meet(self, other: PointSet) -> PointSet:
         """Return what is in both of two sets."""
         found: list[Span] = []
         mine, theirs = iter(self.spans), iter(other.spans)
@@ -190,9 +190,9 @@ class Points:
                 one = next(mine, None)
             else:
                 two = next(theirs, None)
-        return Points(self.kind, _at_most(found), self.null and other.null)
+        return PointSet(self.kind, _at_most(found), self.null and other.null)
 
-    def holds(self, other: Points) -> bool:
+    def holds(self, other: PointSet) -> bool:
         """Say whether all of another set is in this one."""
         return self.meet(other) == other
 

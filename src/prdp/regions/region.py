@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from prdp.regions.points import Points
+from prdp.regions.points import PointSet
 
 MOST_BOXES = 64
 """How many boxes a region is kept with; more are widened to the one around all of them."""
 
-Side = tuple[str, Points]
+Side = tuple[str, PointSet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Box:
 
     sides: tuple[Side, ...] = ()
 
-    def side(self, column: str) -> Points | None:
+    def side(self, column: str) -> PointSet | None:
         """Return what a column may hold; None for anything."""
         return next((points for name, points in self.sides if name == column), None)
 
@@ -58,7 +58,7 @@ class Region:
     boxes: tuple[Box, ...]
 
     @classmethod
-    def where(cls, column: str, points: Points) -> Region:
+    def where(cls, column: str, points: PointSet) -> Region:
         """Return the contents whose one column lies in a set."""
         if points.everything:
             return EVERYBODY
@@ -81,7 +81,7 @@ NOBODY = Region(())
 def union(regions: Iterable[Region]) -> Region:
     """Return a region that holds all of some; too many boxes are widened.
 
-    >>> weeks = [Region.where("week", Points("whole", ((week, week + 1),))) for week in (1, 2, 4)]
+    >>> weeks = [Region.where("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
     >>> union(weeks).boxes[0].side("week").spans
     ((1, 3), (4, 5))
     """
@@ -123,10 +123,10 @@ def _around(boxes: Sequence[Box]) -> Box:
     return Box(tuple((column, points) for column, points in sides if not points.everything))
 
 
-def _joined(column: str, boxes: Sequence[Box]) -> Points:
+def _joined(column: str, boxes: Sequence[Box]) -> PointSet:
     found = [points for box in boxes for name, points in box.sides if name == column]
     spans = (span for points in found for span in points.spans)
-    return Points.of(found[0].kind, spans, null=any(points.null for points in found))
+    return PointSet.of(found[0].kind, spans, null=any(points.null for points in found))
 
 
 def _tidied(boxes: list[Box]) -> list[Box]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
-from prdp.regions.points import WHOLE, PointKind, Points, Span, double_at, microseconds
+from prdp.regions.points import WHOLE, PointKind, PointSet, Span, double_at, microseconds
 from prdp.regions.region import Box, Region
 
 _MOST_SPANS = 6
@@ -17,7 +17,7 @@ _FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
 def region_words(region: Region) -> str:
     """Return whom a region is about.
 
-    >>> region_words(Region.where("week", Points("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
     ('everybody', 'nobody')
@@ -38,7 +38,7 @@ def _box(box: Box, *, alone: bool) -> str:
     return " and ".join(f"({side})" if " or " in side else side for side in sides)
 
 
-def _points(column: str, points: Points) -> str:
+def _points(column: str, points: PointSet) -> str:
     name = shown_name(column)
     single = [span for span in points.spans if _is_one(points.kind, span)]
     if len(single) == len(points.spans) > 1 and not points.null:
