@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.declare.exact import spelled
-from prdp.ledger.account import Entry, left_after
+from prdp.ledger.account import Entry
 from prdp.plan.text import in_words
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
@@ -126,14 +126,14 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) -> str:
+def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
     """Return a whole ledger as JSON."""
     spent = sum((entry.share for entry in entries), start=Fraction(0))
     form = {
         "ledger": str(path),
         "facts": facts,
         "spent": spelled(spent),
-        "left": spelled(left_after(spent)),
+        "left": spelled(left),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],

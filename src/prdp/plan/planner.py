@@ -28,6 +28,10 @@ from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
+from prdp.regions.filters import filter_region
+from prdp.regions.form import region_to_json
+from prdp.regions.keys import keys_region
+from prdp.regions.region import EVERYBODY, intersection
 from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
 from prdp.schema import Bounds, Grains, Schema
@@ -54,6 +58,8 @@ class Planner:
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         elsewhere: For each column of tables that are not joined, its table.
+        fixed: The columns that narrow whom a question is charged to; none where a record is an owner.
+        edition: Which edition of a table that grows is asked.
     """
 
     schema: Schema
@@ -66,6 +72,19 @@ class Planner:
     source: str = ""
     over: tuple[str, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    edition: str = ""
+
+    def region(self, groups: Grouping | None = None) -> str | None:
+        """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
+
+        With an owner that is everybody: rows of one owner may lie in several regions.
+        """
+        if not self.fixed or self.owners is not None:
+            return None
+        let_through = filter_region(self.where, self.schema, self.fixed)
+        found = intersection([let_through, keys_region(groups, self.schema, self.fixed)])
+        return None if found == EVERYBODY else region_to_json(found)
 
     def plan(
         self,
@@ -101,7 +120,17 @@ class Planner:
             self.query_plan(query, part, options, groups) for query, part in zip(queries, parts, strict=True)
         ]
         refuse_one_name_for_two([planned.query for planned in plans], groups)
-        plan = Plan(tuple(plans), spent, self.where, groups, self.source, self.over, single=single)
+        plan = Plan(
+            tuple(plans),
+            spent,
+            self.where,
+            groups,
+            self.source,
+            self.over,
+            region=self.region(groups),
+            edition=self.edition,
+            single=single,
+        )
         if groups is not None and self.owners is not None:
             refuse_ids(groups, self.owners)
             for query, planned in zip(queries, plans, strict=True):

@@ -75,7 +75,7 @@ class Groups(Questions[ReleaseTable]):
 
     @property
     def left(self) -> Fraction:
-        """The part of every record's budget that is left.
+        """The part of their budgets that the records of these groups have left.
 
         >>> import numpy
         >>> import prdp
@@ -83,7 +83,7 @@ class Groups(Questions[ReleaseTable]):
         >>> sales.group_by("year", keys=[2025, 2026]).left
         Fraction(1, 1)
         """
-        return self.table.left
+        return self.table.ledger.left_in(self.table.planner.region(self.grouping))
 
     def where(self, condition: str) -> Groups:
         """Return the groups of those records alone for which a condition holds."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.columns import (
@@ -31,7 +32,15 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.custom import custom_plan
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_policy
+from prdp.tables.opening import (
+    account_of,
+    fitted_policy,
+    name_of,
+    narrowed,
+    read_edition,
+    read_fixed,
+    read_policy,
+)
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.queried import Queried
 
@@ -45,6 +54,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
+    fixed: Iterable[str] | None = None,
+    edition: str | None = None,
     most_rows: int | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
@@ -74,6 +85,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
+        fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
+            and kept by it. Questions about some of their values are then charged to those rows alone:
+            docs/accounting.md. With ``protect``, everything is charged to everybody all the same.
+        edition: Which edition of a table that grows this is, such as ``"2026-W46"``: the same question about
+            another edition is another question.
         most_rows: With ``protect``: a customer adds at most so many times what one row can add, 2^20 by
             default. A wide guess costs next to nothing.
         name: What the table is called; by default the file's stem.
@@ -100,8 +116,9 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     called = name_of(name, default_name(source))
     grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
+    constant = read_fixed(fixed, engine.schema)
     owners = _owners(protected, most_rows)
-    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant)
     if owners is not None and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
@@ -115,6 +132,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         ledger=account,
         _reader=Reader(engine, stand_in),
         owners=owners,
+        edition=read_edition(edition),
+        _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
 
@@ -152,6 +171,8 @@ class Table(Queried):
     _reader: Reader
     condition: Node | None = None
     owners: Owners | None = None
+    edition: str = ""
+    _fixed: tuple[str, ...] = ()
     _origin: Origin | None = None
 
     @property
@@ -259,7 +280,22 @@ class Table(Queried):
             self.owners,
             self.condition,
             self._engine.source,
+            fixed=self._fixed,
+            edition=self.edition,
         )
+
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
+
+        >>> import numpy
+        >>> import prdp
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
+        >>> release = visits.where("week = 46").count(share=0.75)
+        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
+        """
+        return self.ledger.left_in(self.planner.region())
 
     @property
     def protect(self) -> str | None:
