@@ -279,3 +279,14 @@ def test_what_is_wrong_by_public_facts_is_refused_before_any_charge(
     with pytest.raises(InvalidRequest, match=says):
         table.run(chosen.pop("mechanism"), **chosen)
     assert table.ledger.left == 1
+
+
+def test_what_a_mechanism_of_ones_own_would_be_given_is_told_before_it_runs() -> None:
+    ran = []
+    told = accounts().explain_run(
+        lambda rows, epsilon, beta: ran.append(rows), columns=["balance"], share="1/2", name="mine"
+    )
+    assert "1/2 of every record's budget" in told
+    assert "level >= :b" in told  # rows from a level on that is drawn first
+    assert "mine with share 3/8" in told
+    assert ran == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
@@ -31,7 +31,32 @@ class Whose:
     tables: tuple[tuple[str, str], ...] = ()
 
 
-def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, answered: bool) -> str:
+class ToldPlan(Protocol):
+    """A plan of another kind, which says itself what it would read and draw."""
+
+    @property
+    def share(self) -> Fraction:
+        """The part of budgets for all of it."""
+
+    @property
+    def region(self) -> str | None:
+        """Whose budgets those are; None for everybody's."""
+
+    @property
+    def text(self) -> str:
+        """The question, as a ledger keeps it."""
+
+    def standing(self, ledger: Any, /) -> Any:
+        """Return the answer that it has already; None where there is none."""
+
+    def answers_in_words(self, source: Any) -> Iterator[str]:
+        """Say line by line what would be read and drawn; nothing is."""
+
+
+Explainable = Plan | ToldPlan
+
+
+def explained(plan: Explainable, source: Any, whose: Whose, *, left: Fraction | None, answered: bool) -> str:
     """Return what a plan would do, line by line; reads no record and charges nothing.
 
     >>> import numpy
@@ -54,11 +79,18 @@ def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, a
     return "\n".join(_lines(plan, source, whose, left, answered))
 
 
-def _lines(plan: Plan, source: Any, whose: Whose, left: Fraction | None, answered: bool) -> Iterator[str]:
+def _lines(
+    plan: Explainable, source: Any, whose: Whose, left: Fraction | None, answered: bool
+) -> Iterator[str]:
     yield f"charges  {_charge(plan.share, plan.region, left, answered=answered)}"
     yield f"record   {whose.record}{f'; {whose.proof}' if whose.proof else ''}"
     for name, table in whose.tables:
         yield f"table    {name} is {table}"
+    yield from _answers(plan, source) if isinstance(plan, Plan) else plan.answers_in_words(source)
+    yield f"ledger   {plan.text}"
+
+
+def _answers(plan: Plan, source: Any) -> Iterator[str]:
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
     told: set[Read] = set()
@@ -74,7 +106,6 @@ def _lines(plan: Plan, source: Any, whose: Whose, left: Fraction | None, answere
             yield from _step(step, query, source)
         if query.derived is not None:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
-    yield f"ledger   {plan.text}"
 
 
 def _whom(region: str | None) -> str:

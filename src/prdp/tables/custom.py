@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.util import find_spec
@@ -114,15 +114,23 @@ class CustomPlan:
         if self._interrupted.is_set():
             raise KeyboardInterrupt
 
+    def answers_in_words(self, source: Any) -> Iterator[str]:
+        """Say what would be read and drawn; ``:b`` stands for the level that is drawn first."""
+        domain = self.split * self.share
+        yield f"answers  {self.name} of {', '.join(self.columns)}"
+        yield from (f"  reads  {statement}" for statement in self._cells.shown(source))
+        yield f"  draws  where budgets become numerous, with share {domain}; proofs/framework.md"
+        yield from (f"  reads  {statement}" for statement in self._row_read(least=0).shown(source))
+        rest = self.share - domain
+        yield f"  draws  {self.name} with share {rest}; its author's promise, no page of prdp's"
+
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Find the domain, read its rows and run the mechanism on them, once a run."""
         return [self._drawn(reader, entropy) for _ in range(runs)]
 
     def _drawn(self, reader: PlanReader, entropy: Entropy) -> CustomRelease:
         facts = self.planner
-        (cells,) = reader.read(
-            CellRead(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
-        )
+        (cells,) = reader.read(self._cells)
         finder = DomainFinder.over(facts.levels, self.beta)
         (domain,) = finder.draw(cells.counted(), self.split * self.share, entropy, 1)
         least = facts.levels.domain_quanta(domain) * facts.levels.quantum
@@ -143,14 +151,21 @@ class CustomPlan:
 
     def _rows(self, reader: PlanReader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return the rows from a drawn domain on, in random order, and a sample of the others if wanted."""
-        facts, first = self.planner, PER_OCTAVE * (domain - 1)
-        least = 0 if self.sample else first
-        read = RowRead(facts.policy, facts.levels, self.columns, least, facts.where)
-        rows, found = reader.read_anew(read)
+        first = PER_OCTAVE * (domain - 1)
+        rows, found = reader.read_anew(self._row_read(0 if self.sample else first))
         kept = np.arange(rows.num_rows)
         if self.sample:
             kept = np.flatnonzero(self._sampled(np.asarray(found), first, epsilon, entropy))
         return rows.take(_shuffled(kept, entropy)).combine_chunks()
+
+    @property
+    def _cells(self) -> CellRead:
+        facts = self.planner
+        return CellRead(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
+
+    def _row_read(self, least: int) -> RowRead:
+        facts = self.planner
+        return RowRead(facts.policy, facts.levels, self.columns, least, facts.where)
 
     def _sampled(self, found: Any, first: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return which rows take part: all from the first level on, of the others some by exact coins."""

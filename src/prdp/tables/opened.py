@@ -8,8 +8,7 @@ from fractions import Fraction
 from prdp.declare.exact import spelled
 from prdp.errors import PrdpError
 from prdp.ledger import Ledger
-from prdp.plan.explain import Whose, explained
-from prdp.plan.plan import Plan
+from prdp.plan.explain import Explainable, Whose, explained
 from prdp.policy import Policy
 from prdp.release.html import html_table
 from prdp.run.reader import Reader
@@ -55,7 +54,7 @@ class Opened:
         """
         return list(self._shown_schema)
 
-    def _explained(self, plan: Plan, whose: Whose) -> str:
+    def _explained(self, plan: Explainable, whose: Whose) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
         left = None if self.stand_in else self.ledger.left_in(plan.region)
         answered = not self.stand_in and plan.standing(self.ledger) is not None

@@ -31,7 +31,7 @@ from prdp.release.custom import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
-from prdp.tables.custom import custom_plan
+from prdp.tables.custom import CustomPlan, custom_plan
 from prdp.tables.opening import (
     account_of,
     fitted_policy,
@@ -251,12 +251,49 @@ class Table(Queried):
                 answer at no charge; without a name, every call is charged.
             fresh: Pay for a new answer although this name has been answered before.
         """
+        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
+        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
+
+    def explain_run(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+    ) -> str:
+        """Return what ``run`` would charge, read and draw with the same arguments; nothing is run.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
+        >>> text = accounts.explain_run(lambda rows, epsilon, beta: 0, columns=["age"], share=0.25)
+        >>> [line.split()[0] for line in text.splitlines()]
+        ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'reads', 'draws', 'ledger']
+        """
+        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
+        return self._explained(plan, self._whose)
+
+    def _custom(
+        self,
+        mechanism: Mechanism,
+        columns: Sequence[str],
+        share: Exact,
+        *,
+        split: Exact | None,
+        beta: Exact | None,
+        sample: bool,
+        name: str | None,
+    ) -> CustomPlan:
         if self.protect is not None:
             raise InvalidRequest(
                 "run gives rows to a mechanism, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
-        plan = custom_plan(
+        return custom_plan(
             self.planner,
             mechanism,
             columns,
@@ -266,7 +303,6 @@ class Table(Queried):
             sample=sample,
             name=name,
         )
-        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     @property
     def planner(self) -> Planner:
