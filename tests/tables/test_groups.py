@@ -286,7 +286,7 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.group_by("job", keys=["a", "a"]), "twice"),
         (lambda t: t.group_by("job", keys={"a", "b"}), "whose order is part of the question"),
         (lambda t: t.group_by("job", keys={"job": "admin"}), "which is no list of keys"),
-        (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch'\\)"),
+        (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch', keys="),
         (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
         (lambda t: t.quantile("balance", ("1/4", "1/2"), share="1/2"), "quantiles\\(column"),
         (lambda t: t.agg(prdp.count(), prdp.count(), share="1/2", shares=["1/2", "1/4"]), "at most share"),

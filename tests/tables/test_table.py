@@ -106,7 +106,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     ("options", "says"),
     [
         ({"bounds": {"balance": (10, 0)}}, "reversed"),
-        ({"bounds": {"balance": (0, float("inf"))}}, "inf is not a number"),
+        ({"bounds": {"balance": (0, float("inf"))}}, "not a pair of finite numbers"),
         ({"bounds": {"balanse": (0, 1)}}, "Did you mean 'balance'"),
         ({"bounds": {"job": (0, 1)}}, "number column"),
         ({"grain": {"balance": "0"}}, "more than 0"),

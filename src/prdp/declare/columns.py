@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
@@ -18,11 +19,25 @@ LARGEST_GRAIN = 10**18
 """A grain is a fraction of whole numbers up to this."""
 
 
+_DICTS = {
+    "tables": ("the tables' names", "'customers': 'customers.parquet', 'orders': 'orders.parquet'"),
+    "references": ("referring columns", "'orders.customer': 'customers.id'"),
+}
+"""Options that are no dicts by column: by what they are, and an example."""
+
+
 def refuse_unless_mappings(**options: object) -> None:
-    """Refuse an option that is not a dict by column."""
+    """Refuse an option that is not a dict, by column or by what else it should be.
+
+    >>> refuse_unless_mappings(bounds=[(0, 100)])
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: bounds=[(0, 100)] is no dict by column. Write bounds={'balance': ...}.
+    """
     for name, option in options.items():
         if option is not None and not isinstance(option, Mapping):
-            raise InvalidRequest(f"{name}={option!r} is no dict by column. Write {name}={{'balance': ...}}.")
+            by, such = _DICTS.get(name, ("column", "'balance': ..."))
+            raise InvalidRequest(f"{name}={told(option)} is no dict by {by}. Write {name}={{{such}}}.")
 
 
 def known_column(column: str, schema: Schema, what: str) -> str:
@@ -65,7 +80,8 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
         ends = tuple(pair)
     except TypeError:
         ends = ()
-    if len(ends) != 2 or isinstance(pair, str):
+    endless = any(isinstance(end, float) and not math.isfinite(end) for end in ends)
+    if len(ends) != 2 or isinstance(pair, str) or endless:
         raise InvalidRequest(
             f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers, such as (0, 10**12)."
         )
@@ -115,6 +131,11 @@ def read_protect(column: str | None, schema: Schema) -> str | None:
     """
     if column is None:
         return None
+    if not isinstance(column, str):
+        raise InvalidRequest(
+            f"protect={told(column)} is not the name of one column. Write protect='customer_id': the "
+            "column that says whose a row is."
+        )
     known = known_column(column, schema, "protect")
     if schema[known].kind is Kind.OTHER:
         raise InvalidRequest(

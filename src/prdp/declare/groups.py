@@ -273,8 +273,8 @@ def _group_key(key: object, schema: Schema) -> GroupKey:
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
-            f"group_by({key!r}) is no column. Write group_by({listed}) for several columns, and "
-            "keys=[...] for the keys."
+            f"group_by({key!r}) is no column. Write group_by({listed}, keys=[...]), without a list around "
+            "the columns."
         )
     raise InvalidRequest(
         f"group_by({key!r}) is no column. Write its name, prdp.bins('balance', [0, 100]) or "

@@ -72,9 +72,10 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     for key in at_most(keys, MOST_KEYS, "keys="):
         row = tuple(key) if _is_row(key) else (key,)  # type: ignore[arg-type]
         if len(row) != len(names):
+            crossed = ", ".join(f"{name!r}: [...]" for name in names)
             raise InvalidRequest(
                 f"the key {told(key)} has {len(row)} of {len(names)} values ({', '.join(names)}): "
-                "list tuples."
+                f"list tuples, or a dict of lists whose combinations are the keys, keys={{{crossed}}}."
             )
         rows.append(row)
     return rows

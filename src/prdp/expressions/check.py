@@ -164,6 +164,8 @@ class _Checker:
         advice = f"Did you mean {shown_name(lowered[close[0]])}? {known}" if close else known
         if node.span and self.text[node.span[0] : node.span[0] + 1] == '"':
             advice = f"Text is written in single quotes: {text_literal(node.name)}."
+        elif node.name.lower() in ("none", "nan") and not close:
+            advice = f"Write IS NULL or IS NOT NULL for values that are missing. {known}"
         self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
 
     def _comparison(self, node: Compare | Among) -> Node:

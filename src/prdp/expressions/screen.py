@@ -82,8 +82,11 @@ _REFUSED_WORDS: dict[str, Refusal] = {
     "like": ("patterns are not read", "Write = or IN with the texts themselves."),
 }
 _REFUSED_ANYWHERE = frozenset(_NEVER_NAMES.split())
+_UNREAD = "this sign is not read in an expression"
 _REFUSED_SYMBOLS: dict[str, Refusal] = {
     ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
+    "&": (_UNREAD, "Write AND between conditions."),
+    "|": (_UNREAD, "Write OR between conditions."),
     "%": ("remainders are not read", ""),
     "//": ("integer division is not read", "Write a / b, which is the exact quotient."),
     "^": ("^ means different things in different databases", "Write power(a, b)."),
@@ -173,9 +176,7 @@ def _screen_symbol(text: str, token: Token, before: Token | None, after: Token |
             refuse(text, place, "columns are named without their table", "Write the name alone.")
         refuse(text, token, *_NOT_A_NUMBER)
     if sign not in _SYMBOLS:
-        reason, advice = _REFUSED_SYMBOLS.get(
-            sign, _REFUSED_SYMBOLS.get(sign[0], ("this sign is not read in an expression", ""))
-        )
+        reason, advice = _REFUSED_SYMBOLS.get(sign, _REFUSED_SYMBOLS.get(sign[0], (_UNREAD, "")))
         refuse(text, token, reason, advice)
 
 

@@ -196,5 +196,6 @@ def refuse_unless_a_share(share: Fraction) -> None:
     """Refuse what is no part of a budget: the sum of shares is the whole account."""
     if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MOST_DENOMINATOR:
         raise InvalidRequest(
-            f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12."
+            f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12. "
+            "Write Fraction('0.1') or Fraction(1, 10)."
         )

@@ -85,8 +85,10 @@ def refuse_what_does_not_fit(
     lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
     about = "every record's budget" if region == EVERYBODY else f"the budget of {region_words(region)}"
     offer = offered_share(left)
-    remedy = f"Ask for share={offer!r} or less" if offer else "Nothing is left to spend there"
-    narrower = f", or narrow the question by {', '.join(fixed)} to records that were asked about less."
+    remedy = (
+        f"Ask for share={offer!r} or less, or narrow" if offer else "Nothing is left to spend there. Narrow"
+    )
+    narrower = f" the question by {', '.join(fixed)} to records that were asked about less."
     raise BudgetExhausted(
         share,
         left,

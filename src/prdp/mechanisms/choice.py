@@ -63,7 +63,8 @@ class Choice:
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
         """Return what the range does not cover."""
-        return f"well protected records may lie {'below' if self.lowest else 'above'} it"
+        side = "below" if self.lowest else "above"
+        return f"well protected records may lie {side} it, and it may lie {side} all records itself"
 
     def ranges(self, largest: int) -> tuple[Range, ...]:
         """Return the candidates, those first that are preferred while nothing is known."""

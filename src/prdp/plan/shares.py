@@ -49,8 +49,8 @@ def shares_of(shares: Shares | None, share: Fraction, queries: Sequence[Query]) 
     if shares is None:
         return [share / len(queries)] * len(queries)
     listed: object = shares
+    names = [query.named for query in queries]
     if isinstance(shares, Mapping):
-        names = [query.named for query in queries]
         listed = [shares[name] for name in names if name is not None and name in shares]
         listed = listed if len(shares) == len(listed) else []
     parts = [] if isinstance(listed, str) or not isinstance(listed, Sequence) else listed
@@ -59,8 +59,18 @@ def shares_of(shares: Shares | None, share: Fraction, queries: Sequence[Query]) 
         raise InvalidRequest(
             f"shares={told(shares)} does not fit share={share} and {len(queries)} queries: list one positive "
             "share for each, such as [0.02, 0.08], or by name, adding up to at most share."
+            + _misfit(shares, names, found, share)
         )
     return found
+
+
+def _misfit(shares: object, names: Sequence[str | None], found: Sequence[Fraction], share: Fraction) -> str:
+    """Return what is wrong with the caller's shares, where that can be said in a few words."""
+    if isinstance(shares, Mapping) and len(found) != len(names):
+        known = [name for name in names if name is not None]
+        unnamed = " A query without a name is named by a keyword or .alias('n')." * (len(known) < len(names))
+        return f" The names are {', '.join(known) or 'none'}.{unnamed}"
+    return f" These add up to {sum(found)}." if len(found) == len(names) and sum(found) > share else ""
 
 
 def refuse_one_name_for_two(queries: Sequence[Asked], groups: Grouping | None) -> None:

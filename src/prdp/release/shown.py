@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import json
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
 LEVEL = Fraction(19, 20)
 REACH = Fraction(8)
 """The level and the reach of every interval that is shown."""
+
+_MOST_DECIMALS = 6
 
 MOSTLY_NOISE = "mostly noise"
 TOO_POOR = "too poor"
@@ -94,7 +97,7 @@ def value_and_ends(answer: Published) -> tuple[str, str, str]:
     Ends are rounded away from the answer. An end that is not there is ``or less`` or ``or more``.
     """
     low, high = answer.interval()
-    digits = 0 if answer.whole else _digits(_width(answer))
+    digits = _decimals(answer)
     least = "or less" if math.isinf(low) else f"{_rounded(low, digits, math.floor):,.{digits}f}"
     most = "or more" if math.isinf(high) else f"{_rounded(high, digits, math.ceil):,.{digits}f}"
     return f"{value_of(answer):,.{digits}f}", least, most
@@ -115,7 +118,7 @@ def in_words(answer: Published) -> str:
     if answer.kind == RANGE:
         return f"{value}, from {least} to {most}"
     if answer.even and math.isfinite(high):
-        digits = 0 if answer.whole else _digits(_width(answer))
+        digits = _decimals(answer)
         return f"{value} ± {_rounded((high - low) / 2, digits, math.ceil):,.{digits}f}"
     if math.isinf(low) and math.isinf(high):
         return f"{value}, or any number"
@@ -200,11 +203,28 @@ def _width(answer: Published) -> float:
     return 2 * (near - low) if math.isinf(high) else 2 * (high - near) if math.isinf(low) else high - low
 
 
+def _decimals(answer: Published) -> int:
+    """Return how many decimals are shown; of a range, though of one number, no more than it has."""
+    if answer.whole:
+        return 0
+    width = _width(answer)
+    if answer.kind != RANGE:
+        return _digits(width)
+    most = _digits(width) if width > 0 else _MOST_DECIMALS
+    numbers = (float(answer.exact), *answer.interval())
+    return next(digits for digits in range(most + 1) if digits == most or _fit(numbers, digits))
+
+
+def _fit(numbers: Sequence[float], digits: int) -> bool:
+    """Say whether numbers have no more than so many decimals."""
+    return all(math.isclose(number, round(number, digits), rel_tol=1e-12) for number in numbers)
+
+
 def _digits(width: float) -> int:
     """Return how many decimals are worth showing beside an interval of this width."""
     if width <= 0 or width >= 100:
         return 0
-    return max(0, min(6, 2 - math.floor(math.log10(width))))
+    return max(0, min(_MOST_DECIMALS, 2 - math.floor(math.log10(width))))
 
 
 def _rounded(end: float, digits: int, outward: Any) -> float:

@@ -12,7 +12,7 @@ from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
@@ -32,6 +32,8 @@ _SHOWN_ROWS = 40  # what fits on a screen
 _LISTED = 20  # keys that a message names before it stops
 
 Key = tuple[KeyValue, ...]
+
+_Said = TypeVar("_Said", bound=Hashable)
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,6 +86,8 @@ class ReleaseTable:
             if spelled in self._places:
                 row = self.releases[self._places[spelled]]
                 return row[0] if len(row) == 1 else row
+        if not self.by:
+            raise KeyError(f"{key!r} is no column of this table, which has: {', '.join(self.asked)}")
         known = ", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED])
         more = ", ..." if len(self.keys) > _LISTED else ""
         raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
@@ -149,14 +153,27 @@ class ReleaseTable:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What may have moved the answers beside noise, by method."""
-        found = {(release.method, release.caveat): None for row in self.releases for release in row}
-        return tuple(f"{method}: {caveat}" for method, caveat in found if caveat)
+        found = self._said(lambda release: (release.method, release.caveat))
+        return tuple(f"{method}{columns}: {caveat}" for (method, caveat), columns in found.items() if caveat)
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the intervals take for granted."""
-        found = {release.condition: None for row in self.releases for release in row}
-        return tuple(f"an interval {condition}" for condition in found if condition)
+        found = self._said(lambda release: release.condition)
+        return tuple(f"an interval{columns} {condition}" for condition, columns in found.items() if condition)
+
+    def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
+        """Return what is said of answers, each with its columns unless these are all."""
+        found: dict[_Said, dict[str, None]] = {}
+        names = self.names[len(self.by) :]
+        for row in self.releases:
+            for name, release in zip(names, row, strict=True):
+                found.setdefault(what(release), {})[name] = None
+        every = len(names)
+        return {
+            said: "" if len(columns) == every else f" ({', '.join(columns)})"
+            for said, columns in found.items()
+        }
 
     def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
         """Return plain columns: the keys, and for each question its value, its interval and its flag.
@@ -313,8 +330,8 @@ class ReleaseTable:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         answers = [release for row in self.releases for release in row]
-        kinds = {release.kind: None for release in answers}
-        notes += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
+        kinds = self._said(lambda release: release.kind)
+        notes += [f"ends{columns}: {shown.KINDS[kind]}" for kind, columns in kinds.items()]
         found = {release.flag: None for release in answers}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
         return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
