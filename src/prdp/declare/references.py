@@ -186,8 +186,8 @@ def _refuse_unless_told_apart(key: str, schema: Schema) -> None:
     """Refuse a key of which the engine may take two for one: it has a month for thirty days."""
     if schema[key].kind is Kind.OTHER:
         raise InvalidRequest(
-            f"key={key!r} cannot tell values of {schema[key].native} apart. Give a column of numbers, texts or "
-            "dates."
+            f"key={key!r} cannot tell values of {schema[key].native} apart. "
+            "Give a column of numbers, texts or dates."
         )
 
 
