@@ -292,6 +292,20 @@ def test_rows_belong_to_private_records_by_their_key_alone() -> None:
         opened(sources, references={**REFERENCES, "orders.customer": "customers.group"})
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pyarrow.array([(1, 0, 0), (0, 30, 0)], pyarrow.month_day_nano_interval()),  # one to the engine
+        pyarrow.array([["ann"], ["ANN"]]),
+        pyarrow.array([{"name": "ann"}, {"name": None}]),
+    ],
+)
+def test_a_key_of_which_two_may_be_taken_for_one_is_refused(keys: Any) -> None:
+    source = pyarrow.table({"id": keys, "eps": [3.0, 0.125]})
+    with pytest.raises(InvalidRequest, match=r"cannot tell values of \w+ apart"):
+        prdp.open_join({"people": source}, private="people", key="id", references={}, policy=POLICY)
+
+
 def test_references_that_go_round_in_a_circle_are_refused() -> None:
     sources = shop(3) | {
         "one": pyarrow.table({"x": [1], "y": [2]}),

@@ -63,6 +63,7 @@ class Tree:
         if private in public:
             raise InvalidRequest(f"the table {private!r} cannot be private and public at once.")
         known = known_column(key, schemas[private], "key")
+        _refuse_unless_told_apart(known, schemas[private])
         joined_by: dict[str, Reference] = {}
         for source, target in references.items():
             reference = _reference(source, target, schemas)
@@ -178,6 +179,15 @@ def _refuse_unless_joinable(reference: Reference, schemas: Mapping[str, Schema])
         raise InvalidRequest(
             f"{reference} joins {ends[0].native} with {ends[1].native}. Both must hold whole numbers, or "
             "both text; convert one of them in its source."
+        )
+
+
+def _refuse_unless_told_apart(key: str, schema: Schema) -> None:
+    """Refuse a key of which the engine may take two for one: it has a month for thirty days."""
+    if schema[key].kind is Kind.OTHER:
+        raise InvalidRequest(
+            f"key={key!r} cannot tell values of {schema[key].native} apart. "
+            "Give a column of numbers, texts or dates."
         )
 
 

@@ -113,12 +113,25 @@ def file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
         inside = common_columns(facts)
         refuse_hidden(inside, files)
-        read = f"SELECT * FROM read_parquet([{listed}], hive_types_autocast = false)"
+        options = f"hive_types_autocast = false{_any_bytes(connection)}"
+        read = f"SELECT * FROM read_parquet([{listed}], {options})"
         columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
         return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
     if all(file.endswith(ENDINGS) for file in files):
         return csv_sql(files, types)
     raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
+
+
+def _any_bytes(connection: duckdb.DuckDBPyConnection) -> str:
+    """Return the option that reads a text that is no UTF-8 with ? for what is wrong, where DuckDB has one.
+
+    Otherwise one row with such a text makes every statement fail.
+    """
+    known = connection.execute(
+        "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'read_parquet' "
+        "AND list_contains(parameters, 'utf8_validation')"
+    ).fetchone()
+    return ", utf8_validation = 'replace'" if known and known[0] else ""
 
 
 def frame_query(
