@@ -6,9 +6,11 @@ else; a query from outside the package brings rows of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Protocol
 
 from prdp.cells.measure import Measure
@@ -16,9 +18,11 @@ from prdp.cells.summary import Summary
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
+from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Node
 from prdp.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
+from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._base import (
     Base,
     InverseSensitivityMax,
@@ -36,7 +40,7 @@ from prdp.mechanisms.partition import Partition
 from prdp.mechanisms.rank import Rank
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
-from prdp.policy import Policy
+from prdp.policy import Policy, ranges_of
 from prdp.release.drawn import Answer
 from prdp.schema import Bounds
 
@@ -233,11 +237,34 @@ def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
+def _largest_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
+    """Return the largest budget that the policy allows in each octave of the measured column, outward."""
+    measure = terms.measure
+    if measure is None or measure.column not in terms.policy.columns:
+        return ()
+    ranges = ranges_of(terms.bounds)
+    if measure.column not in ranges:
+        return ()
+    steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
+    found = []
+    for first, after in pairwise(steps.octaves):
+        ends = sorted(float(end * measure.unit) for end in (steps.near_end(first), steps.far_end(after - 1)))
+        budgets = bound(terms.policy.expression, {**ranges, measure.column: Interval(*ends)})
+        most = terms.levels.at_most
+        found.append(min(most, Fraction(budgets.high)) if 0 < budgets.high < math.inf else most)
+    return tuple(found)
+
+
 def _farthest(*, lowest: bool) -> tuple[Method, ...]:
     """Return the rows of a maximum, or of a minimum."""
     base = _framework(lambda terms: InverseSensitivityMax(*_ends(terms), lowest=lowest))
+
+    def choice(terms: MethodTerms) -> Choice:
+        fineness = terms.measure.per_octave if terms.measure else FINE_PER_OCTAVE
+        return Choice(*_ends(terms), lowest, fineness, _largest_budgets(terms, lowest=lowest))
+
     return (
-        Method("choice", lambda terms: Choice(*_ends(terms), lowest=lowest), owners=True),
+        Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE),
         Method("framework", base, **_FRAMEWORK),
     )
 
@@ -261,7 +288,7 @@ MIN = _farthest(lowest=True)
 QUANTILE = (
     Method(
         "rank",
-        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), FINE_PER_OCTAVE),
+        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels),
         fineness=FINE_PER_OCTAVE,
     ),
     Method("framework", _framework(_one_quantile), fineness=FINE_PER_OCTAVE, **_FRAMEWORK),

@@ -52,4 +52,5 @@ class Label:
             ends=answer.ends and (answer.ends[0] * self.unit, answer.ends[1] * self.unit),
             clipping=answer.clipping and replace(answer.clipping, below=self.below, above=self.above),
             noise=answer.noise,
+            chosen=answer.chosen,
         )

@@ -14,6 +14,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.chosen import Overshoot, Ranked
 from prdp.release.derived import combined_interval
 
 ENDLESS = Fraction(10) ** 400
@@ -47,6 +48,7 @@ class Release:
         rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
         clipping: What was clipped or dropped, and how it was chosen; None where it says nothing of the pull.
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
+        chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
     """
 
     question: str
@@ -63,6 +65,7 @@ class Release:
     rule: str = ""
     clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
+    chosen: Overshoot | Ranked | None = None
 
     @property
     def exact(self) -> Fraction:
@@ -116,6 +119,12 @@ class Release:
             each = 1 - (1 - chance) / len(self.parts)  # all parts at once
             ends = [part.between(each, reach) for part in self.parts]
             return combined_interval(self.rule, ends, self.ends)
+        if self.chosen is not None:
+            low, high = self.chosen.between(1 - chance, reach)
+            return (
+                -ENDLESS if low is None else low * self.step,
+                ENDLESS if high is None else high * self.step,
+            )
         if self.ends is not None:
             return self.ends
         below, above = self._strays(1 - chance, reach)
