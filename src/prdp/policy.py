@@ -18,12 +18,13 @@ from prdp.expressions.nodes import Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
-from prdp.levels import Levels
+from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 _EXPONENTS = (-1000, 1000)
+_FARTHEST = 1e300
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -31,7 +32,8 @@ class Policy:
     """The public function E(r) from a record to its privacy budget.
 
     A record whose budget is more than ``at_most`` has the budget ``at_most``. A record whose budget
-    is below ``at_least``, not positive or unknown is left out of every answer.
+    is below ``at_least``, not positive or unknown is left out of every answer. Where ``at_least`` follows from
+    public bounds, records with values beyond these have some octaves more (``below``).
 
     >>> Policy("10000 / balance", at_most=100).budget({"balance": 40_000})
     0.25
@@ -43,12 +45,15 @@ class Policy:
         expression: What was read from it.
         at_least: The smallest budget of a record that takes part; the paper's ε̌.
         at_most: The largest budget; the paper's ε̂.
+        below: How many octaves below ``at_least`` budgets still count, for records with values beyond the
+            public bounds that ``at_least`` follows from; 0 where ``at_least`` was given.
     """
 
     text: str = field(compare=False)
     expression: Node
     at_least: Fraction | None
     at_most: Fraction | None
+    below: int
 
     def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
         _fill(self, text, parse(text), at_least, at_most)
@@ -109,6 +114,15 @@ class Policy:
             raise PolicyError(f"the policy {self.text!r} has no range yet: give at_least and at_most.")
         return Levels(self.at_least, self.at_most)
 
+    @property
+    def deep_levels(self) -> Levels:
+        """The same grid, down to where records with values beyond the public bounds may be.
+
+        >>> Policy("1 / visits", at_least="1/8", at_most=1).deep_levels.below  # what is given is kept to
+        0
+        """
+        return self.levels.deepened(self.below)
+
     def __repr__(self) -> str:
         ends = {"at_least": self.at_least, "at_most": self.at_most}
         given = "".join(f", {name}={str(end)!r}" for name, end in ends.items() if end is not None)
@@ -158,8 +172,29 @@ class Policy:
         found = _Range(self.text, values, unbounded)
         found.refuse_if_all_are_below(self.at_least)
         at_most = self.at_most if self.at_most is not None else found.at_most()
-        at_least = self.at_least if self.at_least is not None else min(found.at_least(), at_most)
-        return self._of(self.text, expression, at_least, at_most)
+        if self.at_least is not None:
+            return self._of(self.text, expression, self.at_least, at_most, self.below)
+        at_least = min(found.at_least(), at_most)
+        below = _octaves_below(at_least, at_most, bound(expression, {}).low)
+        return self._of(self.text, expression, at_least, at_most, below)
+
+    def leaves_out(self) -> str:
+        """Return, in words, which records no answer is about, wherever their values lie; all of it public.
+
+        >>> Policy("10000 / balance", at_least="1/100", at_most=100).leaves_out()
+        'records without a budget or with one below 0.01 (balance below 0 or above 1e6)'
+        """
+        if self.at_least is None:
+            return "records without a budget"
+        least = float(self.at_least / 2**self.below)
+        said = f"records without a budget or with one below {_shown(least)}"
+        if len(self.columns) != 1:
+            return said
+        (name,) = self.columns
+        everything = Interval(-_FARTHEST, _FARTHEST)
+        regions = invalid_regions(self.expression, name, everything, Threshold(self._is_valid))
+        where = " or ".join(_beyond(region) for region in regions[:3])
+        return f"{said} ({shown_name(name)} {where})" if regions else "records without a budget"
 
     def left_out(self, bounds: Bounds, whole: Collection[str] = ()) -> str | None:
         """Return a sentence on records within the bounds that the policy leaves out, if any are.
@@ -221,16 +256,36 @@ class Policy:
         return f"with {values} the budget is {_shown(budget)}, and {floor}."
 
     def _is_valid(self, value: Value) -> bool:
-        return isinstance(value, float) and value > 0 and value >= float(self.at_least or 0)
+        return isinstance(value, float) and value > 0 and value >= float((self.at_least or 0) / 2**self.below)
 
     @classmethod
-    def _of(cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> Policy:
+    def _of(
+        cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None, below: int = 0
+    ) -> Policy:
         policy = cls.__new__(cls)
-        _fill(policy, text, expression, at_least, at_most)
+        _fill(policy, text, expression, at_least, at_most, below)
         return policy
 
 
-def _fill(policy: Policy, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> None:
+def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> int:
+    """Return how many octaves below the least budget within the bounds those of other records are looked for.
+
+    As far as the policy goes at all, but no further than what a grid of levels can hold.
+    """
+    below = 0
+    while below < MOST_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most):
+        below += 1
+    return below
+
+
+def _fill(
+    policy: Policy,
+    text: str,
+    expression: Node,
+    at_least: Exact | None,
+    at_most: Exact | None,
+    below: int = 0,
+) -> None:
     """Set the attributes of a new policy, which is frozen afterwards."""
     least = None if at_least is None else exact(at_least, "at_least")
     most = None if at_most is None else exact(at_most, "at_most")
@@ -239,6 +294,7 @@ def _fill(policy: Policy, text: str, expression: Node, at_least: Exact | None, a
     object.__setattr__(policy, "expression", expression)
     object.__setattr__(policy, "at_least", least)
     object.__setattr__(policy, "at_most", most)
+    object.__setattr__(policy, "below", below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +372,15 @@ def ranges_of(bounds: Bounds) -> dict[str, Interval]:
         for name, (low, high) in ends.items()
         if low is not None and high is not None
     }
+
+
+def _beyond(region: Interval) -> str:
+    """Return a region in words; what goes on to the farthest number has no end."""
+    if region.low <= -_FARTHEST:
+        return f"below {_shown(math.nextafter(region.high, math.inf) + 0.0)}"
+    if region.high >= _FARTHEST:
+        return f"above {_shown(math.nextafter(region.low, -math.inf))}"
+    return f"from {_shown(region.low)} to {_shown(region.high)}"
 
 
 def _whole_part(region: Interval) -> Interval:

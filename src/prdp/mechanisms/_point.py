@@ -6,6 +6,7 @@ is found is decided here and nowhere else. In full: proofs/point.md.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -49,6 +50,9 @@ class Ladder(Protocol):
 
     def heights(self, stride: int) -> tuple[int, ...]:
         """Return how high each point is above the first one, in quarters of an octave."""
+
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,8 @@ class PointFinder:
         for margin, tuning in self.tunings:
             if margin is None:
                 break
-            leasts.append(self.least(margin, tuning, heights[tuning.stride]))
+            usual = heights[tuning.stride][: ladder.usual(tuning.stride)]
+            leasts.append(self.least(margin, tuning, usual))
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
@@ -217,19 +222,23 @@ class Points:
     """The public clipping points of records that count up to a multiple of their own budget.
 
     Point j lets a record of one quantum count up to ``numerators[j] / denominator`` steps. It is
-    ``heights[j]`` quarters of an octave above the first one, rounded down.
+    ``heights[j]`` quarters of an octave above the first one, rounded down. The last ones, beyond ``usual``, are
+    for records whose values lie beyond the public bounds, and their budgets below what those allow.
     """
 
     numerators: tuple[int, ...]
     denominator: int
     heights: tuple[int, ...]
+    usual: int
 
     @classmethod
     def spanning(cls, summary: Summary, stride: int) -> Points:
         """Return points from where every record may be clipped to where none that is possible can be."""
+        levels = summary.levels
+        most = Fraction(summary.largest, levels.quanta(levels.usual))
         if summary.ratios is not None:
-            return _within(summary.ratios.values, stride)
-        return _spanning(summary.levels, summary.smallest, summary.largest, stride)
+            return _within(summary.ratios.values, most, stride)
+        return _spanning(levels, summary.smallest, summary.largest, stride)
 
     def cap(self, point: int, quanta: int) -> int:
         """Return how far a record with this budget may count at a point, in whole steps."""
@@ -252,17 +261,22 @@ class Points:
 @lru_cache(maxsize=64)
 def _spanning(levels: Levels, smallest: int, largest: int, stride: int) -> Points:
     first = Fraction(smallest) / levels.at_most * levels.quantum
-    last = Fraction(largest, levels.quanta(0))
+    most, last = (Fraction(largest, levels.quanta(level)) for level in (levels.usual, 0))
+    denominator = first.denominator << _GRID_BITS
     numerators: list[int] = []
-    while True:
+    while not numerators or Fraction(numerators[-1], denominator) < last:
         numerators.append(first.numerator * quarter_octaves(stride * len(numerators), _GRID_BITS))
-        if Fraction(numerators[-1], first.denominator << _GRID_BITS) >= last:
-            heights = tuple(range(0, stride * len(numerators), stride))
-            return Points(tuple(numerators), first.denominator << _GRID_BITS, heights)
+    heights = tuple(range(0, stride * len(numerators), stride))
+    return Points(tuple(numerators), denominator, heights, _usual(numerators, denominator, most))
+
+
+def _usual(numerators: Sequence[int], denominator: int, most: Fraction) -> int:
+    """Return how many points there are up to the first one that reaches a ratio."""
+    return min(bisect_left(numerators, ceil(most * denominator)) + 1, len(numerators))
 
 
 @lru_cache(maxsize=64)
-def _within(spans: tuple[Span, ...], stride: int) -> Points:
+def _within(spans: tuple[Span, ...], most: Fraction, stride: int) -> Points:
     """Return points from the foot of each span up to its top; the top alone where that is nearer than a step.
 
     Spans are two octaves or more apart, so that points of two of them are no nearer than a step.
@@ -281,7 +295,9 @@ def _within(spans: tuple[Span, ...], stride: int) -> Points:
         first = heights[-1] + _quarters(numerators[-1], up[0]) if heights else 0
         heights += range(first, first + stride * len(up), stride)
         numerators += up
-    return Points(tuple(numerators), denominator, tuple(heights))
+    return Points(
+        tuple(numerators), denominator, tuple(heights), _usual(numerators, denominator, most)
+    )
 
 
 def _quarters(low: int, high: int) -> int:
@@ -321,6 +337,10 @@ class RecordLadder:
         """Return how high each point is."""
         return Points.spanning(self.summary, stride).heights
 
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
+        return Points.spanning(self.summary, stride).usual
+
 
 @dataclass(frozen=True, slots=True)
 class SparingLadder:
@@ -354,3 +374,7 @@ class SparingLadder:
     def heights(self, stride: int) -> tuple[int, ...]:
         """As those of the ladder."""
         return self.ladder.heights(stride)
+
+    def usual(self, stride: int) -> int:
+        """As that of the ladder."""
+        return self.ladder.usual(stride)

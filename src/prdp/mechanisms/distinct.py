@@ -50,6 +50,12 @@ class KeyLadder:
         """Return how high each point is."""
         return tuple(stride * place for place in range(len(self.edges(stride))))
 
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for keys of records within the public bounds."""
+        levels = self.summary.levels
+        edges, least = key_edges(levels), levels.quanta(levels.usual)
+        return sum(1 for edge in self.edges(stride)[:-1] if edges[edge] > least) + 1
+
     def edges(self, stride: int) -> range:
         """Return the places of the points among the edges."""
         return range(len(key_edges(self.summary.levels)) - 1, _OCTAVE - 1, -stride)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, pairwise
@@ -330,7 +330,7 @@ def _flat(drawn: Any, choices: int) -> list[Any]:
 
 def _weighed(summary: Summary) -> Summary:
     """Return the records that have a value, each counting 1, on the lattice of weights."""
-    return replace(summary.valued().counted(), ratios=None).refined(_RECORD_BITS)
+    return summary.valued().counted().refined(_RECORD_BITS)
 
 
 def _point(weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:

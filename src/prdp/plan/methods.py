@@ -162,6 +162,8 @@ class Method:
         owner_groups: Whether it is proved for groups in which an owner may have rows in several.
         joins: Whether it answers about the results of a join.
         fineness: How many cells there are in a doubling of the measured column.
+        deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
+            take part at next to no cost; the others' noise or domains go by the least budget.
     """
 
     name: str
@@ -173,6 +175,7 @@ class Method:
     owner_groups: bool = False
     joins: bool = False
     fineness: int = PER_OCTAVE
+    deep: bool = False
 
 
 def failure_rate(beta: Exact | None) -> Fraction:
@@ -229,7 +232,7 @@ def _one_quantile(terms: MethodTerms) -> Base:
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
-_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "joins": True}
+_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "joins": True, "deep": True}
 _NAIVE: dict[str, Any] = {"owners": True, "joins": True}
 
 
@@ -264,7 +267,7 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
         return Choice(*_ends(terms), lowest, fineness, _largest_budgets(terms, lowest=lowest))
 
     return (
-        Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE),
+        Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE, deep=True),
         Method("framework", base, **_FRAMEWORK),
     )
 
@@ -290,12 +293,13 @@ QUANTILE = (
         "rank",
         lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels),
         fineness=FINE_PER_OCTAVE,
+        deep=True,
     ),
     Method("framework", _framework(_one_quantile), fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
 )
 DISTINCT = (
-    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys),
+    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, deep=True),
     Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
 )
-OWNERS = Method("distinct", _clip, sees=counted, owners=True)
+OWNERS = Method("distinct", _clip, sees=counted, owners=True, deep=True)
 """How many owners there are: each counts 1, whatever its rows."""

@@ -112,7 +112,15 @@ class Planner:
             method = OWNERS if query.counts_owners(self.protect) else method
         measure = self._measure(query, method)
         terms = MethodTerms(
-            self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
+            self.policy,
+            self.policy.deep_levels if method.deep else self.levels,
+            self.bounds,
+            query,
+            measure,
+            share,
+            options,
+            self.where,
+            groups,
         )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
         together = self._together(steps[0].mechanism, groups)
@@ -159,7 +167,7 @@ class Planner:
             return method.reads(terms)
         return OwnerRead(
             self.policy,
-            self.levels,
+            terms.levels,
             self.protect,
             terms.measure,
             terms.query.fold,
