@@ -32,8 +32,8 @@ class Policy:
     """The public function E(r) from a record to its privacy budget.
 
     A record whose budget is more than ``at_most`` has the budget ``at_most``. A record whose budget
-    is below ``at_least``, not positive or unknown is left out of every answer. Where ``at_least`` follows from
-    public bounds, records with values beyond these have some octaves more (``below``).
+    is below ``at_least``, not positive or unknown is left out of every answer. Where ``at_least`` follows
+    from public bounds, records with values beyond these have some octaves more (``below``).
 
     >>> Policy("10000 / balance", at_most=100).budget({"balance": 40_000})
     0.25
@@ -56,7 +56,7 @@ class Policy:
     below: int
 
     def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
-        _fill(self, text, parse(text), at_least, at_most)
+        _fill(self, text, parse(text), (at_least, at_most))
 
     @classmethod
     def of(cls, expression: Node, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
@@ -263,7 +263,7 @@ class Policy:
         cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None, below: int = 0
     ) -> Policy:
         policy = cls.__new__(cls)
-        _fill(policy, text, expression, at_least, at_most, below)
+        _fill(policy, text, expression, (at_least, at_most), below)
         return policy
 
 
@@ -273,22 +273,21 @@ def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> in
     As far as the policy goes at all, but no further than what a grid of levels can hold.
     """
     below = 0
-    while below < MOST_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most):
+    while (
+        below < MOST_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most)
+    ):
         below += 1
     return below
 
 
 def _fill(
-    policy: Policy,
-    text: str,
-    expression: Node,
-    at_least: Exact | None,
-    at_most: Exact | None,
-    below: int = 0,
+    policy: Policy, text: str, expression: Node, ends: tuple[Exact | None, Exact | None], below: int = 0
 ) -> None:
     """Set the attributes of a new policy, which is frozen afterwards."""
-    least = None if at_least is None else exact(at_least, "at_least")
-    most = None if at_most is None else exact(at_most, "at_most")
+    least, most = (
+        None if end is None else exact(end, name)
+        for end, name in zip(ends, ("at_least", "at_most"), strict=True)
+    )
     _check_ends(least, most)
     object.__setattr__(policy, "text", text)
     object.__setattr__(policy, "expression", expression)

@@ -184,7 +184,8 @@ def key_edges(levels: Levels) -> tuple[int, ...]:
     """Return the public edges between sums of a key's budgets, in quanta.
 
     They are even and a quarter of an octave apart, and every fourth one is exactly the double. The fifth is
-    at most the least budget or 256 quanta, the last at most 1024 times the largest one, and none is above 2^90.
+    at most the least budget or 256 quanta, the last at most 1024 times the largest one, and none is above
+    2^90.
     """
     first = max(levels.quanta(0) // 4, _LEAST_EDGE)
     octave = [2 * (first * quarter_octaves(quarter, _ROOT_BITS) >> _ROOT_BITS) for quarter in range(4)]

@@ -139,6 +139,8 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         above=form["above"],
         spans=form.get("spans", 1),  # points were in one span before others were left away
         spared=_fraction(form.get("spared", 0)),  # what groups spare together was not written before
+        usual=_fraction(form.get("usual", 0)),  # nor did points go on beyond the bounds
+        border=form.get("border", 0),
     )
 
 

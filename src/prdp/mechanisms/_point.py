@@ -25,6 +25,7 @@ from prdp.mechanisms._mechanism import beyond
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.release.bias import Clipping
 
 _GRID_BITS = 20
 _QUARTERS = 4
@@ -72,21 +73,23 @@ class Tuning:
     fall: Fraction
     stride: int = 2
 
-    def climbs(self, heights: tuple[int, ...]) -> Sequence[Fraction]:
+    def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
 
         Octaves that no record can be in, beyond one stride, cost less: there is nothing in them to stop at.
+        Points beyond the first ``usual`` ones cost more, as few tables have records beyond their bounds.
         """
-        return _climbs(self.fall, self.stride, heights)
+        return _climbs(self.fall, self.stride, heights, len(heights) if usual is None else usual)
 
 
 @lru_cache(maxsize=256)
-def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...]) -> Sequence[Fraction]:
+def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...], usual: int) -> Sequence[Fraction]:
     climbs = [Fraction(0)]
     for below, above in pairwise(heights):
         near = min(above - below, stride)
         gap = min(fall, _GAP_FALL) * (above - below - near)
-        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS)
+        border = BEYOND_BOUNDS if len(climbs) == usual else 0
+        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS + border)
     return climbs
 
 
@@ -98,6 +101,8 @@ def _tuning(choice: int, fall: str) -> Tuning:
 _GATE = Fraction(3, 100)
 _CLIMB = Fraction(4, 5)
 _GAP_FALL = Fraction(1)
+BEYOND_BOUNDS = 3
+"""By how much the log-weight falls where points begin that are for records beyond the public bounds alone."""
 LARGE_SHARE = _tuning(20, "2.5")
 SMALL_SHARE = _tuning(25, "2")
 RICH = _tuning(38, "1.6")
@@ -172,7 +177,8 @@ class PointFinder:
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
             weight = evidence(ladder, share, tuning) * ladder.quantum
-            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride])
+            usual = ladder.usual(tuning.stride)
+            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride], usual)
             return Then(choice, lambda place: answer(tuning, place))
 
         return Gated(
@@ -182,7 +188,12 @@ class PointFinder:
         )
 
     def choice(
-        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: tuple[int, ...]
+        self,
+        masses: Sequence[int],
+        weight: Fraction,
+        tuning: Tuning,
+        heights: tuple[int, ...],
+        usual: int | None = None,
     ) -> PermuteAndFlip:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
@@ -191,8 +202,9 @@ class PointFinder:
             weight: By how much a point's log-weight falls with each quantum.
             tuning: How far apart the points are, and by how much it falls with each octave.
             heights: How high each point is, in quarters of an octave.
+            usual: How many points are for records within the public bounds; None for all.
         """
-        climbs = tuning.climbs(heights)
+        climbs = tuning.climbs(heights, usual)
         return PermuteAndFlip(
             tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
         )
@@ -222,8 +234,8 @@ class Points:
     """The public clipping points of records that count up to a multiple of their own budget.
 
     Point j lets a record of one quantum count up to ``numerators[j] / denominator`` steps. It is
-    ``heights[j]`` quarters of an octave above the first one, rounded down. The last ones, beyond ``usual``, are
-    for records whose values lie beyond the public bounds, and their budgets below what those allow.
+    ``heights[j]`` quarters of an octave above the first one, rounded down. Those beyond the first ``usual``
+    ones are for records whose values lie beyond the public bounds, and their budgets below what those allow.
     """
 
     numerators: tuple[int, ...]
@@ -295,9 +307,7 @@ def _within(spans: tuple[Span, ...], most: Fraction, stride: int) -> Points:
         first = heights[-1] + _quarters(numerators[-1], up[0]) if heights else 0
         heights += range(first, first + stride * len(up), stride)
         numerators += up
-    return Points(
-        tuple(numerators), denominator, tuple(heights), _usual(numerators, denominator, most)
-    )
+    return Points(tuple(numerators), denominator, tuple(heights), _usual(numerators, denominator, most))
 
 
 def _quarters(low: int, high: int) -> int:
@@ -314,6 +324,27 @@ class RecordLadder:
 
     summary: Summary
     sway: int = 0
+
+    def clipping(self, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Clipping:
+        """Return what is known of what was clipped at a place that a tuning chose; of public facts alone."""
+        summary = self.summary
+        points = Points.spanning(summary, tuning.stride)
+        at, usual, most = (
+            points.per_quantum(point) / summary.levels.quantum for point in (place, points.usual - 1, -1)
+        )
+        weight = evidence(self, share, tuning)
+        spans = len(summary.ratios.values) if summary.ratios else 1
+        return Clipping(
+            at,
+            most,
+            weight,
+            tuning.fall,
+            tuning.stride,
+            blind=blind,
+            spans=spans,
+            usual=usual,
+            border=BEYOND_BOUNDS if usual < most else 0,
+        )
 
     @property
     def quantum(self) -> Fraction:

@@ -1,4 +1,4 @@
-"""The largest or smallest value: an octave, and then a step in it, each chosen by the budget mass beyond it."""
+"""The largest or smallest value: an octave, and a step in it, each chosen by the budget mass beyond it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Choice:
         octaves = len(steps.octaves) - 1
         return max(self.fall, share * self.coarse * summary.levels.at_least / (2 * octaves))
 
-    def step_slopes(self, steps: Steps, summary: Summary, share: Fraction, octave: int) -> list[Fraction]:
+    def step_slopes(self, summary: Summary, share: Fraction, octave: int) -> list[Fraction]:
         """Return the fall within each octave of the window that ends with an octave, outward.
 
         One record of the largest budget that the policy allows there must outweigh half of it all.
@@ -118,7 +118,7 @@ class Choice:
 
     def _climbs(self, steps: Steps, summary: Summary, share: Fraction, octave: int) -> list[Fraction]:
         """Return by how much the log-weight of each step of a window has fallen."""
-        slopes = self.step_slopes(steps, summary, share, octave)
+        slopes = self.step_slopes(summary, share, octave)
         bounds = steps.octaves[octave + 1 - len(slopes) : octave + 2]
         falls = [
             slope / self.per_octave
@@ -138,7 +138,9 @@ class Choice:
         first, _ = _window(steps, octave)
         climbs = self._climbs(steps, summary, share, octave)
         starts = [at - first for at in steps.octaves if first <= at < first + place]
-        knots = [Knot(climbs[place] - climbs[at], steps.near_end(first + at)) for at in (place, *starts[::-1])]
+        knots = [
+            Knot(climbs[place] - climbs[at], steps.near_end(first + at)) for at in (place, *starts[::-1])
+        ]
         fall = self.octave_fall(steps, summary, share)
         further = [
             Knot(fall * away, steps.near_end(steps.octaves[octave - away + 1]))
@@ -160,7 +162,5 @@ def _choice(climbs: Sequence[Fraction], masses: Sequence[int], price: Fraction) 
     """
     parts = lcm(price.denominator, *(climb.denominator for climb in climbs))
     per_quantum = int(price * parts)
-    penalties = (
-        int(climb * parts) + per_quantum * mass for climb, mass in zip(climbs, masses, strict=True)
-    )
+    penalties = (int(climb * parts) + per_quantum * mass for climb, mass in zip(climbs, masses, strict=True))
     return ExponentialChoice(tuple(penalties), Fraction(1, parts))

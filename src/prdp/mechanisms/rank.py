@@ -1,10 +1,10 @@
-"""Quantiles: octaves that hold the data, weights, and one range chosen by how evenly weight lies around it."""
+"""Quantiles: one range out of all that may hold the data, chosen by how evenly weight lies around it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, pairwise
@@ -24,7 +24,6 @@ from prdp.mechanisms._point import (
     RecordLadder,
     SparingLadder,
     Tuning,
-    evidence,
 )
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -49,6 +48,10 @@ def _tuning(fall: str) -> Tuning:
 _LARGE_SHARE, _SMALL_SHARE, _POOR = map(_tuning, ("2.5", "1.6", "1.1"))
 
 
+def _finder(first: Tuning) -> PointFinder:
+    return PointFinder(tunings=((25, first), (25, _POOR), (None, _POOR)))
+
+
 @dataclass(frozen=True, slots=True)
 class Rank:
     """Choose a range such that a given part of the records' weight lies below it.
@@ -58,10 +61,10 @@ class Rank:
         with r and the table without it.
 
     Why:
-        The octaves between which to look are one choice by the budget mass outside of them. A record weighs
-        at most b · E(r), with b found by a private search. It moves what is wrong with a range by at most E(r)
-        either way, so k choices with weights exp(-a · share · wrong / 2k) cost a · share · E(r). Last, the
-        noisy weights around the answers have a record in one of them. The parts of the share add up to 1.
+        The octaves to look in are one choice by the budget mass outside of them. A record weighs at most
+        b · E(r), with b found by a private search. It moves what is wrong with a range by at most E(r) either
+        way, so k choices with weights exp(-a · share · wrong / 2k) cost a · share · E(r). Last, the noisy
+        weights around the answers have a record in one of them. The parts of the share add up to 1.
         In full: proofs/rank.md.
 
     Attributes:
@@ -81,7 +84,7 @@ class Rank:
     low: int
     high: int
     per_octave: int = FINE_PER_OCTAVE
-    finder: PointFinder | None = PointFinder(tunings=((25, _LARGE_SHARE), (25, _POOR), (None, _POOR)))
+    finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
     bracket: Fraction = Fraction(20, 100)
     answer: Fraction = Fraction(60, 100)
     sides: Fraction = Fraction(15, 100)
@@ -106,21 +109,19 @@ class Rank:
         low: int,
         high: int,
         levels: Levels,
-        per_octave: int = FINE_PER_OCTAVE,
     ) -> Rank:
         """Return the mechanism for a share; the parameters were chosen once, on made-up sets."""
         if levels.at_least == levels.at_most:
-            return cls(quantiles, low, high, per_octave, None, sides=Fraction(20, 100))
+            return cls(quantiles, low, high, finder=None, sides=Fraction(20, 100))
         first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE
-        finder = PointFinder(tunings=((25, first), (25, _POOR), (None, _POOR)))
-        return cls(quantiles, low, high, per_octave, finder)
+        return cls(quantiles, low, high, finder=_finder(first))
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover."""
         return "" if self.finder is None else "well protected records weigh less than others"
 
     def law(self, summary: Summary, share: Fraction) -> Gated | Then:
-        """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., (weights around them)))))."""
+        """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., weights around))))."""
         weighed = _weighed(summary)
         ranges = self.ranges(summary)
         octaves = self.octaves(ranges, summary, share)
@@ -129,9 +130,7 @@ class Rank:
             point, part = _point(weighed, tuning, place), tuning.answer if tuning else self.answer
             weights = self.weights(ranges, summary, point)
             price = share * summary.levels.quantum / point
-            wrong = [
-                imbalances(quantile, weights, len(ranges.ends)) for quantile in self.quantiles
-            ]
+            wrong = [imbalances(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
             around = cache(partial(self.around, ranges, weights, price))
 
             def inside(bracket: int) -> Law:
@@ -153,7 +152,7 @@ class Rank:
         return ranges_between(self.low, self.high, summary.largest, self.per_octave)
 
     def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        """Return the choice of a bracket: the less mass outside of it and the fewer octaves in it, the likelier."""
+        """Return the choice of a bracket: the less mass outside and the fewer octaves inside, the likelier."""
         masses = [0, *accumulate(ranges.masses(summary))]
         price = share * self.bracket * summary.levels.quantum
         parts = lcm(price.denominator, self.fall.denominator)
@@ -232,23 +231,15 @@ class Rank:
     def _known(
         self, weighed: Summary, share: Fraction, which: int, place: int
     ) -> tuple[Fraction, Clipping | None, tuple[tuple[str, str], ...]]:
-        """Return the noise around answers, what is known of clipped weights, and both in words; all public."""
+        """Return the noise around answers and what is known of clipped weights; all of it public."""
         margin, tuning = self.finder.tunings[which] if self.finder else (None, None)
         point, quantum = _point(weighed, tuning, place), weighed.levels.quantum
         scale = self.noise(share * quantum / point).scale
         if tuning is None:
             return scale, None, (("weights", "all records weigh the same"),)
         ladder = self._ladder(weighed, share)
-        most = Points.spanning(weighed, tuning.stride).per_quantum(-1)
-        clipping = Clipping(
-            at=point / quantum,
-            most=most / quantum,
-            evidence=evidence(ladder, share, tuning),
-            fall=tuning.fall,
-            stride=tuning.stride,
-            blind=margin is None,
-            spared=ladder.spared * quantum,
-        )
+        clipping = ladder.ladder.clipping(share, tuning, place, blind=margin is None)
+        clipping = replace(clipping, spared=ladder.spared * quantum)
         full = float(quantum * (1 << _RECORD_BITS) / point)
         return scale, clipping, (("full weight", f"from a budget of {full:.6g} on"),)
 
@@ -300,10 +291,7 @@ def _edges(chosen: Sequence[int], span: tuple[int, int], ranges: Ranges) -> tupl
     """Return before which ranges the weights around chosen ones, counted from a bracket's first, are cut."""
     last = len(ranges.ends)
     cuts = {
-        edge
-        for at in chosen
-        for away in _AROUND
-        for edge in (span[0] + at - away, span[0] + at + away + 1)
+        edge for at in chosen for away in _AROUND for edge in (span[0] + at - away, span[0] + at + away + 1)
     }
     return tuple(sorted(edge for edge in cuts if 0 < edge < last))
 

@@ -50,11 +50,12 @@ def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
 
 @lru_cache(maxsize=4096)
 def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> float:
-    """Return what a sum of Laplace noises passes, upward, with at most this probability; in units of their scale.
+    """Return what a sum of Laplace noises passes, upward, with at most this probability; in their scale.
 
     The sum is Σ factor · (a sum of ``count`` independent noises), over the (count, factor) in ``parts``. Its
-    characteristic function is φ(u) = Π 1/(1 + factor²u²)^count, and Pr[sum > z] = 1/2 - (1/π)·∫ sin(uz)·φ(u)/u du
-    over u > 0, by Gil-Pelaez. A discrete Laplace noise is a continuous one of its scale and at most 1 more.
+    characteristic function is φ(u) = Π 1/(1 + factor²u²)^count, and Pr[sum > z] is 1/2 less (1/π) times the
+    integral of sin(uz)·φ(u)/u over u > 0 (Gil-Pelaez). A discrete Laplace noise is no larger than a
+    continuous one of its scale and 1 more.
 
     >>> alone = one_sided(((1, Fraction(1)), (1, Fraction(1, 10**6))), Fraction(1, 40))
     >>> abs(alone - math.log(20)) < 0.01
@@ -67,7 +68,9 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
     most = size * (2 + log(1 / failure))
     width = math.pi / (16 * most)
     u = width * (np.arange(_POINTS) + 0.5)
-    heights = np.exp(-sum(count * np.log1p((factor * u) ** 2) for count, factor in factors)) / u * width / np.pi
+    heights = (
+        np.exp(-sum(count * np.log1p((factor * u) ** 2) for count, factor in factors)) / u * width / np.pi
+    )
     low, high = 0.0, most
     for _ in range(40):
         middle = (low + high) / 2
@@ -77,7 +80,7 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
 
 
 def _chernoff(factors: list[tuple[int, float]], fall: float) -> float:
-    """Return what the sum passes with probability e^-fall at most: the least (fall + ln E[e^θS]) / θ on a grid."""
+    """Return what the sum passes with probability e^-fall at most: the least (fall + ln E[e^θS]) / θ."""
     largest = max(factor for _, factor in factors)
     return min(
         (fall - sum(count * math.log1p(-((factor * theta) ** 2)) for count, factor in factors)) / theta

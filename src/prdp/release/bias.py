@@ -27,6 +27,8 @@ class Clipping:
         above: Whether there may be values above zero, so that it can lower one.
         spans: How many spans of possible ratios the points are in.
         spared: The budget mass that a point may clip at no loss of weight, where groups chose it together.
+        usual: How many steps a unit counts for at the last point for records within the public bounds.
+        border: By how much the log-weight falls on the way from it to the next one.
     """
 
     at: Fraction
@@ -39,6 +41,8 @@ class Clipping:
     above: bool = True
     spans: int = 1
     spared: Fraction = Fraction(0)
+    usual: Fraction = Fraction(0)
+    border: int = 0
 
     def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002
         """Return what parts of an interval's failures noise and pull may use: all, as noise is drawn last."""
@@ -65,7 +69,8 @@ class Clipping:
         octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
         rest = log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
-        mass = (self.fall * apart * steps + Fraction(rest)) / self.evidence + self.spared
+        crossed = self.border if self.at <= self.usual < reach * self.at else 0
+        mass = (self.fall * apart * steps + crossed + Fraction(rest)) / self.evidence + self.spared
         return mass * room
 
 
