@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from prdp.cells.cell import magnitude_key
-from prdp.grids import PER_OCTAVE
+from prdp.cells.summary import Summary
+from prdp.grids import FINE_PER_OCTAVE
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.reference import magnitude_code
+from tests.exact.universe import LEVELS
 from tests.statistical.thresholds import P_THRESHOLD
 
 RUNS = 40_000
@@ -48,23 +50,28 @@ def test_hopeless_candidates_and_huge_penalties_cost_nothing() -> None:
     part=st.fractions(0, 1),
     lowest=st.booleans(),
 )
-def test_every_value_within_the_bounds_has_its_range(
+def test_every_value_within_the_bounds_has_its_step(
     low: int, width: int, part: Fraction, lowest: bool
 ) -> None:
     high = low + width
     value = low + int(width * part)
     largest = max(1, abs(low), abs(high))
-    ranges = Choice(low, high, lowest).ranges(largest)
-    key = magnitude_key(0, magnitude_code(value), largest)
-    (mine,) = [candidate for candidate in ranges if candidate.key == key]
-    assert mine.first <= value <= mine.last
+    steps = Choice(low, high, lowest).steps(largest)
+    key = magnitude_key(0, magnitude_code(value, FINE_PER_OCTAVE), largest, FINE_PER_OCTAVE)
+    mine = steps.places[key.low, key.high, key.sign]
+    ends = sorted((steps.near_end(mine), steps.far_end(mine)))
+    assert ends[0] <= value <= ends[1]
 
 
 @pytest.mark.parametrize("lowest", [False, True])
-def test_ranges_are_in_order_and_preferred_toward_the_data(lowest: bool) -> None:
-    ranges = Choice(-1000, 10**6, lowest).ranges(10**6)
-    ends = [candidate.first for candidate in ranges]
+def test_steps_are_in_order_and_preferred_toward_the_inside(lowest: bool) -> None:
+    choice = Choice(-1000, 10**6, lowest)
+    steps = choice.steps(10**6)
+    ends = [steps.far_end(place) for place in range(len(steps.codes))]
     assert ends == sorted(ends, reverse=lowest)
-    steps = [candidate.steps for candidate in ranges]
-    assert steps == sorted(steps)
-    assert steps[-1] > 9 * PER_OCTAVE
+    law = choice.law(Summary.of(LEVELS, 1, 10**6, ()), Fraction(1))
+    assert isinstance(law.first, ExponentialChoice)
+    last = len(steps.octaves) - 2
+    for drawn in (law.first, law.then(last)):
+        assert isinstance(drawn, ExponentialChoice)
+        assert list(drawn.penalties) == sorted(set(drawn.penalties))

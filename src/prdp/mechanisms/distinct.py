@@ -143,7 +143,7 @@ class DistinctKeys:
         unseen = edge == points[place] and whole > levels.quanta(0)  # it goes no further than what was chosen
         return Clipping(
             at=at,
-            most=at * max(1, Fraction(whole, levels.quanta(0))),
+            most=at * max(Fraction(1), Fraction(whole, levels.quanta(0))),
             evidence=evidence(ladder, share, tuning) * _SEEN,
             fall=tuning.fall,
             stride=tuning.stride,

@@ -33,7 +33,6 @@ from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
 
-_RECORD_BITS = 20
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
@@ -78,6 +77,7 @@ class Rank:
         answer: Where nothing is searched, the part that chooses ranges.
         sides: The part that measures the weights around the answers.
         fall: By how much the log-weight of a bracket falls with each octave that it holds.
+        bits: How many bits finer than a record the lattice of weights is.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -89,6 +89,7 @@ class Rank:
     answer: Fraction = Fraction(60, 100)
     sides: Fraction = Fraction(15, 100)
     fall: Fraction = Fraction(1, 2)
+    bits: int = 20
 
     name = "rank"
 
@@ -122,12 +123,12 @@ class Rank:
 
     def law(self, summary: Summary, share: Fraction) -> Gated | Then:
         """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., weights around))))."""
-        weighed = _weighed(summary)
+        weighed = self._weighed(summary)
         ranges = self.ranges(summary)
         octaves = self.octaves(ranges, summary, share)
 
         def drawn(tuning: Tuning | None, place: int) -> Then:
-            point, part = _point(weighed, tuning, place), tuning.answer if tuning else self.answer
+            point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
             weights = self.weights(ranges, summary, point)
             price = share * summary.levels.quantum / point
             wrong = [imbalances(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
@@ -152,7 +153,7 @@ class Rank:
         return ranges_between(self.low, self.high, summary.largest, self.per_octave)
 
     def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        """Return the choice of a bracket: the less mass outside and the fewer octaves inside, the likelier."""
+        """Return the choice of a bracket: little mass outside and few octaves inside are likelier."""
         masses = [0, *accumulate(ranges.masses(summary))]
         price = share * self.bracket * summary.levels.quantum
         parts = lcm(price.denominator, self.fall.denominator)
@@ -164,9 +165,9 @@ class Rank:
         return ExponentialChoice(tuple(penalties), Fraction(1, parts))
 
     def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
-        """Return the weight in every range that holds records; a whole record weighs 2^20."""
+        """Return the weight in every range that holds records; a whole record weighs 2^bits."""
         cells = summary.valued().cells
-        weights = cells.by_budget(lambda quanta: min(1 << _RECORD_BITS, int(quanta * per_quantum)))
+        weights = cells.by_budget(lambda quanta: min(1 << self.bits, int(quanta * per_quantum)))
         there, which = np.unique(cells.by_magnitude(ranges.places.__getitem__), return_inverse=True)
         added = totals_at(which, product(cells.count, weights), len(there))
         return dict(zip(there.tolist(), added, strict=True))
@@ -200,7 +201,7 @@ class Rank:
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
-        weighed, ranges = _weighed(summary), self.ranges(summary)
+        weighed, ranges = self._weighed(summary), self.ranges(summary)
         order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
         known = cache(partial(self._known, weighed, share))
 
@@ -233,15 +234,25 @@ class Rank:
     ) -> tuple[Fraction, Clipping | None, tuple[tuple[str, str], ...]]:
         """Return the noise around answers and what is known of clipped weights; all of it public."""
         margin, tuning = self.finder.tunings[which] if self.finder else (None, None)
-        point, quantum = _point(weighed, tuning, place), weighed.levels.quantum
+        point, quantum = self._point(weighed, tuning, place), weighed.levels.quantum
         scale = self.noise(share * quantum / point).scale
         if tuning is None:
             return scale, None, (("weights", "all records weigh the same"),)
         ladder = self._ladder(weighed, share)
         clipping = ladder.ladder.clipping(share, tuning, place, blind=margin is None)
         clipping = replace(clipping, spared=ladder.spared * quantum)
-        full = float(quantum * (1 << _RECORD_BITS) / point)
+        full = float(quantum * (1 << self.bits) / point)
         return scale, clipping, (("full weight", f"from a budget of {full:.6g} on"),)
+
+    def _weighed(self, summary: Summary) -> Summary:
+        """Return the records that have a value, each counting 1, on the lattice of weights."""
+        return summary.valued().counted().refined(self.bits)
+
+    def _point(self, weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:
+        """Return how much a quantum of budget may weigh at the point that belongs to a place."""
+        if tuning is None:
+            return Fraction(1 << self.bits, weighed.levels.quanta(0))
+        return Points.spanning(weighed, tuning.stride).per_quantum(place)
 
     def _ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
@@ -314,15 +325,3 @@ def _flat(drawn: Any, choices: int) -> list[Any]:
         place, drawn = drawn
         flat.append(place)
     return [*flat, drawn]
-
-
-def _weighed(summary: Summary) -> Summary:
-    """Return the records that have a value, each counting 1, on the lattice of weights."""
-    return summary.valued().counted().refined(_RECORD_BITS)
-
-
-def _point(weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:
-    """Return how much a quantum of budget may weigh at the point that belongs to a place."""
-    if tuning is None:
-        return Fraction(1 << _RECORD_BITS, weighed.levels.quanta(0))
-    return Points.spanning(weighed, tuning.stride).per_quantum(place)
