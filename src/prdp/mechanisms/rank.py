@@ -131,7 +131,7 @@ class Rank:
             point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
             weights = self.weights(ranges, summary, point)
             price = share * summary.levels.quantum / point
-            wrong = [imbalances(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
+            wrong = [self.wrong(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
             around = cache(partial(self.around, ranges, weights, price))
 
             def inside(bracket: int) -> Law:
@@ -172,12 +172,32 @@ class Rank:
         added = totals_at(which, product(cells.count, weights), len(there))
         return dict(zip(there.tolist(), added, strict=True))
 
+    @staticmethod
+    def wrong(quantile: Fraction, weights: Mapping[int, int], count: int) -> list[int]:
+        """Return by how much the weight below each range is too large, or that up to it too small.
+
+        Args:
+            quantile: The part of the weight that is to lie below; its denominator says the parts of a step.
+            weights: The weight in each range that holds records, on the lattice.
+            count: How many ranges there are.
+        """
+        parts = quantile.denominator
+        target = quantile.numerator * sum(weights.values())
+        found: list[int] = []
+        below = 0
+        for place in sorted(weights):
+            found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
+            up_to = below + parts * weights[place]
+            found.append(max(0, below - target, target - up_to))
+            below = up_to
+        return found + [abs(below - target)] * (count - len(found))
+
     def choice(self, quantile: Fraction, wrong: Sequence[int], part: Fraction) -> ExponentialChoice:
         """Return the choice of one quantile's range.
 
         Args:
             quantile: The part of the weight that is to lie below.
-            wrong: What is wrong with each range, in parts of the lattice (``imbalances``).
+            wrong: What is wrong with each range, in parts of the lattice.
             part: What a weight of 1 costs of the budget.
         """
         of_all, parts = quantile.numerator, quantile.denominator
@@ -266,26 +286,6 @@ def brackets(octaves: int) -> Iterator[tuple[int, int]]:
     [(0, 0), (0, 1), (1, 1)]
     """
     return ((first, last) for first in range(octaves) for last in range(first, octaves))
-
-
-def imbalances(quantile: Fraction, weights: Mapping[int, int], count: int) -> list[int]:
-    """Return by how much the weight below each range is too large, or that up to it too small.
-
-    Args:
-        quantile: The part of the weight that is to lie below; its denominator is how many parts a step has.
-        weights: The weight in each range that holds records, on the lattice.
-        count: How many ranges there are.
-    """
-    parts = quantile.denominator
-    target = quantile.numerator * sum(weights.values())
-    found: list[int] = []
-    below = 0
-    for place in sorted(weights):
-        found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
-        up_to = below + parts * weights[place]
-        found.append(max(0, below - target, target - up_to))
-        below = up_to
-    return found + [abs(below - target)] * (count - len(found))
 
 
 def _span(ranges: Ranges, bracket: int) -> tuple[int, int]:
