@@ -46,11 +46,11 @@ def main() -> None:
         return table.group_by("branch", keys=range(KEYS))
 
     def question() -> None:
-        groups().ask(prdp.Count(), prdp.Sum("balance"), share="1/10")
+        groups().agg(prdp.count(), prdp.sum("balance"), share="1/10")
 
     def reading() -> None:
         opened = groups(stand_in=True)
-        raw_cells(opened.table, opened.plan(prdp.Sum("balance"), share=1))
+        raw_cells(opened.table, opened.plan(prdp.sum("balance"), share=1))
 
     def plain() -> None:
         connection.execute(PLAIN.format(path=path)).fetchall()

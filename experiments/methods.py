@@ -6,24 +6,21 @@ table and figure of ``experiments.paper`` then has it. ``experiments/README.md``
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from experiments.baselines import BASELINES
 from experiments.method import Answering, Method, seeded
 from experiments.problem import Problem
 from experiments.yardsticks import Floats, best_point
+from prdp.methods import Chosen, Framework
 from prdp.testing import simulate
 
 
-def library(method: str | None, split: Fraction | None = None, beta: Fraction | None = None) -> Answering:
-    """Return the answers of the library's own mechanism of that name; None is its default."""
+def library(method: Chosen | None) -> Answering:
+    """Return the answers of a mechanism of the library's own; None is its default."""
 
     def answers(problem: Problem, runs: int, seed: int) -> Floats:
-        releases = simulate(
-            problem.table, problem.query, method=method, split=split, beta=beta, runs=runs, seed=seed
-        )
+        releases = simulate(problem.table, problem.query, method=method, runs=runs, seed=seed)
         return np.array([float(release.exact) for release in releases])
 
     return answers
@@ -58,7 +55,7 @@ METHODS = (
         "Algorithm 2",
         "paper",
         ("sum", "max"),
-        library("framework", Fraction(1, 2), beta=Fraction(1, 20)),
+        library(Framework(beta="1/20", split="1/2")),
         "The paper's framework as printed: half of the budget, and of β = 0.1, for either step.",
         ("framework",),
     ),
@@ -66,7 +63,7 @@ METHODS = (
         "Algorithm 2, split 1/4",
         "paper",
         ("sum", "max"),
-        library("framework", Fraction(1, 4)),
+        library(Framework(split="1/4")),
         "The framework with a quarter of the budget for the domain, the library's split.",
         ("framework", "split 1/4"),
     ),

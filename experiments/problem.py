@@ -45,7 +45,7 @@ POLICIES = {
 }
 """The paper's three; its log is taken to be the natural one, which it does not say."""
 
-QUERIES: dict[Question, Query] = {"count": prdp.Count(), "sum": prdp.Sum("v"), "max": prdp.Max("v")}
+QUERIES: dict[Question, Query] = {"count": prdp.count(), "sum": prdp.sum("v"), "max": prdp.max("v")}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import pyarrow.parquet
 import prdp
 from experiments.options import options
 from experiments.yardsticks import Floats, count_floor, trimmed
+from prdp.plan import queries
 from prdp.testing import simulate
 
 BOUNDS = (0, 10**12)
@@ -39,7 +40,7 @@ class Asked:
 
     name: str
     ask: Callable[[prdp.Table], prdp.Table | prdp.Groups]
-    query: prdp.Count | prdp.Quantile | prdp.Distinct | prdp.Mean | prdp.Variance
+    query: queries.Count | queries.Quantile | queries.CountDistinct | queries.Mean | queries.Variance
     errors: Callable[[Floats], Floats]
     floor: float = float("nan")
 
@@ -69,7 +70,7 @@ def of_whole(truth: Floats) -> Callable[[Floats], Floats]:
 
 def quantiles(column: str, values: Floats) -> list[Asked]:
     return [
-        Asked(f"{part} quantile", lambda t: t, prdp.Quantile(column, part), of_ranks(values, float(part)))
+        Asked(f"{part} quantile", lambda t: t, prdp.quantile(column, part), of_ranks(values, float(part)))
         for part in ("0.5", "0.99")
     ]
 
@@ -90,14 +91,14 @@ def salaries(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
         Asked(
             "distinct job_title",
             lambda t: t,
-            prdp.Distinct("job_title"),
+            prdp.count_distinct("job_title"),
             of_truth(np.array([float(behind.size)])),
             100 * count_floor(behind) / behind.size,
         ),
         Asked(
             "histogram, 50 bins",
             lambda t: t.group_by(prdp.bins("total_pay", EDGES)),
-            prdp.Count(),
+            prdp.count(),
             of_whole(bins.astype(float)),
             100 * float(np.mean(lows)) / bins.sum(),
         ),
@@ -120,16 +121,16 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
 
     asked = [
         *quantiles("balance", balance[kept]),
-        Asked("mean by job", by_job, prdp.Mean("balance"), of_truth(means)),
-        Asked("variance by job", by_job, prdp.Variance("balance"), of_truth(variances)),
+        Asked("mean by job", by_job, prdp.mean("balance"), of_truth(means)),
+        Asked("variance by job", by_job, prdp.variance("balance"), of_truth(variances)),
     ]
     ours = _opened(path, "balance", "1", per_record=True)
     return ours, _opened(path, "balance", "1", per_record=False), asked
 
 
-def _opened(path: Path, column: str, unit: str, *, per_record: bool) -> prdp.Table:
+def _opened(path: Path, column: str, grain: str, *, per_record: bool) -> prdp.Table:
     policy = prdp.Policy(f"10000 / {column}", at_most=100) if per_record else prdp.Policy.constant("1e-8")
-    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, units={column: unit}, stand_in=True)
+    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, grain={column: grain}, stand_in=True)
     return table.where(f"{column} >= 100")
 
 

@@ -1,9 +1,13 @@
-"""How tests run: properties without a stopwatch, in CI always with the same cases; forks without garbage."""
+"""How tests run: properties without a stopwatch, in CI always with the same cases; forks without garbage.
+
+And Ctrl-C is heard, also where the tests run in the background of a shell, which ignores it for them.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -11,5 +15,15 @@ settings.register_profile("here", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+
+def _keep_the_parents_garbage() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 # A forked child that collects a database of an earlier test dies in it: DuckDB's threads were not forked.
-os.register_at_fork(after_in_child=gc.freeze)
+# Nothing is collected from before the fork, since others have work to do in the child before it is frozen.
+os.register_at_fork(before=gc.disable, after_in_parent=gc.enable, after_in_child=_keep_the_parents_garbage)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

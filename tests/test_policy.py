@@ -118,7 +118,7 @@ def test_a_policy_is_frozen() -> None:
 @pytest.mark.parametrize(
     ("ends", "message"),
     [
-        ({"at_most": 0.5}, "is a float"),
+        ({"at_most": 1 / 3}, "at_most='1/3'"),
         ({"at_least": 0}, "cannot be a budget"),
         ({"at_most": "-1"}, "cannot be a budget"),
         ({"at_least": "1e-390"}, "cannot be a budget"),

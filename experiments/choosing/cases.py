@@ -21,7 +21,9 @@ from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
 from prdp.mechanisms._point import Points, RecordLadder
+from prdp.plan import queries
 from prdp.plan.reads import CellRead
+from prdp.testing.raw_cells import raw_cells
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +34,7 @@ POLICIES = {
     "stepwise": "CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END",
     "personal": "e",
 }
-QUERIES: dict[str, prdp.Count | prdp.Sum] = {"count": prdp.Count(), "sum": prdp.Sum("v")}
+QUERIES: dict[str, queries.Count | queries.Sum] = {"count": prdp.count(), "sum": prdp.sum("v")}
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 REAL = ("Bank", "SF", "CBP")
 
@@ -133,7 +135,7 @@ def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> I
                 oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
                 measure = Measure("v", Fraction(1), CUT, LARGEST) if query == "sum" else None
                 reading = CellRead(table.policy, table.levels, table.bounds, measure, None)
-                (summary,) = table.engine.summarise(reading)
+                (summary,) = raw_cells(table, reading)
                 summary = replace(summary, ratios=possible_ratios(reading))
                 if query == "count":
                     summary = summary.refined(20)

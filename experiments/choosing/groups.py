@@ -15,6 +15,7 @@ from experiments.options import options
 from experiments.yardsticks import Floats
 from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
+from prdp.plan import queries
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells
 
@@ -42,11 +43,11 @@ def main() -> None:
     budgets = np.minimum(100, 10_000 / value)
     print(f"{GROUPS} groups, {arguments.runs} runs, seed {arguments.seed}; errors in %")
     for name, query, one in (
-        ("count", prdp.Count(), np.ones(RECORDS)),
-        ("sum", prdp.Sum("v"), value.astype(float)),
+        ("count", prdp.count(), np.ones(RECORDS)),
+        ("sum", prdp.sum("v"), value.astype(float)),
     ):
         cells = [c for c in raw_cells(table, groups.plan(query, share=1)) if isinstance(c, Summary)]
-        seen = [c.counted() for c in cells] if isinstance(query, prdp.Count) else cells
+        seen = [c.counted() for c in cells] if isinstance(query, queries.Count) else cells
         truth = np.bincount(group, weights=one, minlength=GROUPS)
         clip, entropy = Clip.tuned(Fraction(1)), Seeded(arguments.seed)
         alone = [clip.answers(summary, Fraction(1), entropy, arguments.runs) for summary in seen]

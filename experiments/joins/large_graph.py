@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
+from prdp.tables.graph import Paths, Stars, Triangles
 from prdp.testing import simulate
 from prdp.testing.raw_cells import raw_cells
 
@@ -61,10 +62,10 @@ def main() -> None:
     print(f"{EDGES:,} edges, {NODES:,} nodes, largest degree {degrees.max():,}; {peak():.2f} GB so far")
     print(f"{arguments.runs} runs, seed {arguments.seed}: error in % of the truth, 20 % trimmed each side")
     for query, method in (
-        (prdp.Paths(2), "framework"),
-        (prdp.Paths(2), "truncate"),
-        (prdp.Stars(3), "truncate"),
-        (prdp.Triangles(), "truncate"),
+        (prdp.paths(2), "framework"),
+        (prdp.paths(2), "truncate"),
+        (prdp.stars(3), "truncate"),
+        (prdp.triangles(), "truncate"),
     ):
         for share in ("1", "1/10"):
             start = time.perf_counter()
@@ -84,13 +85,11 @@ def main() -> None:
             )
 
 
-def true_count(
-    graph: prdp.Graph, query: prdp.Paths | prdp.Stars | prdp.Triangles, degrees: NDArray[np.int64]
-) -> float:
-    if isinstance(query, prdp.Triangles):
+def true_count(graph: prdp.Graph, query: Paths | Stars | Triangles, degrees: NDArray[np.int64]) -> float:
+    if isinstance(query, Triangles):
         cut = raw_cells(graph, graph.plan(query, 1))[0]
         return float(cut.value(Fraction(2 * cut.reach)) / cut.steps)
-    size = query.size if isinstance(query, prdp.Stars) else 2
+    size = query.size if isinstance(query, Stars) else 2
     return float(sum(comb(int(degree), size) for degree in degrees))
 
 

@@ -36,7 +36,7 @@ class PathMethod:
 
 def _library(method: str) -> Answering:
     def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
-        releases = simulate(graph, prdp.Paths(2), share=share, method=method, runs=runs, seed=seed)
+        releases = simulate(graph, prdp.paths(2), share=share, method=method, runs=runs, seed=seed)
         return np.array([float(release.exact) for release in releases])
 
     return answers
@@ -45,7 +45,7 @@ def _library(method: str) -> Answering:
 def _baseline(method: Callable[[Pairs, float, int, np.random.Generator], Floats]) -> Answering:
     def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
         return method(
-            raw_cells(graph, graph.plan(prdp.Edges(), 1))[0], float(share), runs, np.random.default_rng(seed)
+            raw_cells(graph, graph.plan(prdp.edges(), 1))[0], float(share), runs, np.random.default_rng(seed)
         )
 
     return answers

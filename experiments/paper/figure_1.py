@@ -19,6 +19,7 @@ from experiments.paper.report.tails import SPREAD, with_spread
 from experiments.paper.results import Measures, OverSeeds
 from experiments.paper.seeds import batches, places
 from experiments.yardsticks import Floats
+from prdp.methods import Partition
 from prdp.testing import simulate
 
 BETA = Fraction(1, 100)
@@ -159,7 +160,7 @@ def counted(printed: dict[str, Any], runs: int, seeds: tuple[int, ...]) -> Colum
     releases = [
         release
         for seed, size in batches(runs, seeds)
-        for release in simulate(asked, prdp.Count(), method="partition", beta=BETA, runs=size, seed=seed)
+        for release in simulate(asked, prdp.count(), method=Partition(BETA), runs=size, seed=seed)
     ]
     answers = np.array([float(release.exact) for release in releases])
     kept = np.array([float(dict(release.choices)["kept budgets from"].split()[0]) for release in releases])

@@ -83,7 +83,7 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
         name=problem.data.name,
         stand_in=True,
     )
-    releases = simulate(table, prdp.Distinct("key"), runs=runs, seed=seed)
+    releases = simulate(table, prdp.count_distinct("key"), runs=runs, seed=seed)
     answers = np.array([float(release.exact) for release in releases])
     truth = float(keys[-1] + 1)
     absolute = np.abs(answers - truth)

@@ -12,10 +12,10 @@ Fraction(3, 4)
 For saying what each record may lose:
     Policy
 For asking:
-    open, Table, Groups, bins, date_trunc, adapters
-    Count, Sum, Mean, Variance, Std, Max, Min, Quantile, Distinct
+    open, Table, Groups, bins, date_trunc, methods, adapters
+    count, sum, mean, variance, std, max, min, quantile, median, count_distinct
 For asking of several tables and of graphs:
-    open_join, Join, open_links, Links, Records, open_graph, Graph, Edges, Paths, Stars, Triangles
+    open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
     Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
@@ -43,61 +43,74 @@ from prdp.version import __version__
 if TYPE_CHECKING:
     from prdp import adapters as adapters
     from prdp import local as local
+    from prdp import methods as methods
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
-    from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Std, Sum, Variance
+    from prdp.plan.functions import (
+        count,
+        count_distinct,
+        max,  # noqa: A004
+        mean,
+        median,
+        min,  # noqa: A004
+        quantile,
+        std,
+        sum,  # noqa: A004
+        variance,
+    )
     from prdp.policy import Policy
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
-    from prdp.tables.graph import Edges, Graph, Paths, Stars, Triangles, open_graph
+    from prdp.tables.graph import Graph, edges, open_graph, paths, stars, triangles
     from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
     from prdp.tables.links import Links, Records, open_links
-    from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is the door)
+    from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
     from prdp.testing import share_for
 else:
-    _ROOMS = ("adapters", "local", "testing")
+    _MODULES = ("adapters", "local", "methods", "testing")
     _HOMES = {
-        "Count": "prdp.plan.queries",
-        "Distinct": "prdp.plan.queries",
-        "DurableLedger": "prdp.ledger",
-        "Edges": "prdp.tables.graph",
         "CustomRelease": "prdp.release.custom",
+        "DurableLedger": "prdp.ledger",
         "Graph": "prdp.tables.graph",
         "Groups": "prdp.tables.groups",
         "Join": "prdp.tables.join",
         "Ledger": "prdp.ledger",
         "Links": "prdp.tables.links",
-        "Max": "prdp.plan.queries",
-        "Mean": "prdp.plan.queries",
         "MemoryLedger": "prdp.ledger",
-        "Min": "prdp.plan.queries",
-        "Paths": "prdp.tables.graph",
         "Policy": "prdp.policy",
-        "Quantile": "prdp.plan.queries",
         "Records": "prdp.tables.links",
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
-        "Stars": "prdp.tables.graph",
-        "Std": "prdp.plan.queries",
-        "Sum": "prdp.plan.queries",
         "Table": "prdp.tables.table",
-        "Triangles": "prdp.tables.graph",
-        "Variance": "prdp.plan.queries",
         "bins": "prdp.declare.groups",
+        "count": "prdp.plan.functions",
+        "count_distinct": "prdp.plan.functions",
         "date_trunc": "prdp.declare.groups",
+        "edges": "prdp.tables.graph",
+        "max": "prdp.plan.functions",
+        "mean": "prdp.plan.functions",
+        "median": "prdp.plan.functions",
+        "min": "prdp.plan.functions",
         "open": "prdp.tables.table",
         "open_graph": "prdp.tables.graph",
         "open_join": "prdp.tables.join",
         "open_links": "prdp.tables.links",
+        "paths": "prdp.tables.graph",
+        "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
+        "stars": "prdp.tables.graph",
+        "std": "prdp.plan.functions",
+        "sum": "prdp.plan.functions",
+        "triangles": "prdp.tables.graph",
+        "variance": "prdp.plan.functions",
     }
 
     def __getattr__(name: str) -> object:
         """Load a name when it is first asked for: a client of ``prdp.local`` needs no engine."""
-        if name in _ROOMS:
+        if name in _MODULES:
             return import_module(f"prdp.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'prdp' has no attribute {name!r}")
@@ -111,11 +124,8 @@ else:
 
 __all__ = [
     "BudgetExhausted",
-    "Count",
     "CustomRelease",
-    "Distinct",
     "DurableLedger",
-    "Edges",
     "EngineFailure",
     "Graph",
     "Groups",
@@ -124,34 +134,39 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Links",
-    "Max",
-    "Mean",
     "MemoryLedger",
-    "Min",
-    "Paths",
     "Policy",
     "PrdpError",
-    "Quantile",
     "Records",
     "RecordsLeftOut",
     "Release",
     "ReleaseTable",
-    "Stars",
-    "Std",
-    "Sum",
     "Table",
-    "Triangles",
-    "Variance",
     "__version__",
     "adapters",
     "bins",
+    "count",
+    "count_distinct",
     "date_trunc",
+    "edges",
     "errors",
     "local",
+    "max",
+    "mean",
+    "median",
+    "methods",
+    "min",
     "open",
     "open_graph",
     "open_join",
     "open_links",
+    "paths",
+    "quantile",
     "share_for",
+    "stars",
+    "std",
+    "sum",
     "testing",
+    "triangles",
+    "variance",
 ]

@@ -1,4 +1,4 @@
-"""Other libraries' mechanisms for ``Table.release``."""
+"""Other libraries' mechanisms for ``Table.run``."""
 
 from __future__ import annotations
 

@@ -10,12 +10,13 @@ from fractions import Fraction
 from typing import NoReturn
 
 from prdp.declare.exact import Exact, exact
-from prdp.errors import PolicyError
+from prdp.errors import PolicyError, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
+from prdp.expressions.proposals import bounded_texts
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import MOST_BELOW, Levels, holds
@@ -162,6 +163,12 @@ class Policy:
             ExpressionError: The expression does not fit the table's columns.
             PolicyError: An end of the range is not given and does not follow from the bounds.
         """
+        try:
+            return self._fitted(schema, bounds)
+        except PolicyError as refused:
+            raise PolicyError(f"{refused}{self._proposal(schema, bounds)}") from None
+
+    def _fitted(self, schema: Schema, bounds: Bounds) -> Policy:
         expression = check(self.expression, schema, Kind.NUMBER, self.text)
         values = bound(expression, ranges_of(bounds))
         needed = columns(expression)
@@ -195,6 +202,17 @@ class Policy:
         regions = invalid_regions(self.expression, name, everything, Threshold(self._is_valid))
         where = " or ".join(_beyond(region) for region in regions[:3])
         return f"{said} ({shown_name(name)} {where})" if regions else "records without a budget"
+
+    def _proposal(self, schema: Schema, bounds: Bounds) -> str:
+        """Return a sentence with a policy that would be taken, if there is a simple one."""
+        cap = None if self.at_most is None else float(self.at_most)
+        for text in bounded_texts(self.expression, cap):
+            try:
+                Policy(text)._fitted(schema, bounds)  # noqa: SLF001  (its own class)
+            except PrdpError:
+                continue
+            return f" A policy that works: {text!r}."
+        return ""
 
     def left_out(self, bounds: Bounds, whole: Collection[str] = ()) -> str | None:
         """Return a sentence on records within the bounds that the policy leaves out, if any are.

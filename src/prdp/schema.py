@@ -18,12 +18,12 @@ class Kind(Enum):
     OTHER = "something that expressions do not read"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnType:
-    """A column's kind, and whether its numbers are whole.
+    """A column's kind, and whether its numbers are whole; shown by the engine's own name.
 
-    >>> ColumnType(Kind.NUMBER, integer=True, native="BIGINT").kind.value
-    'number'
+    >>> {"balance": ColumnType(Kind.NUMBER, integer=True, native="BIGINT")}
+    {'balance': BIGINT}
 
     Attributes:
         kind: What expressions may do with the column.
@@ -35,6 +35,9 @@ class ColumnType:
     integer: bool = False
     native: str = ""
 
+    def __repr__(self) -> str:
+        return self.native or self.kind.value
+
 
 Schema = Mapping[str, ColumnType]
 """Column names and what they hold, in the table's order."""
@@ -42,5 +45,5 @@ Schema = Mapping[str, ColumnType]
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 """For each column that has them, the public least and greatest value."""
 
-Units = Mapping[str, Fraction]
+Grains = Mapping[str, Fraction]
 """For each column that has one, the public grain of its values."""

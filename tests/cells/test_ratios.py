@@ -40,7 +40,7 @@ def read(policy: str, measure: Measure | None, values: np.ndarray) -> tuple[Summ
     reading = CellRead(table.policy, table.levels, table.bounds, measure, None)
     ratios = possible_ratios(reading)
     assert ratios is not None
-    return table.engine.summarise(reading)[0], ratios
+    return table._engine.summarise(reading)[0], ratios
 
 
 @pytest.mark.filterwarnings("ignore::prdp.errors.RecordsLeftOut")

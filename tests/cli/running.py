@@ -47,7 +47,7 @@ def in_terminal(
         cwd=str(folder) if folder else None,
         dimensions=(24, 80),
         encoding="utf-8",
-        timeout=50,
+        timeout=300,  # for what hangs, not for what is slow
         env=kept | {"TERM": "xterm-256color"} | (environment or {}),
     )
 

@@ -90,8 +90,8 @@ def test_a_ledger_s_csv_has_a_line_for_each_group_and_question(tmp_path: Path) -
         policy=prdp.Policy.constant(1),
         ledger=tmp_path / "jobs.ledger",
     )
-    released = table.group_by("job", keys=["a", "b", "c"]).ask(
-        prdp.Count(), prdp.Distinct("job"), share="1/2"
+    released = table.group_by("job", keys=["a", "b", "c"]).agg(
+        prdp.count(), prdp.count_distinct("job"), share="1/2"
     )
     rows = [*csv.DictReader(io.StringIO(quickly("ledger", str(tmp_path / "jobs.ledger"), "--csv").stdout))]
     shown = [(row["group"], row["asked"], row["value"]) for row in rows]

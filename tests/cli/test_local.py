@@ -150,7 +150,7 @@ def test_a_file_s_records_are_simulated_as_a_stand_in_alone(tmp_path: Path) -> N
 WRONG = {
     ("--ask", "sum"): "needs --column",
     ("--ask", "sum", "--column", "age"): "needs bounds",
-    ("--ask", "sum", "--column", "balance", "--unit", "0"): "not more than 0",
+    ("--ask", "sum", "--column", "balance", "--grain", "0"): "not more than 0",
     ("--ask", "frequencies", "--column", "age"): "add --values",
     ("--ask", "frequencies", "--column", "job", "--values", "a"): "but no job",
     ("--ask", "frequencies", "--column", "age", "--values", "a,b"): "is not a number",

@@ -365,7 +365,7 @@ def test_the_work_for_many_groups_grows_no_faster_than_their_number(by: str) -> 
         else:
             asked = table.group_by("t", prdp.bins("x", range(3)), keys=listed[: groups // 2])
         reading = CellRead(table.policy, table.levels, {}, None, None, asked.grouping)
-        sizes.append(len(statement(reading, table.engine.schema, "prdp_records").sql))
+        sizes.append(len(statement(reading, table.schema, "prdp_records").sql))
         answers = asked.count(share="1/1000")
         answers.columns()
         assert [answers[key].value for key, _ in answers]  # type: ignore[union-attr]
@@ -382,7 +382,7 @@ def test_many_bins_are_no_deep_expression() -> None:
     table = prdp.open({"x": np.arange(40.0)}, policy=prdp.Policy.constant(1))
     asked = table.group_by(prdp.bins("x", range(50_001)))
     reading = CellRead(table.policy, table.levels, {}, None, None, asked.grouping)
-    assert statement(reading, table.engine.schema, "prdp_records").sql.count("CASE") < 600
+    assert statement(reading, table.schema, "prdp_records").sql.count("CASE") < 600
 
 
 def test_how_far_noise_strays_is_found_once_for_all_groups_that_have_the_same(

@@ -14,8 +14,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "prdp"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 ORDER = (
-    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "policy", "cells"),
-    *("release", "mechanisms", "plan", "engines", "ledger", "run", "tables"),
+    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "methods"),
+    *("policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run", "tables"),
 )
 """Every package imports itself and what stands before it; whoever is not here comes after all."""
 

@@ -54,8 +54,8 @@ def test_the_framework_page_runs_as_printed_also_with_opendp() -> None:
     assert re.match(r"clamped sum of balance: -?\d", total)
 
 
-def test_the_units_page_runs_as_printed() -> None:
-    printed = ran("docs/units.md")
+def test_the_owners_page_runs_as_printed() -> None:
+    printed = ran("docs/owners.md")
     assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", printed)
     assert "joint: clipped records can only pull it toward zero" in printed
 

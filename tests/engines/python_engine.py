@@ -12,7 +12,7 @@ from prdp.cells.summary import KeySummary, Summary
 from prdp.errors import InvalidRequest
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.testing.owner_reference import reference_scaled, reference_units
+from prdp.testing.owner_reference import reference_owners, reference_scaled
 from prdp.testing.reference import (
     in_groups,
     reference_keys,
@@ -68,10 +68,10 @@ class PythonEngine:
         schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
         return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
 
-    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
-        return reference_units(self._read(), reading)
+    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
+        return reference_owners(self._read(), reading)
 
-    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         return reference_scaled(self._read(), reading, caps, count_rows=count_rows)
 
     def _read(self) -> Sequence[Mapping[str, Any]]:

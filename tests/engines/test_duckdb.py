@@ -414,3 +414,21 @@ def test_squares_of_every_whole_type_fit(native: str, own_column: bool) -> None:
 @pytest.mark.parametrize("setting", ["autoinstall_known_extensions", "autoload_known_extensions"])
 def test_a_database_of_our_own_loads_no_code_that_a_file_asks_for(setting: str) -> None:
     assert connected().execute(f"SELECT current_setting('{setting}')").fetchone() == (False,)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_whose_name_looks_like_a_glob_is_read_as_itself(tmp_path: Path, ending: str) -> None:
+    sizes = {"a1": 3, "a[1]": 5, "b*": 7, "bx": 11, "c?": 13, "cy": 17, "d[!1]": 19}
+    for name, size in sizes.items():
+        table, path = pyarrow.table({"v": range(size)}), tmp_path / f"{name}.{ending}"
+        (pyarrow.parquet.write_table if ending == "parquet" else pyarrow.csv.write_csv)(table, path)
+    types = None if ending == "parquet" else {"v": "BIGINT"}
+    read = Policy.constant(1)
+
+    def rows(source: Path) -> int:
+        (cells,) = open_source(source, types).summarise(CellRead(read, read.levels, {}, None, None))
+        return sum(cell.count for cell in cells.cells)
+
+    for name, size in sizes.items():
+        assert rows(tmp_path / f"{name}.{ending}") == size, name
+    assert rows(tmp_path / f"*.{ending}") == sum(sizes.values())  # no record twice

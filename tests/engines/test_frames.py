@@ -190,3 +190,51 @@ def test_a_column_without_any_value_has_its_declared_type(kind: pyarrow.DataType
     frames = [empty, unknown, *(table.to_pandas(types_mapper=pd.ArrowDtype) for table in (empty, unknown))]
     schemas = [schema(frame) for frame in frames]
     assert all(found == schemas[0] for found in schemas)
+
+
+@pytest.mark.parametrize("values", [np.arange(3), np.ones(3), np.array([True, False, True])])
+def test_an_array_with_a_mask_is_refused_and_an_arrow_table_keeps_what_it_hides(values: Any) -> None:
+    """DuckDB 1 reads what the mask hides."""
+    column = np.ma.MaskedArray(values, mask=[False, True, False])
+    with pytest.raises(InvalidRequest, match=r"pyarrow.array\(column\)"):
+        open_source({"v": column}, None)
+    kept = open_source(pyarrow.table({"v": pyarrow.array(column)}), None)
+    assert kept._run("SELECT count(v), count(*) FROM prdp_records") == [(2, 3)]
+
+
+FARTHEST = pyarrow.array([1, 2**62])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pyarrow.timestamp("s", "UTC"),
+        pyarrow.timestamp("ms", "UTC"),
+        pyarrow.duration("s"),
+        pyarrow.duration("ms"),
+    ],
+)
+def test_a_time_that_no_question_reads_fails_no_count(first: pyarrow.DataType) -> None:
+    frame = pyarrow.table({"seen": FARTHEST.view(first), "prdp_rows": [1, 2]})
+    sources = [frame] if first.unit == "s" else [frame, pl.DataFrame(frame)]
+    for source in sources:
+        table = prdp.open(source, policy=prdp.Policy.constant(1), name="frame", stand_in=True)
+        assert schema(source).keys() == {"seen", "prdp_rows"}
+        assert abs(table.count(share=1).value - 2) < 60
+        assert "prdp_rows_" not in str(source.schema)  # the caller's own is as it was
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    objects, numbers = pd.Series([1, SECRET], dtype=object), pd.Series([1.0, 2.0])
+    twins = pd.concat([objects, numbers], axis=1)
+    twins.columns = pd.Index(["c", "c"])
+    arrow = pyarrow.table([pyarrow.array([1, 2]), pyarrow.array([3.0, 3.0])], names=["c", "c"])
+    for source in (twins, pd.DataFrame({0: objects, "0": numbers}), arrow):
+        with pytest.raises(InvalidRequest, match="the same name"):
+            open_source(source, None)
+
+
+def test_columns_of_a_dict_are_arrays_of_numpy() -> None:
+    for column in ([1], pd.Series([1]), pl.Series([1]), pyarrow.array([1]), np.array([[1]])):
+        with pytest.raises(InvalidRequest, match="one-dimensional NumPy array"):
+            open_source({"c": column}, None)

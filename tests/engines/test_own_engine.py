@@ -18,7 +18,7 @@ from prdp.plan.reads import CellRead, KeyRead, RowRead
 from prdp.schema import ColumnType, Kind
 from prdp.testing import simulate
 from prdp.testing.engine_contract import PERSONAL, EngineContract
-from prdp.testing.engine_records import UNITS, record_of
+from prdp.testing.engine_records import OWNERS, record_of
 from tests.engines.python_engine import COLUMNS, PythonEngine
 
 Records = Sequence[Mapping[str, Any]]
@@ -140,8 +140,8 @@ def test_the_contract_catches_an_engine_that_is_wrong(twin: type[PythonEngine], 
         getattr(contract, test)()
 
 
-OWNERS = [prdp.Count(), prdp.Sum("v"), prdp.Mean("v"), prdp.Max("v")]
-ASKED = [*OWNERS, prdp.Quantile("v", "1/2"), prdp.Distinct("v"), prdp.Variance("v")]
+OF_OWNERS = [prdp.count(), prdp.sum("v"), prdp.mean("v"), prdp.max("v")]
+ASKED = [*OF_OWNERS, prdp.quantile("v", "1/2"), prdp.count_distinct("v"), prdp.variance("v")]
 
 
 def both_ways(protect: str | None) -> tuple[prdp.Table, prdp.Table]:
@@ -154,7 +154,7 @@ def both_ways(protect: str | None) -> tuple[prdp.Table, prdp.Table]:
 
 @pytest.mark.parametrize(
     ("query", "protect"),
-    [*((query, None) for query in ASKED), *((query, "job") for query in OWNERS)],
+    [*((query, None) for query in ASKED), *((query, "job") for query in OF_OWNERS)],
     ids=str,
 )
 def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_with_the_same_records(
@@ -167,7 +167,7 @@ def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_with_the_same_reco
 @pytest.mark.parametrize("protect", [None, "v"])
 def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_in_groups_too(protect: str | None) -> None:
     found, expected = (
-        simulate(table.group_by("job", keys=["clerk", "nobody"]), prdp.Sum("v"), runs=3, seed=5)
+        simulate(table.group_by("job", keys=["clerk", "nobody"]), prdp.sum("v"), runs=3, seed=5)
         for table in both_ways(protect)
     )
     assert found == expected
@@ -179,7 +179,7 @@ def test_a_table_of_an_engine_is_called_a_table() -> None:
 
 def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> None:
     table = prdp.open(engine=PythonEngine(RECORDS), policy=prdp.Policy.constant(1))
-    seen = table.where("v < 500").release(
+    seen = table.where("v < 500").run(
         lambda rows, epsilon, beta: sorted(rows.column("v").to_pylist()), columns=["v"], share="1/10"
     )
     assert seen.value == sorted(record["v"] for record in RECORDS if record["v"] < 500)
@@ -212,6 +212,6 @@ def test_a_frame_that_is_given_as_an_engine_is_refused_without_a_word_of_its_rec
 
 
 def test_keys_are_taken_as_public_where_an_engine_s_origin_is_unknown() -> None:
-    engine: Engine = PythonEngine(UNITS)
+    engine: Engine = PythonEngine(OWNERS)
     groups = prdp.open(engine=engine, policy=PERSONAL).group_by("job", keys=["clerk", "nobody"])
     assert groups.count(share="1/10").keys == (("clerk",), ("nobody",))

@@ -28,6 +28,8 @@ def connection() -> duckdb.DuckDBPyConnection:
     opened.execute("CREATE VIEW large AS SELECT x + 1 AS x, s FROM t WHERE v >= 50 AND s LIKE '%a%'")
     opened.execute("CREATE MACRO shaken(x) AS x + random()")
     opened.execute('CREATE VIEW "a view" AS SELECT x FROM t WHERE random() < 0.5')
+    opened.execute('CREATE VIEW "a ""view""" AS SELECT x FROM t WHERE random() < 0.5')
+    opened.execute('CREATE VIEW "İx" AS SELECT x FROM t WHERE random() < 0.5')
     opened.execute("CREATE TABLE made (x DOUBLE, y DOUBLE GENERATED ALWAYS AS (x + random()))")
     opened.create_function("kept", lambda x: x, ["DOUBLE"], "DOUBLE")
     return opened
@@ -85,6 +87,18 @@ def test_scans_with_filters_and_projections_are_read(connection: duckdb.DuckDBPy
         ("SELECT * FROM made", "random"),
         ("SELECT *, rowid AS n FROM t", "rowid"),
         ("SELECT x FROM t WHERE rowid % 2 = 0", "rowid"),
+        ('SELECT x FROM t WHERE "rowid" < 3', "rowid"),
+        ("SELECT x, t.rowid AS n FROM t", "rowid"),
+        ('SELECT x, t . "RowId" AS n FROM t', "rowid"),
+        ('SELECT x, "current_date" AS n FROM t', "current_date"),
+        ("""SELECT x AS "one's", random() AS "other's" FROM t""", "random"),
+        ("SELECT x -- it's\n, random() AS r -- isn't it?\n FROM t", "random"),
+        ("SELECT $$'$$ AS a, random() AS r, $$'$$ AS b FROM t", "random"),
+        ("SELECT E'\\'' AS a, random() AS r, E'\\'' AS b FROM t", "random"),
+        ("SELECT /* /* */ ' */ random() AS r, ' ' AS b FROM t", "random"),
+        ('SELECT * FROM "a ""view"""', "random"),
+        ('SELECT * FROM "İx"', "random"),
+        ("FROM query('SELECT x, random() AS r FROM t')", "query"),
         ("SELECT kept(x) AS x FROM t", "kept"),
         ("SELECT * FROM (VALUES (1), (2)) AS w(v)", "computed before"),
         ("PIVOT t ON s USING count(*) GROUP BY v", "computed before|AGGREGATE|GROUP_BY"),
@@ -301,3 +315,26 @@ def test_plans_that_are_shown_several_at_once_are_refused_in_words(
     connection.execute("SET explain_output = 'all'")
     with pytest.raises(InvalidRequest, match="RESET explain_output"):
         open_source(connection.table("t"), None)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        "$$one.parquet$$, $$one.parquet$$",
+        "'one.parquet', 'file://{folder}/one.parquet'",
+        "'a1.parquet', 'a[1].parquet'",
+        "'one.parquet', 'on' || 'e.parquet'",
+        "'one.parquet', concat('on', 'e.parquet')",
+        "'one.parquet', E'on\\x65.parquet'",
+        "'*.parquet', '.hidden.parquet'",
+    ],
+)
+def test_a_file_that_is_read_twice_under_names_of_another_kind_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "a1", "a[1]", ".hidden"):
+        pyarrow.parquet.write_table(pyarrow.table({"x": [1, 2]}), f"{name}.parquet")
+    relation = duckdb.connect().sql(f"FROM read_parquet([{files.format(folder=tmp_path)}])")
+    with pytest.raises(InvalidRequest, match=r"one file|not plain texts"):
+        prdp.open(relation, policy=POLICY)

@@ -417,6 +417,27 @@ class TestAnOutsidersMechanism(OnThisUniverse):
         }
 
 
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        (noise_free, "two things were said"),
+        (without_drawing, "read other bytes"),
+        (one_too_many, "draws and .* answers"),
+    ],
+)
+def test_a_mechanism_that_fails_the_contract_is_told_how(answers: Drawn, says: str) -> None:
+    class Untied:
+        law = staticmethod(Twice().law)
+
+    Untied.answers = staticmethod(answers)  # type: ignore[attr-defined]
+
+    class Failing(TestAnOutsidersMechanism):
+        mechanism = Untied()  # type: ignore[assignment]
+
+    with pytest.raises(AssertionError, match=says):
+        Failing().test_answers_say_what_is_drawn_from_the_law_and_nothing_else()
+
+
 def test_a_twin_is_wrong_in_one_place() -> None:
     for law, answers in ((None, None), (Twice().law, Twice().answers)):
         with pytest.raises(ValueError, match="either its law or its answers"):

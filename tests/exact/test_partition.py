@@ -9,18 +9,18 @@ import pytest
 
 from prdp.cells.summary import Summary
 from prdp.mechanisms._influence import count_influences, sum_influences
-from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.partition import PaperPartition
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy
 from prdp.testing.mechanism_contract import MechanismLaw, Twin
 from tests.exact.universe import LEVELS, MEASURE, ODD, POLICY, RECORDS, OnThisUniverse, Record, count_of
 
-COUNT = Partition(count_influences(LEVELS))
-SUM = Partition(sum_influences(POLICY, LEVELS, {"v": (Fraction(-12), Fraction(12))}, MEASURE))
-UNDERSTATED = Partition(tuple(influence / 3 for influence in SUM.influences))
+COUNT = PaperPartition(count_influences(LEVELS))
+SUM = PaperPartition(sum_influences(POLICY, LEVELS, {"v": (Fraction(-12), Fraction(12))}, MEASURE))
+UNDERSTATED = PaperPartition(tuple(influence / 3 for influence in SUM.influences))
 
 
-def with_noise(mechanism: Partition, factor: Fraction) -> MechanismLaw:
+def with_noise(mechanism: PaperPartition, factor: Fraction) -> MechanismLaw:
     """Return the law with noise that is scaled by a factor."""
 
     def law(summary: Summary, share: Fraction) -> Noisy:

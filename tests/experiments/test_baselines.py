@@ -23,6 +23,7 @@ from experiments.datasets import normal
 from experiments.method import Method
 from experiments.problem import POLICIES, Problem, Question
 from experiments.yardsticks import Floats
+from prdp.methods import Framework
 from prdp.testing import simulate
 
 SMALL = normal("small", 2_000, size=300, seed=3)
@@ -146,9 +147,8 @@ def test_algorithm_1_over_rows_has_the_errors_of_the_library(question: Question)
 def test_algorithm_2_over_rows_has_the_errors_of_the_library(question: Question) -> None:
     problem = Problem(SMALL, question=question, largest=LARGEST)
     slow = ALGORITHM_2.answers(problem, RUNS, 1)
-    releases = simulate(
-        problem.table, problem.query, method="framework", split="1/2", beta="1/20", runs=2000, seed=1
-    )
+    framework = Framework(beta="1/20", split="1/2")
+    releases = simulate(problem.table, problem.query, method=framework, runs=2000, seed=1)
     fast = np.array([float(release.value) for release in releases])
     if question == "max":  # the library answers with the far end of a range
         ends = np.unique(fast)

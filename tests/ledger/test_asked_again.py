@@ -54,14 +54,14 @@ def test_of_several_answers_to_one_question_the_newest_stands(tmp_path: Path) ->
     counts = [entry for entry in table.ledger.entries if entry.purpose == table.ledger.entries[1].purpose]
     assert len(counts) == 2
     assert table.count(share="1/100") == counts[1].release != counts[0].release
-    named = table.release(mechanism, columns=["v"], share="1/100", name="mine")
+    named = table.run(mechanism, columns=["v"], share="1/100", name="mine")
     assert named == table.ledger.entries[-1].release
 
 
 def test_a_mechanism_without_a_name_is_charged_again(tmp_path: Path) -> None:
     table = accounts(copied("accounts", tmp_path))
     before = len(table.ledger.entries)
-    table.release(mechanism, columns=["v"], share="1/100")
+    table.run(mechanism, columns=["v"], share="1/100")
     assert len(table.ledger.entries) == before + 1
 
 

@@ -116,13 +116,13 @@ def test_ctrl_c_is_never_taken_for_a_failure(stage: str, source: Path) -> None:
 def test_a_handler_that_lets_the_work_go_on_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     table = prdp.open({"v": np.arange(1000)}, policy=prdp.Policy.constant(1))
     pressed: list[int] = []
-    works = table.engine._run  # type: ignore[attr-defined]
+    works = table._engine._run  # type: ignore[attr-defined]
 
     def run(sql: str, *, as_arrays: bool = False) -> object:
         signal.raise_signal(signal.SIGINT)
         return works(sql, as_arrays=as_arrays)
 
-    monkeypatch.setattr(table.engine, "_run", run)
+    monkeypatch.setattr(table._engine, "_run", run)
     before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
     try:
         assert table.count(share="1/2").value == pytest.approx(1000, abs=500)

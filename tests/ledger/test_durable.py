@@ -135,7 +135,7 @@ def test_a_ledger_of_other_public_facts_is_refused_with_the_difference(
         accounts(path, **options)
 
 
-def test_bounds_and_units_of_another_column_may_be_added_later(path: Path) -> None:
+def test_bounds_and_grains_of_another_column_may_be_added_later(path: Path) -> None:
     source = {"balance": np.arange(1, 3000), "age": np.arange(1, 3000) % 90}
     policy = prdp.Policy("10000 / balance", at_most=100)
     first = {"balance": (0, 10**12)}
@@ -168,16 +168,16 @@ def test_other_rows_under_the_same_facts_share_the_ledger(path: Path) -> None:
 
 def test_an_engine_that_fails_leaves_an_unanswered_charge_that_is_taken_up(path: Path) -> None:
     table = accounts(path)
-    works = table.engine.summarise
+    works = table._engine.summarise
 
     def fails(reading: object) -> Any:
         raise EngineFailure
 
-    table.engine.summarise = fails  # type: ignore[method-assign]
+    table._engine.summarise = fails  # type: ignore[method-assign]
     with pytest.raises(EngineFailure):
         table.count(share="1/4")
     assert table.ledger.left == Fraction(3, 4)
-    table.engine.summarise = works  # type: ignore[method-assign]
+    table._engine.summarise = works  # type: ignore[method-assign]
     table.count(share="1/4")
     assert table.ledger.left == Fraction(3, 4)
 

@@ -30,6 +30,8 @@ from prdp.noise.entropy import SystemEntropy
 
 FACTS = Binding({"name": "t"})
 FORK = multiprocessing.get_context("fork")
+PATIENCE = 120
+"""Seconds after which something hangs, however busy the machine is."""
 Context = multiprocessing.context.SpawnContext | multiprocessing.context.ForkServerContext
 OTHERS = [multiprocessing.get_context("spawn"), multiprocessing.get_context("forkserver")]
 POLICY = prdp.Policy("1 / visits", at_least="1/100", at_most=1)
@@ -49,7 +51,7 @@ def in_a_fork(work: Callable[[], object]) -> str:
 
     process = FORK.Process(target=run)
     process.start()
-    process.join(20)
+    process.join(PATIENCE)
     if process.is_alive():
         process.kill()
         process.join()
@@ -113,7 +115,7 @@ def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged
     for ask in (
         lambda: table.sum("balance", share="1/10"),
         lambda: table.count(share="1/20"),
-        lambda: table.release(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
+        lambda: table.run(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
     ):
         said = in_a_fork(ask)
         assert "another process" in said, said
@@ -142,7 +144,7 @@ def test_a_ledger_file_s_object_can_be_sent_to_another_process(context: Context,
     ledger = DurableLedger.opened(tmp_path / "t.ledger", FACTS)
     process = context.Process(target=ledger.charge, args=("a", Fraction(1, 4)))
     process.start()
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 0
     assert ledger.left == Fraction(3, 4)
 
@@ -215,7 +217,7 @@ def test_a_fork_waits_until_no_connection_to_a_ledger_is_open(tmp_path: Path) ->
     def hold() -> None:
         with connected(path):
             inside.set()
-            leave.wait(20)
+            leave.wait(PATIENCE)
 
     def fork() -> None:
         child = os.fork()
@@ -226,12 +228,12 @@ def test_a_fork_waits_until_no_connection_to_a_ledger_is_open(tmp_path: Path) ->
     codes: list[int] = []
     holder, forker = threading.Thread(target=hold), threading.Thread(target=fork)
     holder.start()
-    inside.wait(20)
+    inside.wait(PATIENCE)
     forker.start()
     forker.join(0.2)
     leave.set()
-    forker.join(20)
-    holder.join(20)
+    forker.join(PATIENCE)
+    holder.join(PATIENCE)
     assert codes == [0]
 
 
@@ -262,9 +264,9 @@ def test_a_fork_while_a_report_is_drawn_leaves_one_report(
         def bytes(self, count: int) -> bytes:
             drawn = super().bytes(count)
             if self.child == 0 and first == "parent":
-                go_on.poll(20)
+                go_on.poll(PATIENCE)
             if self.child and first == "child":
-                receiver.poll(20)
+                receiver.poll(PATIENCE)
             return drawn
 
     entropy = Waiting()
@@ -338,7 +340,7 @@ def test_a_fork_while_a_report_is_written_does_not_touch_the_file(first: str, tm
         [sys.executable, "-c", FORKS_WHILE_IT_WRITES, str(path), first],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     said = dict(line.split() for line in run.stdout.splitlines())
@@ -349,3 +351,36 @@ def test_a_fork_while_a_report_is_written_does_not_touch_the_file(first: str, tm
     database.close()
     assert reports[1:] == [(said["parent"].upper(),)]
     assert Client(path).left == Fraction(1, 2)
+
+
+FORKS_WITH_GARBAGE = """
+import gc, os, sys
+import tests.conftest
+
+class Deadly:
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        os._exit(9)
+
+gc.disable()
+Deadly()
+os.register_at_fork(before=lambda: gc.set_threshold(*map(int, sys.argv[1:])))
+gc.enable()
+child = os.fork()
+if child == 0:
+    gc.collect()
+    os._exit(0)
+gc.disable()
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("thresholds", [("1", "1", "1"), ("700", "10", "10")])
+def test_what_was_garbage_before_a_test_forks_is_never_collected_in_the_child(
+    thresholds: tuple[str, ...],
+) -> None:
+    """DuckDB's threads are not forked, so that a database that is collected there ends the process."""
+    command = [sys.executable, "-c", FORKS_WITH_GARBAGE, *thresholds]
+    root = Path(__file__).parents[2]
+    assert subprocess.run(command, cwd=root, check=False, timeout=PATIENCE).returncode == 0

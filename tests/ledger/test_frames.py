@@ -31,10 +31,10 @@ QUESTIONS: dict[str, Ask] = {
     "mean": lambda table: table.mean("v", share="1/10"),
     "max": lambda table: table.max("v", share="1/10"),
     "median": lambda table: table.median("v", share="1/10"),
-    "distinct": lambda table: table.distinct("v", share="1/10"),
+    "distinct": lambda table: table.count_distinct("v", share="1/10"),
     "groups": lambda table: table.group_by("k", keys=[0, 1]).sum("v", share="1/10"),
-    "several": lambda table: table.ask(prdp.Count(), prdp.Sum("v"), share="1/10"),
-    "own": lambda table: table.release(lambda rows, epsilon, beta: EACH, columns=["v"], share="1/10"),
+    "several": lambda table: table.agg(prdp.count(), prdp.sum("v"), share="1/10"),
+    "own": lambda table: table.run(lambda rows, epsilon, beta: EACH, columns=["v"], share="1/10"),
 }
 
 
@@ -110,7 +110,7 @@ def test_ctrl_c_while_noise_is_drawn_shows_nothing(question: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("question", ["sum", "groups"])
-def test_ctrl_c_while_units_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_owners_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def press() -> None:
         signal.raise_signal(signal.SIGINT)
 

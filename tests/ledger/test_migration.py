@@ -207,7 +207,7 @@ def test_a_process_that_is_killed_in_the_middle_leaves_the_old_file(
 ) -> None:
     path = copied("accounts", tmp_path)
     process = in_a_process(lambda: work(path))
-    process.join(60)
+    process.join(300)
     assert process.exitcode == -signal.SIGKILL
     assert version(path) == 1  # whoever reads it next undoes what was begun
     assert rows(path, "charges") == rows(KEPT / "accounts.ledger", "charges")
@@ -224,20 +224,24 @@ def sound_as_kept(path: Path) -> None:
 
 
 def test_processes_that_are_killed_at_any_moment_leave_a_sound_file(tmp_path: Path) -> None:
-    chance = random.Random(1)
-    in_time = 0
+    chance, span = (
+        random.Random(1),
+        0.04,
+    )  # a span that grows and shrinks: some are late on any machine, not all
+    ends = []
     for turn in range(25):
         folder = tmp_path / str(turn)
         folder.mkdir()
         path = copied("accounts", folder)
         process = in_a_process(lambda path=path: DurableLedger(path))  # type: ignore[misc]
-        time.sleep(chance.random() * 0.04)
+        time.sleep(chance.random() * span)
         if process.is_alive() and process.pid:
             os.kill(process.pid, signal.SIGKILL)
-        process.join(60)
-        in_time += process.exitcode == -signal.SIGKILL
+        process.join()
+        ends.append(process.exitcode)
+        span *= 1.25 if ends[-1] else 0.8
         sound_as_kept(path)
-    assert in_time > 0
+    assert {*ends} == {0, -signal.SIGKILL}
 
 
 def test_processes_that_open_an_old_file_at_once_are_all_fine(tmp_path: Path) -> None:
@@ -246,13 +250,13 @@ def test_processes_that_open_an_old_file_at_once_are_all_fine(tmp_path: Path) ->
     start = FORK.Event()
 
     def ask(place: int) -> None:
-        start.wait(60)
+        start.wait()
         DurableLedger(path).charge(f"question {place}", Fraction(1, 1000))
 
     processes = [in_a_process(lambda place=place: ask(place)) for place in range(8)]  # type: ignore[misc]
     start.set()
     for process in processes:
-        process.join(60)
+        process.join(300)
     assert [process.exitcode for process in processes] == [0] * 8
     ledger = DurableLedger(path)
     assert ledger.left == spent - Fraction(8, 1000)

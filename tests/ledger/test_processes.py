@@ -38,7 +38,7 @@ def told_by_a_process(work: Callable[[], object]) -> str:
 
     process = FORK.Process(target=run)
     process.start()
-    process.join(60)
+    process.join(300)  # nothing here hangs, and a busy machine is slow
     return str(receiver.recv()) if receiver.poll() else f"died with {process.exitcode}"
 
 
@@ -47,14 +47,14 @@ def test_sixteen_processes_with_room_for_ten_make_exactly_ten(tmp_path: Path) ->
 
 
 def test_a_crowd_of_processes_leaves_a_sound_ledger(tmp_path: Path) -> None:
-    charges, sound = crowd(tmp_path, processes=12, seconds=2)
-    assert charges > 12
+    charges, sound = crowd(tmp_path, processes=12, seconds=2, least=5)
+    assert charges >= 60
     assert sound
 
 
 def test_killed_processes_lose_no_charge_and_show_nothing_unrecorded(tmp_path: Path) -> None:
     found = kills(tmp_path, times=40, seed=1)
-    assert found.pop("killed in time") > 0
+    assert 0 < found.pop("killed in time") < 40
     assert set(found.values()) == {0}
 
 

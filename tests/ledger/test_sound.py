@@ -149,9 +149,9 @@ def test_a_question_that_cannot_be_written_is_refused_before_it_is_charged(path:
 def test_a_name_that_cannot_be_written_is_refused_before_it_is_charged(path: Path, text: str) -> None:
     table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
     with pytest.raises(InvalidRequest, match="cannot be written"):
-        table.release(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name=text)
+        table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name=text)
     assert DurableLedger(path).left == 1
-    table.release(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name="é, 😀")
+    table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name="é, 😀")
     assert len(DurableLedger(path).entries) == 1
 
 
@@ -292,7 +292,7 @@ def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(path: Path)
     try:
         table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
         for value in (nested(40), nested(400), 10**500, 10**1000):
-            table.release(lambda rows, epsilon, beta, value=value: value, columns=["v"], share="1/100")  # type: ignore[misc]
+            table.run(lambda rows, epsilon, beta, value=value: value, columns=["v"], share="1/100")  # type: ignore[misc]
     finally:
         sys.set_int_max_str_digits(before)
     releases = [entry.release for entry in DurableLedger(path).entries]

@@ -136,10 +136,10 @@ def test_a_tally_of_another_campaign_or_round_is_refused() -> None:
         study.after(3)  # type: ignore[arg-type]
 
 
-def test_bounds_in_values_become_bounds_in_units() -> None:
-    assert measured("v", "-1.5", 100, unit="1/100") == Measure("v", Fraction(1, 100), -150, 10_000)
+def test_bounds_in_values_become_bounds_in_grains() -> None:
+    assert measured("v", "-1.5", 100, grain="1/100") == Measure("v", Fraction(1, 100), -150, 10_000)
     wide: Any = Measure("v", "1/100", "0", "500")  # type: ignore[arg-type]
-    assert SumStudy(**BASICS, measure=wide).measure == measured("v", 0, 5, unit="0.01")
+    assert SumStudy(**BASICS, measure=wide).measure == measured("v", 0, 5, grain="0.01")
 
 
 any_: Any = prdp.local  # what is wrong by its type is refused by more than the types
@@ -151,23 +151,23 @@ def total(measure: Any) -> Study:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "reversed": (lambda: any_.measured("v", 10, 0), "low=10 is more than high=0"),
-    "float bound": (lambda: any_.measured("v", 0, 1.5), "is a float"),
+    "float bound": (lambda: any_.measured("v", 0, 1 / 3), "high='1/3'"),
     "float in a measure": (
         lambda: total(any_.Measure("v", Fraction(1), 0, 1.5)),
-        "is a float",
+        "whole numbers of grains",
     ),
-    "half a unit": (lambda: total(any_.Measure("v", 1, 0, "1/2")), "whole numbers of units"),
+    "half a grain": (lambda: total(any_.Measure("v", 1, 0, "1/2")), "whole numbers of grains"),
     "reversed measure": (
         lambda: total(any_.Measure("v", Fraction(1), 5, 0)),
         "more than high",
     ),
-    "no unit": (lambda: any_.measured("v", 0, 1, unit=0), "unit=0 is not more than 0"),
-    "word for a unit": (lambda: total(any_.Measure("v", "euro", 0, 1)), "is not a number"),
+    "no grain": (lambda: any_.measured("v", 0, 1, grain=0), "grain=0 is not more than 0"),
+    "word for a grain": (lambda: total(any_.Measure("v", "euro", 0, 1)), "is not a number"),
     "no measure": (lambda: total("v"), "is no measure"),
     "no column": (lambda: any_.measured(7, 0, 1), "no column's name"),
     "letters": (lambda: any_.Categories("job", "abc"), "is not a list"),
     "float category": (lambda: any_.Categories("job", (1.5,)), "texts or whole numbers"),
-    "float edge": (lambda: any_.Bins("v", (0.5, 1)), "is a float"),
+    "float edge": (lambda: any_.Bins("v", (1 / 3, 1)), "edge='1/3'"),
     "edges as text": (lambda: any_.Bins("v", "0,1"), "is not a list"),
     "falling edges": (lambda: any_.Bins("v", (1, 0)), "ascending"),
     "column of bins": (lambda: any_.Bins("", (0, 1)), "no column's name"),

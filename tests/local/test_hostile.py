@@ -289,13 +289,13 @@ def test_a_campaign_that_no_client_could_read_is_refused_where_it_is_made(number
     for wrong in (
         lambda: ProportionalCount(number),
         lambda: ProportionalSum(measure, number),
-        lambda: measured("v", 0, 0, unit=number),
+        lambda: measured("v", 0, 0, grain=number),
         lambda: Campaign("v", prdp.Policy("v", at_least="1/2", at_most=number), "1", DomainCount()),
     ):
         with pytest.raises(InvalidRequest):
             wrong()
     fine = Fraction(10**97 + 1, 10**97)
-    for protocol in (ProportionalCount(fine), ProportionalSum(measured("v", 0, 1, unit=fine), fine)):
+    for protocol in (ProportionalCount(fine), ProportionalSum(measured("v", 0, 1, grain=fine), fine)):
         policy = prdp.Policy("v", at_least="1/2", at_most=fine)
         campaign = Campaign("v", policy, "1", protocol)
         assert Campaign.from_json(campaign.to_json()) == campaign

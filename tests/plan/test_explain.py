@@ -39,14 +39,14 @@ def explanations(values: Any) -> list[str]:
         orders, records={"who": prdp.Records(columns, "id", policy, bounds=bounds)}, name="l"
     )
     return [
-        table.where("v > 3").explain(prdp.Sum("v"), prdp.Count(), share="1/10"),
-        table.explain(prdp.Distinct("job"), share="1/10", method="framework"),
-        by_job.explain(prdp.Mean("v"), share="1/10"),
-        owners.group_by("job", keys=["a", "b"]).explain(prdp.Mean("v"), share="1/10"),
-        join.explain(prdp.Sum("price"), share="1/10"),
-        graph.explain(prdp.Paths(2), share="1/10"),
-        graph.explain(prdp.Edges(), share="1/10"),
-        links.explain(prdp.Count(), share="1/10"),
+        table.where("v > 3").explain(prdp.sum("v"), prdp.count(), share="1/10"),
+        table.explain(prdp.count_distinct("job"), share="1/10", method="framework"),
+        by_job.explain(prdp.mean("v"), share="1/10"),
+        owners.group_by("job", keys=["a", "b"]).explain(prdp.mean("v"), share="1/10"),
+        join.explain(prdp.sum("price"), share="1/10"),
+        graph.explain(prdp.paths(2), share="1/10"),
+        graph.explain(prdp.edges(), share="1/10"),
+        links.explain(prdp.count(), share="1/10"),
     ]
 
 
@@ -95,26 +95,26 @@ def small(policy: str = "1", **options: Any) -> prdp.Table:
 def test_the_mechanism_that_public_facts_choose_is_the_one_that_answers() -> None:
     for policy in ("1", "CASE WHEN v < 3 THEN 1 ELSE 0.001 END", "1 / greatest(v, 1)"):
         table = small(policy, stand_in=True)
-        (release,) = prdp.testing.simulate(table, prdp.Count(), runs=1, seed=1)
+        (release,) = prdp.testing.simulate(table, prdp.count(), runs=1, seed=1)
         tiered = "budget tiers" in dict(release.choices)
-        assert ("draws  tiers" in table.explain(prdp.Count(), share=1)) is tiered
-        assert ("proofs/tiers.md" in table.explain(prdp.Count(), share=1)) is tiered
+        assert ("draws  tiers" in table.explain(prdp.count(), share=1)) is tiered
+        assert ("proofs/tiers.md" in table.explain(prdp.count(), share=1)) is tiered
 
 
 def test_two_columns_are_two_reads() -> None:
-    assert "what was read above" not in small().explain(prdp.Sum("v"), prdp.Sum("w"), share=1)
+    assert "what was read above" not in small().explain(prdp.sum("v"), prdp.sum("w"), share=1)
 
 
 def test_what_is_free_or_would_be_refused_is_said() -> None:
     table = small()
     table.count(share="9/10")
-    assert table.explain(prdp.Count(), share="9/10").startswith("charges  nothing: it was answered before")
-    assert table.explain(prdp.Sum("v"), share="1/5").startswith("charges  nothing: it would be refused")
-    assert small(stand_in=True).explain(prdp.Count(), share=1).startswith("charges  nothing: the records are")
+    assert table.explain(prdp.count(), share="9/10").startswith("charges  nothing: it was answered before")
+    assert table.explain(prdp.sum("v"), share="1/5").startswith("charges  nothing: it would be refused")
+    assert small(stand_in=True).explain(prdp.count(), share=1).startswith("charges  nothing: the records are")
 
 
 @pytest.mark.parametrize("share", ["0", "2"])
 def test_what_would_be_refused_is_refused(share: str) -> None:
     table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant("1"))
     with pytest.raises(prdp.InvalidRequest):
-        table.explain(prdp.Count(), share=share)
+        table.explain(prdp.count(), share=share)

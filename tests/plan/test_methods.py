@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import prdp
+from prdp.cells.cell import Cell
 from prdp.cells.summary import Summary
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
@@ -19,7 +20,8 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.plan.methods import Method, Options, cells, counted
-from prdp.plan.queries import DerivedPart, OfColumn, Query
+from prdp.plan.queries import Count as OurCount
+from prdp.plan.queries import DerivedPart, Mean, OfColumn, Quantile, Query, Sum, Variance
 from prdp.release.drawn import Answer
 from prdp.schema import Kind
 from prdp.testing import simulate
@@ -27,7 +29,7 @@ from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import OnThisUniverse, Record, count_of
 
 N = 400
-SCHEMA = prdp.open({"v": np.arange(3)}, policy=prdp.Policy.constant("1")).engine.schema
+SCHEMA = prdp.open({"v": np.arange(3)}, policy=prdp.Policy.constant("1")).schema
 LARGE = check(parse("v > 25"), SCHEMA, Kind.BOOLEAN, "v > 25")
 LOOSE = prdp.Policy.constant("100")
 
@@ -62,7 +64,7 @@ class Heads(Query):
 class Total(OfColumn):
     """A sum under another name, answered by the rows of the package's own."""
 
-    methods = prdp.Sum.methods
+    methods = Sum.methods
 
 
 class TestPlainCount(OnThisUniverse):
@@ -94,10 +96,10 @@ def table(**options: object) -> prdp.Table:
 
 def test_a_query_from_outside_is_answered_charged_and_kept() -> None:
     asked = table()
-    (row,) = asked.ask(Heads(), share="1/2").releases
+    (row,) = asked.agg(Heads(), share="1/2").releases
     assert row[0].value == pytest.approx(N, abs=40)
     assert row[0].method == "plain count"
-    assert asked.ask(Heads(), share="1/2").releases == (row,)
+    assert asked.agg(Heads(), share="1/2").releases == (row,)
     assert asked.ledger.left == Fraction(1, 2)
 
 
@@ -106,16 +108,16 @@ def test_a_query_from_outside_is_asked_of_groups_and_simulated() -> None:
     (by_job,) = simulate(asked.group_by("job", keys=["chef", "clerk"]), Heads(), runs=1, seed=1)
     assert [key for key, _ in by_job] == [("chef",), ("clerk",)]
     (total,) = simulate(asked, Total("V"), runs=1, seed=1)
-    (same,) = simulate(asked, prdp.Sum("v"), runs=1, seed=1)
+    (same,) = simulate(asked, prdp.sum("v"), runs=1, seed=1)
     assert total.exact == same.exact
     assert total.question == "total of v"
 
 
 class Count(Query):
-    methods = prdp.Count.methods
+    methods = OurCount.methods
 
 
-class FromAbove(prdp.Quantile):
+class FromAbove(Quantile):
     """A quantile that counts from above, with a row of its own."""
 
 
@@ -129,11 +131,11 @@ class Odd(Query):
 def test_queries_from_outside_are_never_taken_for_others() -> None:
     asked = table()
     queries = (
-        prdp.Count(),
+        prdp.count(),
         Count(),
         Heads(),
         Heads("some"),
-        prdp.Quantile("v"),
+        prdp.median("v"),
         FromAbove("v"),
         Odd(),
         Odd("a"),
@@ -146,46 +148,46 @@ def test_queries_from_outside_are_never_taken_for_others() -> None:
 def test_a_query_that_its_text_cannot_hold_is_refused(what: Any) -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
-        asked.ask(Odd(what), share=1)
+        asked.agg(Odd(what), share=1)
     assert asked.ledger.left == 1
 
 
 def test_a_query_that_is_made_in_a_function_is_refused() -> None:
     class Inner(Query):
-        methods = prdp.Count.methods
+        methods = OurCount.methods
 
     with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
-        table().ask(Inner(), share=1)
+        table().agg(Inner(), share=1)
 
 
 class Spread(OfColumn):
     """A variance under another name."""
 
-    methods = prdp.Variance.methods
+    methods = Variance.methods
     rule = "variance"
 
 
 def test_a_variance_from_outside_is_taken_of_squares_that_were_read() -> None:
     asked = table(stand_in=True)
-    (own,), (other,) = (simulate(asked, query, runs=1, seed=3) for query in (prdp.Variance("v"), Spread("v")))
+    (own,), (other,) = (simulate(asked, query, runs=1, seed=3) for query in (prdp.variance("v"), Spread("v")))
     assert own.exact == other.exact
 
 
 class Greedy(OfColumn):
     """A mean whose parts want more than its share."""
 
-    methods = prdp.Mean.methods
+    methods = Mean.methods
     rule = "mean"
 
     @property
     def parts(self) -> tuple[DerivedPart, ...]:
-        return tuple(replace(part, of_share=Fraction(5)) for part in prdp.Mean("v").parts)
+        return tuple(replace(part, of_share=Fraction(5)) for part in prdp.mean("v").parts)
 
 
 def test_steps_never_spend_more_than_is_charged() -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="more than the share"):
-        asked.ask(Greedy("v"), share="1/10")
+        asked.agg(Greedy("v"), share="1/10")
     assert asked.ledger.left == 1
 
 
@@ -193,10 +195,10 @@ class Above(OfColumn):
     """A sum whose row reads under a filter, or a policy, of its own."""
 
     methods = (
-        Method("filter", prdp.Sum.methods[0].build, reads=lambda terms: cells(replace(terms, where=LARGE))),
+        Method("filter", Sum.methods[0].build, reads=lambda terms: cells(replace(terms, where=LARGE))),
         Method(
             "policy",
-            prdp.Sum.methods[0].build,
+            Sum.methods[0].build,
             reads=lambda terms: cells(replace(terms, policy=LOOSE.within(SCHEMA, {}))),
         ),
     )
@@ -206,10 +208,10 @@ def test_what_is_read_for_a_query_from_outside_serves_no_other_that_differs() ->
     alone, beside = table(stand_in=True), table(stand_in=True)
     for method in ("filter", "policy"):
         simulate(beside, Above("v"), method=method, runs=1, seed=1)
-        for query in (prdp.Sum("v"), prdp.Count()):
+        for query in (prdp.sum("v"), prdp.count()):
             (one,), (other,) = (simulate(asked, query, runs=1, seed=2) for asked in (alone, beside))
             assert one == other
-    both = [Above("v"), prdp.Sum("v"), prdp.Count()]
+    both = [Above("v"), prdp.sum("v"), prdp.count()]
     (found,) = simulate(table(stand_in=True), both, runs=1, seed=5)
     assert found.releases[0][2].value == pytest.approx(N, abs=60)
 
@@ -217,12 +219,12 @@ def test_what_is_read_for_a_query_from_outside_serves_no_other_that_differs() ->
 class Raw(Query):
     """A count whose row forgets to say that records are counted."""
 
-    methods = (Method("raw", prdp.Sum.methods[0].build),)
+    methods = (Method("raw", Sum.methods[0].build),)
 
 
 def test_where_nothing_is_measured_every_record_counts_one() -> None:
     asked = table(stand_in=True)
-    simulate(asked, prdp.Sum("v"), runs=1, seed=1)
+    simulate(asked, prdp.sum("v"), runs=1, seed=1)
     (released,) = simulate(asked, Raw(), runs=1, seed=1)
     assert released.value == pytest.approx(N, abs=60)
 
@@ -236,7 +238,7 @@ class Forty(Query):
 def test_groups_of_owners_are_answered_by_no_mechanism_but_the_proved_one() -> None:
     groups = table(protect="who").group_by("job", keys=["chef"])
     with pytest.raises(InvalidRequest, match="not proved yet"):
-        groups.ask(Forty(), share=1)
+        groups.agg(Forty(), share=1)
 
 
 def queries(kind: type[Query] = Query) -> list[type[Query]]:
@@ -277,3 +279,16 @@ def test_owners_are_answered_just_where_a_row_says_so(kind: type[Query], row: Me
         else:
             with pytest.raises(InvalidRequest, match="not proved yet"):
                 simulate(opened, example(kind), method=row.name, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_no_row_of_the_table_makes_a_python_object_of_a_cell(
+    kind: type[Query], row: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("cells are columns")
+
+    monkeypatch.setattr(Cell, "__init__", refused)
+    asked = table(stand_in=True)
+    for opened in (asked, asked.group_by("job", keys=["chef", "clerk"])):
+        assert simulate(opened, example(kind), method=row.name, runs=1, seed=3)

@@ -12,13 +12,13 @@ import prdp
 from prdp.errors import InvalidRequest
 
 QUERIES = (
-    prdp.Count(),
-    prdp.Sum("v"),
-    prdp.Mean("v"),
-    prdp.Variance("v"),
-    prdp.Max("v"),
-    prdp.Quantile("v", ("1/4", "3/4")),
-    prdp.Distinct("job"),
+    prdp.count(),
+    prdp.sum("v"),
+    prdp.mean("v"),
+    prdp.variance("v"),
+    prdp.max("v"),
+    prdp.quantile("v", ("1/4", "3/4")),
+    prdp.count_distinct("job"),
 )
 
 
@@ -37,32 +37,32 @@ def test_a_plan_is_the_same_whatever_the_records_are(query: Any) -> None:
 
 
 def test_parts_of_a_charge_are_what_was_asked_for() -> None:
-    plan = table(9).plan(*QUERIES[:3], share="1/2", split=["1/2", "1/3", "1/6"])
+    plan = table(9).plan(*QUERIES[:3], share="1/2", shares=["1/4", "1/6", "1/12"])
     assert [query.share for query in plan.queries] == [Fraction(1, 4), Fraction(1, 6), Fraction(1, 12)]
     assert [step.share for step in plan.queries[2].steps] == [Fraction(1, 16), Fraction(1, 48)]
 
 
 def test_groups_choose_together_unless_the_policy_reads_what_tells_them_apart() -> None:
     opened = table(9)
-    told = opened.group_by("job", keys=["chef", "cook"]).plan(prdp.Sum("v"), share=1)
-    cut = opened.group_by(prdp.bins("v", [0, 10, 20])).plan(prdp.Sum("v"), share=1)
-    one = opened.group_by("job", keys=["chef"]).plan(prdp.Sum("v"), share=1)
+    told = opened.group_by("job", keys=["chef", "cook"]).plan(prdp.sum("v"), share=1)
+    cut = opened.group_by(prdp.bins("v", [0, 10, 20])).plan(prdp.sum("v"), share=1)
+    one = opened.group_by("job", keys=["chef"]).plan(prdp.sum("v"), share=1)
     assert [plan.queries[0].together for plan in (told, cut, one)] == ["pooled", "", ""]
 
 
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        (prdp.Sum("job"), "needs numbers"),
-        (prdp.Sum("nothing"), "names the column"),
-        (prdp.Edges(), "takes queries"),
-        (prdp.Quantile("v", "2"), "between 0 and 1"),
+        (prdp.sum("job"), "needs numbers"),
+        (prdp.sum("nothing"), "names the column"),
+        (prdp.edges(), "takes queries"),
+        (prdp.quantile("v", "2"), "between 0 and 1"),
     ],
     ids=str,
 )
 def test_a_wrong_question_is_refused_and_nothing_is_charged(query: Any, words: str) -> None:
     opened = table(9)
-    for ask in (opened.plan, opened.explain, opened.ask):
+    for ask in (opened.plan, opened.explain, opened.agg):
         with pytest.raises(InvalidRequest, match=words):
             ask(query, share="1/2")
     assert opened.ledger.entries == ()

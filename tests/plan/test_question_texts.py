@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import prdp
 from prdp.declare.groups import bins, read_grouping
 from prdp.expressions.spelling import listed, quoted
+from prdp.plan import queries
 from prdp.plan.text import without_token
 from prdp.tables.custom import custom_plan
 from prdp.tables.references import Reference, Tree
@@ -39,6 +40,12 @@ ODD = [
     "a -> b",
     "a.b",
 ]
+
+
+OF_COLUMN = (
+    *(queries.Sum, queries.Max, queries.Min, queries.Mean),
+    *(queries.Variance, queries.Std, queries.CountDistinct),
+)
 
 
 def table_of(columns: list[str], **options: Any) -> prdp.Table:
@@ -71,23 +78,23 @@ def asked(columns: list[str]) -> dict[Any, str]:
         asked = table if where is None else table.where(where)
         texts[what] = asked.planner.plan(queries, "1/4", groups).text
 
-    ask("count", prdp.Count())
+    ask("count", prdp.count())
     for column in columns:
-        for kind in (prdp.Sum, prdp.Max, prdp.Min, prdp.Mean, prdp.Variance, prdp.Std, prdp.Distinct):
+        for kind in OF_COLUMN:
             ask((kind, column), kind(column))
         for parts in (("1/2",), ("1/4",), ("1/3",), ("0.25", "0.5"), ("1/4", "1/2", "3/4")):
-            ask((parts, column), prdp.Quantile(column, parts))
-        ask(("where", column), prdp.Count(), where=f"{quoted(column)} > 1")
-        ask(("text", column), prdp.Count(), where=f"{quoted(column)} IN (1, 2)")
+            ask((parts, column), prdp.quantile(column, parts))
+        ask(("where", column), prdp.count(), where=f"{quoted(column)} > 1")
+        ask(("text", column), prdp.count(), where=f"{quoted(column)} IN (1, 2)")
         for edges in ((0, 1, 2), (0, 1), (0, 2)):
-            groups = read_grouping([bins(column, edges)], None, table.engine.schema)
-            ask(("bins", column, edges), prdp.Count(), groups=groups)
-        groups = read_grouping([column], [1, 2], table.engine.schema)
-        ask(("by", column), prdp.Count(), groups=groups)
+            groups = read_grouping([bins(column, edges)], None, table.schema)
+            ask(("bins", column, edges), prdp.count(), groups=groups)
+        groups = read_grouping([column], [1, 2], table.schema)
+        ask(("by", column), prdp.count(), groups=groups)
     for one, other in combinations(columns, 2):
-        ask(("both", one, other), prdp.Sum(one), prdp.Sum(other))
-        groups = read_grouping([one, other], [(1, 2)], table.engine.schema)
-        ask(("by both", one, other), prdp.Count(), groups=groups)
+        ask(("both", one, other), prdp.sum(one), prdp.sum(other))
+        groups = read_grouping([one, other], [(1, 2)], table.schema)
+        ask(("by both", one, other), prdp.count(), groups=groups)
     return texts
 
 
@@ -108,7 +115,7 @@ def test_questions_about_columns_that_read_like_questions_have_different_texts()
     )
 )
 def test_different_keys_make_different_questions(values: list[str]) -> None:
-    schema = prdp.open({"job": np.array(["a"])}, policy=prdp.Policy.constant("1")).engine.schema
+    schema = prdp.open({"job": np.array(["a"])}, policy=prdp.Policy.constant("1")).schema
     groups = [read_grouping(["job"], keys, schema) for keys in (values, values[1:], values[::-1])]
     differ({place: json.dumps(group.facts) for place, group in enumerate(groups)})
 
@@ -144,7 +151,7 @@ def test_a_mechanism_over_two_columns_is_not_answered_by_one_over_a_column_of_th
     table = table_of(["a", "b", "a, b"])
     seen: Callable[..., Any] = lambda rows, epsilon, beta: rows.column_names  # noqa: E731
     for columns in (["a", "b"], ["a, b"]):
-        assert table.release(seen, columns=columns, share="1/4", name="names").value == columns
+        assert table.run(seen, columns=columns, share="1/4", name="names").value == columns
 
 
 def test_a_name_is_not_answered_by_a_function_that_happens_to_be_called_so() -> None:
@@ -154,8 +161,8 @@ def test_a_name_is_not_answered_by_a_function_that_happens_to_be_called_so() -> 
     def rows(rows: Any, epsilon: Any, beta: Any) -> int:
         return 1
 
-    table.release(rows, columns=["a"], share="1/4")
-    assert table.release(lambda rows, e, b: 2, columns=["a"], share="1/4", name="rows").value == 2
+    table.run(rows, columns=["a"], share="1/4")
+    assert table.run(lambda rows, e, b: 2, columns=["a"], share="1/4", name="rows").value == 2
 
 
 def joined(tables: list[str], **options: Any) -> prdp.Join:
@@ -175,7 +182,7 @@ def joined(tables: list[str], **options: Any) -> prdp.Join:
 def test_different_joins_of_oddly_named_tables_have_different_texts(tables: list[str]) -> None:
     join = joined(tables)
     chosen = [some for size in range(len(tables) + 1) for some in combinations(sorted(tables), size)]
-    differ({some: join.over(*some).plan(prdp.Count(), "1").text for some in chosen})
+    differ({some: join.over(*some).plan(prdp.count(), "1").text for some in chosen})
 
 
 def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp_path: Path) -> None:
@@ -188,11 +195,11 @@ def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp
 def test_texts_of_ordinary_questions_are_what_ledgers_hold() -> None:
     """Written out by hand: another text would be another question, charged again."""
     join = joined(["orders", "items"])
-    assert join.over("orders", "items").plan(prdp.Count(), "1/4").text == (
+    assert join.over("orders", "items").plan(prdp.count(), "1/4").text == (
         '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], '
         '"over": ["items", "orders", "p"], "share": "1/4"}'
     )
-    assert asked(["age", "größe"])[prdp.Sum, "größe"] == (
+    assert asked(["age", "größe"])[queries.Sum, "größe"] == (
         '{"format": 2, "ask": [{"query": "sum", "of": "\\"größe\\"", "range": ["0", "10", "1"], '
         '"method": "clip", "share": "1/4"}], "share": "1/4"}'
     )
@@ -236,11 +243,11 @@ def test_graphs_and_links_over_different_relations_are_different_questions() -> 
     some, others = (connection.sql(f"SELECT * FROM e WHERE kind = {kind}") for kind in (0, 1))
     ends: Any = {"source": "a", "target": "b", "nodes": range(60)}
     graphs = [prdp.open_graph(rows, policy=policy, **ends) for rows in (some, others)]
-    differ({place: graph.plan(prdp.Edges(), "1").text for place, graph in enumerate(graphs)})
+    differ({place: graph.plan(prdp.edges(), "1").text for place, graph in enumerate(graphs)})
     people = [connection.table("people"), connection.sql("SELECT * FROM people WHERE kind = 0")]
     links = [
         prdp.open_links(rows, records={"a": prdp.Records(records, "a", policy)}, name="l")
         for rows in (some, others)
         for records in people
     ]
-    differ({place: link.plan(prdp.Count(), "1").text for place, link in enumerate(links)})
+    differ({place: link.plan(prdp.count(), "1").text for place, link in enumerate(links)})

@@ -64,7 +64,7 @@ def test_nothing_is_charged_for_a_plan_or_an_explanation(tmp_path: Path) -> None
     table = opened(written(tmp_path / "t.parquet"))
     groups = table.group_by(prdp.bins("v", [0, 10, 20]))
     for asked in (table, groups):
-        asked.plan(prdp.Count(), share=1)
-        assert "SELECT" in asked.explain(prdp.Count(), prdp.Mean("v"), share=1)
+        asked.plan(prdp.count(), share=1)
+        assert "SELECT" in asked.explain(prdp.count(), prdp.mean("v"), share=1)
     assert table.ledger.left == 1
     assert table._reader.kept == {}

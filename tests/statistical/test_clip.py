@@ -144,7 +144,7 @@ def test_intervals_cover_the_truth_where_those_of_the_noise_do_not(policy: str, 
         name="tail",
         stand_in=True,
     )
-    releases = simulate(table, prdp.Sum("v"), share="1", runs=1000, seed=11)
+    releases = simulate(table, prdp.sum("v"), share="1", runs=1000, seed=11)
 
     def covered(reach: int) -> float:
         ends = [release.interval(level, reach=reach) for release in releases]
@@ -196,7 +196,7 @@ def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_other
     }
     policy = prdp.Policy.column("e", at_least="1e-6", at_most="1")
     table = prdp.open(columns, policy=policy, bounds={"v": (0, 10**12)}, stand_in=True)
-    drawn = simulate(table.group_by("g", keys=range(groups)), prdp.Sum("v"), share="1/10", runs=runs, seed=1)
+    drawn = simulate(table.group_by("g", keys=range(groups)), prdp.sum("v"), share="1/10", runs=runs, seed=1)
     first = [tab.releases[0][0] for tab in drawn if isinstance(tab, prdp.ReleaseTable)]
     kept = [
         release

@@ -30,7 +30,7 @@ def half_each(caps: Caps) -> tuple[int, int]:
 
 
 CELLS = [Cell(CellKey(LEVELS.quanta(10), 20, 20, 1), 100, 2000)]
-UNITS = OwnerGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
+OWNERS = OwnerGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
 JOINT = Joint(PointFinder(tunings=((None, POOR),)))
 
 
@@ -40,7 +40,7 @@ def p_value(errors: np.ndarray, noise: DiscreteLaplace) -> float:
 
 
 def test_each_group_has_the_stated_noise_and_no_noise_15_percent_off() -> None:
-    drawn = JOINT.answers(UNITS, SHARE, Seeded(SEED), SAMPLE_SIZE)
+    drawn = JOINT.answers(OWNERS, SHARE, Seeded(SEED), SAMPLE_SIZE)
     scales = [answers[0].noises[0].scale for answers in drawn]
     usual = max(set(scales), key=scales.count)
     kept = [answers for answers in drawn if answers[0].noises[0].scale == usual]
@@ -56,7 +56,7 @@ def test_each_group_has_the_stated_noise_and_no_noise_15_percent_off() -> None:
 
 def test_the_stated_noise_is_that_of_the_proof() -> None:
     """A unit of budget counts up to b, so the noise is b / (a₂ · share), however many groups there are."""
-    (answers,) = JOINT.answers(UNITS, SHARE, Seeded(1), 1)
+    (answers,) = JOINT.answers(OWNERS, SHARE, Seeded(1), 1)
     words = dict(answers[0].choices)["clipped at"]
     b = float(words.partition(" ")[0])
     for answer in answers:

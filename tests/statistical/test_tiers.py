@@ -22,7 +22,7 @@ def counted(*sizes: int, runs: int = RUNS, share: str = "1") -> list[prdp.Releas
     table = prdp.open(
         {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers", stand_in=True
     )
-    return simulate(table, prdp.Count(), share=share, runs=runs, seed=7)
+    return simulate(table, prdp.count(), share=share, runs=runs, seed=7)
 
 
 def kept(releases: list[prdp.Release]) -> np.ndarray:
@@ -85,7 +85,7 @@ def test_intervals_cover_at_every_level_also_where_noise_decides_which_tiers_are
     """
     values = np.repeat([1, 10, 100, 1_000][: len(sizes)], sizes)
     table = prdp.open({"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**4)}, stand_in=True)
-    releases = simulate(table, prdp.Count(), share="1", runs=COVERED, seed=7)
+    releases = simulate(table, prdp.count(), share="1", runs=COVERED, seed=7)
     alike: dict[object, list[prdp.Release]] = defaultdict(list)
     for release in releases:
         alike[release.noise_scales, release.clipping].append(release)
@@ -106,7 +106,7 @@ def covering(releases: list[prdp.Release], truth: int, level: Fraction) -> int:
 
 def test_a_constant_budget_is_ordinary_laplace_noise() -> None:
     table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain", stand_in=True)
-    releases = simulate(table, prdp.Count(), share="1/5", runs=RUNS, seed=3)
+    releases = simulate(table, prdp.count(), share="1/5", runs=RUNS, seed=3)
     errors = np.array([float(release.exact) for release in releases]) - 500
     assert np.mean(np.abs(errors)) == pytest.approx(10, rel=0.1)
     assert all(release.interval("0.95") == release.interval("0.95", reach=1) for release in releases[:20])
@@ -123,7 +123,7 @@ def test_groups_keep_together_what_none_could_alone(each: int, least: float, mos
         name="tiers",
         stand_in=True,
     )
-    found = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), share="1/2", runs=20, seed=1)
+    found = simulate(table.group_by("g", keys=list(groups)), prdp.count(), share="1/2", runs=20, seed=1)
     tiers = [len(row[0].noise_scales) for release in found for row in release.releases]
     assert least <= np.mean(np.array(tiers) >= 2) <= most
 
@@ -141,7 +141,7 @@ def test_one_groups_heavy_tier_does_not_put_noise_into_the_others() -> None:
         name="t",
         stand_in=True,
     )
-    (found,) = simulate(table.group_by("g", keys=list(groups)), prdp.Count(), runs=1, seed=1)
+    (found,) = simulate(table.group_by("g", keys=list(groups)), prdp.count(), runs=1, seed=1)
     errors = [abs(row[0].value - 200) for row in found.releases[1:]]
     assert float(np.mean(errors)) < 2
 
@@ -156,6 +156,6 @@ def test_records_without_value_do_not_make_a_table_rich() -> None:
         name="t",
         stand_in=True,
     )
-    found = simulate(table, prdp.Sum("v"), share="1/10", runs=100, seed=0)
+    found = simulate(table, prdp.sum("v"), share="1/10", runs=100, seed=0)
     lost = sum(release.value < 0.01 * values.sum() for release in found)
     assert lost < 10

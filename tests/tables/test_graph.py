@@ -50,7 +50,7 @@ def opened(rows: object, nodes: object = range(6), **options: Any) -> prdp.Graph
 
 
 def records(graph: prdp.Graph) -> set[tuple[int, int, int]]:
-    pairs = found(graph, graph.plan(prdp.Edges(), "1"))
+    pairs = found(graph, graph.plan(prdp.edges(), "1"))
     return {(int(u), int(w), int(level)) for (u, w), level in zip(pairs.ends.T, pairs.level, strict=True)}
 
 
@@ -168,7 +168,7 @@ def test_budgets_may_span_ten_orders_of_magnitude() -> None:
     pairs = [pair for pair in combinations(range(40), 2) if random.random() < 0.6]
     rows = edges(*((u, w, float(10 ** random.uniform(-7, 2))) for u, w in pairs))
     graph = opened(rows, nodes=range(40), policy=prdp.Policy.column("eps", at_least="1e-8", at_most="100"))
-    cut = found(graph, graph.plan(prdp.Triangles(), "1"))
+    cut = found(graph, graph.plan(prdp.triangles(), "1"))
     values = [cut.value(point) for point in ladder_points(cut, 8)]
     assert values == sorted(values)
     assert "linear program" in dict(graph.triangles(share="1").choices)["cut how"]
@@ -222,13 +222,13 @@ def test_beyond_the_public_limit_a_fixed_truncation_answers_and_says_so(
 
 def test_simulated_answers_repeat_and_charge_nothing() -> None:
     graph = opened(complete(6), stand_in=True)
-    for query in (prdp.Edges(), prdp.Paths(2), prdp.Stars(3), prdp.Triangles()):
+    for query in (prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()):
         one, two = (simulate(graph, query, share="1/2", runs=5, seed=3) for _ in range(2))
         assert [release.exact for release in one] == [release.exact for release in two]
         assert all(release.simulated for release in one)
     assert graph.ledger.left == 1
     with pytest.raises(InvalidRequest, match="does not answer"):
-        simulate(graph, prdp.Count(), runs=1, seed=0)
+        simulate(graph, prdp.count(), runs=1, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], 
         (lambda g: g.stars(1, share="1/2"), "2 to 16 edges"),
         (lambda g: g.stars(17, share="1/2"), "2 to 16 edges"),
         (lambda g: g.paths(2, share="1/2", method="clip"), "What does: truncate, framework"),
-        (lambda g: g.paths(2, share=0.5), "is a float"),
-        (lambda g: g.plan(prdp.Count(), "1/2"), "a graph answers"),
+        (lambda g: g.paths(2, share=1 / 3), "share='1/3'"),
+        (lambda g: g.plan(prdp.count(), "1/2"), "a graph answers"),
         (lambda g: g.where("c = 1"), "c"),
     ],
 )

@@ -50,12 +50,12 @@ def of_job(column: str, job: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("query", "truth"),
     [
-        (prdp.Mean("balance"), SOURCE["balance"].mean()),
-        (prdp.Std("debt"), SOURCE["debt"].std()),
-        (prdp.Variance("debt"), SOURCE["debt"].var()),
-        (prdp.Quantile("balance"), np.median(SOURCE["balance"])),
-        (prdp.Quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
-        (prdp.Distinct("branch"), 40),
+        (prdp.mean("balance"), SOURCE["balance"].mean()),
+        (prdp.std("debt"), SOURCE["debt"].std()),
+        (prdp.variance("debt"), SOURCE["debt"].var()),
+        (prdp.median("balance"), np.median(SOURCE["balance"])),
+        (prdp.quantile("balance", 0.9), np.quantile(SOURCE["balance"], 0.9)),
+        (prdp.count_distinct("branch"), 40),
     ],
     ids=str,
 )
@@ -94,15 +94,15 @@ def test_records_of_no_listed_key_are_in_no_answer() -> None:
 def test_several_questions_share_one_charge_and_one_reading() -> None:
     table = accounts()
     asked: list[object] = []
-    read = table.engine.summarise
+    read = table._engine.summarise
 
     def counted(reading: Any) -> Any:
         asked.append(reading)
         return read(reading)
 
-    table.engine.summarise = counted  # type: ignore[method-assign]
-    answers = table.group_by("job", keys=JOBS[:3]).ask(
-        prdp.Count(), prdp.Sum("balance"), prdp.Variance("balance"), share="1/2", split=["1/4", "1/4", "1/2"]
+    table._engine.summarise = counted  # type: ignore[method-assign]
+    answers = table.group_by("job", keys=JOBS[:3]).agg(
+        prdp.count(), prdp.sum("balance"), prdp.variance("balance"), share="1/2", shares=["1/8", "1/8", "1/4"]
     )
     assert len(asked) == 1
     assert table.ledger.left == Fraction(1, 2)
@@ -135,7 +135,7 @@ def test_bins_and_months_are_keys() -> None:
 
 
 def test_a_table_of_releases_becomes_a_frame() -> None:
-    table = accounts().group_by("job", keys=JOBS).ask(prdp.Count(), prdp.Mean("balance"), share="1/2")
+    table = accounts().group_by("job", keys=JOBS).agg(prdp.count(), prdp.mean("balance"), share="1/2")
     names = ["job", "count", "count_low", "count_high"]
     names += ["mean_balance", "mean_balance_low", "mean_balance_high"]
     assert table.to_arrow().column_names == names
@@ -151,7 +151,7 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
     def ask(table: prdp.Table) -> prdp.ReleaseTable:
         keys = [(datetime(2025, 1, 1), "clerk"), (datetime(2025, 4, 1), "chef")]
         by = (prdp.date_trunc("quarter", "opened"), prdp.bins("balance", [0, "1/2", 10**9]), "job")
-        return table.group_by(*by, keys=keys).ask(prdp.Mean("balance"), prdp.Max("balance"), share="1/4")
+        return table.group_by(*by, keys=keys).agg(prdp.mean("balance"), prdp.max("balance"), share="1/4")
 
     path = tmp_path / "accounts.ledger"
     table = accounts(ledger=path)
@@ -167,7 +167,7 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
 def test_a_question_asked_alone_and_in_a_table_is_one_question() -> None:
     table = accounts()
     alone = table.count(share="1/4")
-    assert table.ask(prdp.Count(), share="1/4").releases == ((alone,),)
+    assert table.agg(prdp.count(), share="1/4").releases == ((alone,),)
     (median,) = table.quantiles("debt", ["1/2"], share="1/4")
     assert table.median("debt", share="1/4") == median
     assert table.ledger.left == Fraction(1, 2)
@@ -183,7 +183,7 @@ def test_bins_that_differ_in_the_seventh_digit_are_other_questions() -> None:
 def test_columns_of_a_frame_never_hide_each_other() -> None:
     source = {"count": np.arange(1000) % 3, "day": SOURCE["opened"][:1000]}
     table = prdp.open(source, policy=prdp.Policy.constant(1))
-    frame = table.group_by("count", keys=[0, 1, 2]).ask(prdp.Count(), prdp.Count(), share="1/4").to_pandas()
+    frame = table.group_by("count", keys=[0, 1, 2]).agg(prdp.count(), prdp.count(), share="1/4").to_pandas()
     assert list(frame.columns[:2]) == ["count", "count_2"]
     assert len(frame.columns) == 7
     day = datetime(2025, 1, 1)
@@ -203,7 +203,7 @@ def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_aro
     values = np.random.default_rng(0).integers(500, 1000, 4000)
     table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, stand_in=True)
     for share in ("1/40", "1/10"):
-        releases = simulate(table, prdp.Std("v"), share=share, runs=150, seed=2)
+        releases = simulate(table, prdp.std("v"), share=share, runs=150, seed=2)
         covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
         assert np.mean(covered) >= 0.95
 
@@ -227,15 +227,15 @@ def test_filters_hold_before_and_after_grouping() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        prdp.Count(),
-        prdp.Sum("debt"),
-        prdp.Mean("debt"),
-        prdp.Variance("debt"),
-        prdp.Std("balance"),
-        prdp.Max("balance"),
-        prdp.Min("debt"),
-        prdp.Quantile("debt", ("1/4", 0.75)),
-        prdp.Distinct("job"),
+        prdp.count(),
+        prdp.sum("debt"),
+        prdp.mean("debt"),
+        prdp.variance("debt"),
+        prdp.std("balance"),
+        prdp.max("balance"),
+        prdp.min("debt"),
+        prdp.quantile("debt", ("1/4", 0.75)),
+        prdp.count_distinct("job"),
     ],
     ids=str,
 )
@@ -252,11 +252,11 @@ def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answer
 @pytest.mark.parametrize(
     "query",
     [
-        prdp.Mean("balance"),
-        prdp.Std("debt"),
-        prdp.Quantile("debt", "0.9"),
-        prdp.Distinct("job"),
-        prdp.Min("debt"),
+        prdp.mean("balance"),
+        prdp.std("debt"),
+        prdp.quantile("debt", "0.9"),
+        prdp.count_distinct("job"),
+        prdp.min("debt"),
     ],
     ids=str,
 )
@@ -279,7 +279,7 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.mean("job", share="1/2"), "mean\\('job'\\) needs numbers"),
         (lambda t: t.median("job", share="1/2"), "needs numbers"),
         (lambda t: t.variance("opened", share="1/2"), "needs numbers"),
-        (lambda t: t.distinct("jbo", share="1/2"), "Did you mean 'job'"),
+        (lambda t: t.count_distinct("jbo", share="1/2"), "Did you mean 'job'"),
         (lambda t: t.mean("balance", share="1/2", method="partition"), "clip, framework, naive"),
         (lambda t: t.histogram("balance", edges=[2, 1], share="1/2"), "ascending"),
         (lambda t: t.group_by("job"), "needs its public keys"),
@@ -289,12 +289,20 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.group_by(["job", "branch"], keys=[("a", 1)]), "Write group_by\\('job', 'branch'\\)"),
         (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
         (lambda t: t.quantile("balance", ("1/4", "1/2"), share="1/2"), "quantiles\\(column"),
-        (lambda t: t.ask(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "1/4"]), "adding up to 1"),
-        (lambda t: t.ask(prdp.Count(), share="1/2", split="1/2"), "does not split"),
-        (lambda t: t.ask(share="1/2"), "ask takes queries"),
-        (lambda t: t.ask("count", share="1/2"), "ask takes queries"),
-        (lambda t: t.ask(prdp.Count(), share="1/2", split=["1/2", "1/2"]), "does not split"),
-        (lambda t: t.ask(prdp.Count(), prdp.Count(), share="1/2", split=["1/2", "2/3"]), "does not split"),
+        (lambda t: t.agg(prdp.count(), prdp.count(), share="1/2", shares=["1/2", "1/4"]), "at most share"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares="1/2"), "does not fit share=1/2 and 1 queries"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=1), "does not fit"),
+        (lambda t: t.agg(n=prdp.count(), share="1/2", shares={"m": 0.1}), "does not fit"),
+        (lambda t: t.agg(n=prdp.count(), share="1/2", shares={"n": 0.1, "m": 0.1}), "does not fit"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=[0]), "one positive"),
+        (lambda t: t.agg(share=prdp.count()), r"is a query, .*\.alias\('share'\)"),
+        (lambda t: t.agg(prdp.count().alias("n"), n=prdp.count(), share="1/2"), "called 'n'"),
+        (lambda t: t.group_by("job", keys=["a"]).agg(job=prdp.count(), share=1), "called 'job'"),
+        (lambda t: t.agg(prdp.count().alias(""), share="1/2"), "not empty"),
+        (lambda t: t.agg(prdp.count(), share="1/2", split=["1/2"]), "agg takes queries"),
+        (lambda t: t.agg(share="1/2"), "agg takes queries"),
+        (lambda t: t.agg("count", share="1/2"), "agg takes queries"),
+        (lambda t: t.agg(prdp.count(), share="1/2", shares=["1/4", "1/4"]), "does not fit"),
     ],
 )
 def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(ask: Any, says: str) -> None:
@@ -309,44 +317,44 @@ def test_values_that_no_expression_reads_are_not_told_apart() -> None:
     """Reading a column of Python objects may fail on a value, which would be an answer of its own."""
     table = prdp.open(pandas.DataFrame({"eps": [1.0], "thing": [object()]}), policy=prdp.Policy.constant(1))
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
-        table.distinct("thing", share="1/2")
+        table.count_distinct("thing", share="1/2")
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
         table.group_by("thing", keys=["a"])
 
 
 def test_values_whose_squares_would_overflow_are_refused() -> None:
     table = accounts(bounds={"balance": (1, 2**50)})
-    with pytest.raises(InvalidRequest, match="Take a larger unit"):
+    with pytest.raises(InvalidRequest, match="Take a larger grain"):
         table.variance("balance", share="1/2")
     assert table.mean("balance", share="1/2").value > 0
 
 
 def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
     table = accounts(stand_in=True)
-    enough = prdp.share_for(prdp.Count(), error="5%", like=table, runs=60)
+    enough = prdp.share_for(prdp.count(), error="5%", like=table, runs=60)
     assert enough.share is not None
     assert enough.share < 1
     assert dict(enough.measured)[enough.share] <= 0.05
     assert f"share {enough.share}" in str(enough)
-    never = prdp.share_for(prdp.Sum("balance"), error="1e-9", like=table, runs=10)
+    never = prdp.share_for(prdp.sum("balance"), error="1e-9", like=table, runs=10)
     assert never.share is None
     assert "not reached" in str(never)
     by_job = prdp.share_for(
-        prdp.Mean("balance"), error="20%", like=table.group_by("job", keys=JOBS[:3]), runs=20
+        prdp.mean("balance"), error="20%", like=table.group_by("job", keys=JOBS[:3]), runs=20
     )
     assert by_job.share is not None
     with pytest.raises(InvalidRequest, match="is not above 0"):
-        prdp.share_for(prdp.Count(), error="0%", like=table)
+        prdp.share_for(prdp.count(), error="0%", like=table)
 
 
 def test_more_than_a_million_answers_are_refused_before_anything_is_charged() -> None:
     table = prdp.open({"v": np.arange(100)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 2000)})
     parts = tuple(Fraction(part, 1001) for part in range(1, 1001))
-    quantiles = prdp.Quantile("v", parts)
+    quantiles = prdp.quantile("v", parts)
     thousand, more = (table.group_by("v", keys=range(count)) for count in (1000, 1001))
     assert len(thousand.plan(quantiles, share="1/2").queries) == 1
     with pytest.raises(InvalidRequest, match="1,001 groups with 1,000 answers each are 1,001,000 answers"):
         more.quantiles("v", parts, share="1/2")
     with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
-        thousand.ask(prdp.Count(), quantiles, share="1/2")
+        thousand.agg(prdp.count(), quantiles, share="1/2")
     assert table.ledger.left == 1

@@ -26,7 +26,7 @@ Visit = tuple[int | None, int | None]
 
 
 def cut_of(links: prdp.Links) -> Any:
-    return found(links, links.plan(prdp.Count(), "1"))
+    return found(links, links.plan(prdp.count(), "1"))
 
 
 def people(rows: Sequence[Person], at_least: str = "1/4") -> prdp.Records:
@@ -202,7 +202,7 @@ def test_counts_come_close_to_the_truth_and_cost_what_they_say() -> None:
     assert links.where("cost >= 10000").count(share="1/4").value == pytest.approx(1000, rel=0.3)
     assert links.ledger.left == Fraction(1, 4)
     made_up = opened(patients, doctors, rows, stand_in=True)
-    (release,) = simulate(made_up, prdp.Count(), share="1/2", runs=1, seed=1)
+    (release,) = simulate(made_up, prdp.count(), share="1/2", runs=1, seed=1)
     assert release.value == pytest.approx(2000, rel=0.1)
 
 
@@ -236,7 +236,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
             "VARCHAR",
         ),
         (
-            {"records": {"patient": prdp.Records(pyarrow.table({"id": [1]}), "id", "1")}},  # type: ignore[arg-type]
+            {"records": {"patient": prdp.Records(pyarrow.table({"id": [1]}), "id", 1)}},  # type: ignore[arg-type]
             "not a policy",
         ),
         (
@@ -258,4 +258,4 @@ def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], 
 
 def test_only_counts_are_answered() -> None:
     with pytest.raises(InvalidRequest, match="are counted"):
-        opened([], [], []).plan(prdp.Sum("cost"), "1")  # type: ignore[arg-type]
+        opened([], [], []).plan(prdp.sum("cost"), "1")  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import pytest
 import prdp
 from prdp.cells.owners import MOST_ROWS
 from prdp.errors import InvalidRequest, LedgerError
+from prdp.plan import queries
 from prdp.testing import Seeded, simulate
 from prdp.testing.truth import truths
 from tests.reading import found
@@ -72,11 +73,11 @@ def values(table: prdp.Table, query: Any, share: str, **options: Any) -> list[Fr
 def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | None, method: str) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    for query, same in ((prdp.Count(), prdp.Sum("n")), (prdp.Sum("o_totalprice"), prdp.Sum("total"))):
+    for query, same in ((prdp.count(), prdp.sum("n")), (prdp.sum("o_totalprice"), prdp.sum("total"))):
         assert values(table, query, "1/3", method=method) == values(folded, same, "1/3", method=method)
     for asked, other in (
-        (prdp.Max("o_totalprice"), prdp.Max("largest")),
-        (prdp.Min("o_totalprice"), prdp.Min("smallest")),
+        (prdp.max("o_totalprice"), prdp.max("largest")),
+        (prdp.min("o_totalprice"), prdp.min("smallest")),
     ):
         assert values(table, asked, "1/3") == values(folded, other, "1/3")
 
@@ -85,28 +86,28 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
     table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
-    asked = values(table, prdp.Distinct("o_custkey"), "1/3")
-    assert asked == values(folded, prdp.Count(), "1/3")
+    asked = values(table, prdp.count_distinct("o_custkey"), "1/3")
+    assert asked == values(folded, prdp.count(), "1/3")
     with pytest.raises(InvalidRequest, match="by group is not answered"):
-        table.group_by("o_orderstatus", keys=["F"]).distinct("o_custkey", share="1/2")
+        table.group_by("o_orderstatus", keys=["F"]).count_distinct("o_custkey", share="1/2")
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
-    means = simulate(orders(stand_in=True), prdp.Mean("o_totalprice"), share="1/2", runs=25, seed=3)
+    means = simulate(orders(stand_in=True), prdp.mean("o_totalprice"), share="1/2", runs=25, seed=3)
     sums = [release.parts[0].exact for release in means]
-    assert sums == values(one_row_per_customer(), prdp.Sum("total"), "3/8")
+    assert sums == values(one_row_per_customer(), prdp.sum("total"), "3/8")
     assert np.median([release.parts[1].value for release in means]) == pytest.approx(N, rel=0.1)
     assert np.median([release.value for release in means]) == pytest.approx(
         ORDERS["o_totalprice"].mean(), rel=0.15
     )
 
 
-@pytest.mark.parametrize("query", [prdp.Count(), prdp.Sum("o_totalprice")], ids=str)
+@pytest.mark.parametrize("query", [prdp.count(), prdp.sum("o_totalprice")], ids=str)
 def test_groups_come_close_to_the_truth_and_an_unknown_key_to_nothing(query: Any) -> None:
     groups = orders(stand_in=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
     tables = simulate(groups, query, share="1/2", runs=21, seed=5)
     prices = ORDERS.groupby("o_orderstatus")["o_totalprice"]
-    truth = (prices.size() if isinstance(query, prdp.Count) else prices.sum()).to_dict()
+    truth = (prices.size() if isinstance(query, queries.Count) else prices.sum()).to_dict()
     for place, key in enumerate(["F", "O", "nobody"]):
         median = np.median([float(table.releases[place][0].value) for table in tables])
         assert median == pytest.approx(truth.get(key, 0), abs=0.15 * truth["F"])
@@ -117,8 +118,8 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     table = orders()
     means = table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4")
     assert [len(row[0].parts) for row in means.releases] == [2, 2, 2]
-    both = table.group_by("o_orderstatus", keys=STATUS).ask(
-        prdp.Count(), prdp.Sum("o_totalprice"), share="1/4"
+    both = table.group_by("o_orderstatus", keys=STATUS).agg(
+        prdp.count(), prdp.sum("o_totalprice"), share="1/4"
     )
     assert [len(row) for row in both.releases] == [2, 2, 2]
     histogram = table.histogram("o_shippriority", edges=[0, 50, 100], share="1/4")
@@ -133,23 +134,23 @@ def cells_of(table: prdp.Table, query: Any, groups: Any = None) -> tuple[Any, An
     return plan.queries[0], found(table, plan)
 
 
-def test_plans_know_what_is_true_of_units() -> None:
+def test_plans_know_what_is_true_of_owners() -> None:
     price = ORDERS["o_totalprice"]
-    assert truths(*cells_of(orders(), prdp.Count())) == [N]
-    assert truths(*cells_of(orders(), prdp.Sum("o_totalprice"))) == [price.sum()]
-    assert truths(*cells_of(orders(), prdp.Mean("o_totalprice"))) == [Fraction(int(price.sum()), N)]
-    assert float(*truths(*cells_of(orders(), prdp.Max("o_totalprice")))) == pytest.approx(
+    assert truths(*cells_of(orders(), prdp.count())) == [N]
+    assert truths(*cells_of(orders(), prdp.sum("o_totalprice"))) == [price.sum()]
+    assert truths(*cells_of(orders(), prdp.mean("o_totalprice"))) == [Fraction(int(price.sum()), N)]
+    assert float(*truths(*cells_of(orders(), prdp.max("o_totalprice")))) == pytest.approx(
         price.max(), rel=0.1
     )
-    assert float(*truths(*cells_of(orders(), prdp.Min("o_totalprice")))) == pytest.approx(
+    assert float(*truths(*cells_of(orders(), prdp.min("o_totalprice")))) == pytest.approx(
         price.min(), rel=0.1
     )
     groups = orders().group_by("o_orderstatus", keys=["O", "nobody", "F"])
     by_status = price.groupby(ORDERS["o_orderstatus"]).sum()
-    found = truths(*cells_of(groups.table, prdp.Sum("o_totalprice"), groups.grouping))
+    found = truths(*cells_of(groups.table, prdp.sum("o_totalprice"), groups.grouping))
     assert found == [by_status["O"], 0, by_status["F"]]
     both = orders(stand_in=True).group_by("o_orderstatus", keys=["O", "F"])
-    assert prdp.share_for(prdp.Count(), error="60%", like=both, runs=20).share is not None
+    assert prdp.share_for(prdp.count(), error="60%", like=both, runs=20).share is not None
 
 
 def counted(rows: Mapping[str, Any], **options: Any) -> int:
@@ -160,12 +161,12 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
         protect="who",
         **options,
     )
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     return sum(cell.total for cell in cells.totals.cells)
 
 
 @pytest.mark.parametrize("budget", [None, float("nan"), 0.0, -1.0, 0.05, float("-inf")])
-def test_one_invalid_row_leaves_its_whole_unit_out(budget: float | None) -> None:
+def test_one_invalid_row_leaves_its_whole_owner_out(budget: float | None) -> None:
     eps = pd.Series([1.0, budget, 2.0, 3.0], dtype="Float64") if budget is None else [1.0, budget, 2.0, 3.0]
     assert counted({"who": [1, 1, 1, 2], "eps": eps}) == 1
     assert counted({"who": [1, 3, 1, 2], "eps": eps}) == 3
@@ -176,8 +177,8 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
 
 
-def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
-    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+def test_an_owner_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One owner has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
     most = 2**43 - 1
     rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
     table = prdp.open(
@@ -186,23 +187,23 @@ def test_a_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothin
         bounds={"v": (-most, most)},
         protect="who",
     )
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     assert [cell.total for cell in cells.totals.cells] == [MOST_ROWS]
-    _, found = cells_of(table, prdp.Sum("v"), table.group_by("g", keys=[0, 1]).grouping)
+    _, found = cells_of(table, prdp.sum("v"), table.group_by("g", keys=[0, 1]).grouping)
     limit = MOST_ROWS * most
     assert [cell.total for cell in found.totals.summary.cells] == [limit]
     assert found.totals.unclipped() == (limit // 2, -(limit // 2))
     assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
 
 
-def test_texts_that_a_session_collates_are_still_two_units() -> None:
+def test_texts_that_a_session_collates_are_still_two_owners() -> None:
     """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
     connection = duckdb.connect()
     connection.execute("SET default_collation = 'nocase'")
     relation = connection.sql("SELECT * FROM (VALUES ('ann', 1.0::DOUBLE), ('ANN', NULL)) AS t(who, eps)")
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
     table = prdp.open(relation, policy=policy, protect="who", rows_are_records=True)
-    _, cells = cells_of(table, prdp.Count())
+    _, cells = cells_of(table, prdp.count())
     assert sum(cell.total for cell in cells.totals.cells) == 1
 
 
@@ -211,21 +212,21 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
     [
         (lambda t: t.median("o_totalprice", share="1/2"), "stand at several ranks"),
         (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "stand at several ranks"),
-        (lambda t: t.distinct("o_orderstatus", share="1/2"), "may hold several values"),
+        (lambda t: t.count_distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
-        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
+        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).max("o_totalprice", share="1/2"),
             "max of o_totalprice by group is not answered",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).count(share="1/2", method="naive"),
-            "method='naive' keeps all rows of a unit by group",
+            "method='naive' keeps all rows of an owner by group",
         ),
         (
-            lambda t: t.group_by("o_orderstatus", keys=STATUS).ask(
-                prdp.Count(), prdp.Min("o_totalprice"), share="1/2"
+            lambda t: t.group_by("o_orderstatus", keys=STATUS).agg(
+                prdp.count(), prdp.min("o_totalprice"), share="1/2"
             ),
             "min of o_totalprice by group is not answered",
         ),
@@ -241,7 +242,7 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
 
 def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
     table = orders(bounds={"o_totalprice": (100, 2**43)})
-    with pytest.raises(InvalidRequest, match="hold 2\\^43 units of 1 or more"):
+    with pytest.raises(InvalidRequest, match="hold 2\\^43 grains of 1 or more"):
         table.group_by("o_orderstatus", keys=STATUS).sum("o_totalprice", share="1/2")
     assert table.ledger.left == 1
     assert table.sum("o_totalprice", share="1/2").value > 0

@@ -34,7 +34,7 @@ CLERK: Employee = (1, 0, 1 / 1000)
 
 
 def cut_of(links: prdp.Links) -> Any:
-    return found(links, links.plan(prdp.Count(), "1"))
+    return found(links, links.plan(prdp.count(), "1"))
 
 
 def staff(*employees: Employee) -> pyarrow.Table:
@@ -65,7 +65,7 @@ def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY
 
 
 def part_above_a_half(opened: prdp.Join | prdp.Links) -> float:
-    releases = opened.plan(prdp.Count(), "1").draw(opened._reader, Seeded(7), RUNS)
+    releases = opened.plan(prdp.count(), "1").draw(opened._reader, Seeded(7), RUNS)
     values = [release.value for release in releases if isinstance(release, prdp.Release)]
     return sum(value > 0.5 for value in values) / RUNS
 

@@ -14,6 +14,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.ledger import NoAccount
+from prdp.methods import Framework
 from prdp.testing import simulate
 
 ROWS = 500
@@ -67,14 +68,14 @@ QUESTIONS: list[tuple[Any, Asked]] = [
     (table, lambda t: t.std("v", share="1/2")),
     (table, lambda t: t.median("v", share="1/2")),
     (table, lambda t: t.max("v", share="1/2", fresh=True)),
-    (table, lambda t: t.distinct("job", share="1/2")),
+    (table, lambda t: t.count_distinct("job", share="1/2")),
     (table, lambda t: t.quantiles("v", ["1/4", "3/4"], share="1/2")[1]),
     (table, lambda t: t.histogram("v", edges=[0, 50, 100], share="1/2")),
-    (table, lambda t: t.ask(prdp.Count(), prdp.Mean("v"), share="1/2")),
+    (table, lambda t: t.agg(prdp.count(), prdp.mean("v"), share="1/2")),
     (table, lambda t: t.group_by("job", keys=["clerk"]).where("v > 5").mean("v", share="1/2")),
     (table, lambda t: t.where("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1)),
     (table, lambda t: t.group_by("job", keys=["clerk"]).quantiles("v", ["1/2"], share="1/2")),
-    (table, lambda t: t.release(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
+    (table, lambda t: t.run(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
     (join, lambda j: j.count(share="1/2")),
     (join, lambda j: j.over("visits").where("doctor > 3").sum("v", share="1/2")),
     (links, lambda k: k.count(share="1/2")),
@@ -179,12 +180,12 @@ def ledgers(folder: Path) -> list[dict[str, Any]]:
 
 
 QUERIES: list[tuple[Any, Any, str]] = [
-    (table, prdp.Count(), r"prdp\.open\(\.\.\., stand_in=True\)"),
-    (lambda **o: table(**o).where("v > 5"), [prdp.Count(), prdp.Sum("v")], r"prdp\.open\("),
-    (lambda **o: table(**o).group_by("job", keys=["chef"]), prdp.Count(), r"prdp\.open\("),
-    (lambda **o: join(**o).over("visits"), prdp.Count(), r"prdp\.open_join\("),
-    (links, prdp.Count(), r"prdp\.open_links\("),
-    (graph, prdp.Paths(), r"prdp\.open_graph\("),
+    (table, prdp.count(), r"prdp\.open\(\.\.\., stand_in=True\)"),
+    (lambda **o: table(**o).where("v > 5"), [prdp.count(), prdp.sum("v")], r"prdp\.open\("),
+    (lambda **o: table(**o).group_by("job", keys=["chef"]), prdp.count(), r"prdp\.open\("),
+    (lambda **o: join(**o).over("visits"), prdp.count(), r"prdp\.open_join\("),
+    (links, prdp.count(), r"prdp\.open_links\("),
+    (graph, prdp.paths(), r"prdp\.open_graph\("),
 ]
 
 
@@ -206,8 +207,8 @@ def test_only_stand_ins_are_planned_on(tmp_path: Path) -> None:
         real = table(**options)
         for like in (real, real.where("v > 5"), real.group_by("job", keys=["chef"])):
             with pytest.raises(InvalidRequest, match=r"share_for takes a table opened .*people"):
-                prdp.share_for(prdp.Count(), error="10%", like=like)
-    assert prdp.share_for(prdp.Count(), error="50%", like=table(stand_in=True), runs=5).share is not None
+                prdp.share_for(prdp.count(), error="10%", like=like)
+    assert prdp.share_for(prdp.count(), error="50%", like=table(stand_in=True), runs=5).share is not None
 
 
 @pytest.mark.parametrize(
@@ -215,33 +216,33 @@ def test_only_stand_ins_are_planned_on(tmp_path: Path) -> None:
 )
 def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
     asked: list[tuple[Any, Any]] = [
-        (table(stand_in=True), prdp.Count()),
-        (graph(stand_in=True), prdp.Edges()),
+        (table(stand_in=True), prdp.count()),
+        (graph(stand_in=True), prdp.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
             simulate(opened, query, runs=runs, seed=0)
     with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
-        prdp.share_for(prdp.Count(), error="10%", like=table(stand_in=True), runs=runs)
+        prdp.share_for(prdp.count(), error="10%", like=table(stand_in=True), runs=runs)
 
 
 @pytest.mark.parametrize("seed", [True, False, 2.0, "3", None, b"3", 2**256, -(10**5000)], ids=type)
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     asked: list[tuple[Any, Any]] = [
-        (table(stand_in=True), prdp.Count()),
-        (graph(stand_in=True), prdp.Edges()),
+        (table(stand_in=True), prdp.count()),
+        (graph(stand_in=True), prdp.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
             simulate(opened, query, runs=1, seed=seed)
     with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
-        prdp.share_for(prdp.Count(), error="10%", like=table(stand_in=True), seed=seed)
+        prdp.share_for(prdp.count(), error="10%", like=table(stand_in=True), seed=seed)
 
 
 def test_whole_numbers_of_either_sign_are_seeds() -> None:
     made_up = table(stand_in=True)
     seeds = (0, -1, 10**30, -(2**256) + 1)
-    drawn = [simulate(made_up, prdp.Count(), share="1/100", runs=5, seed=seed) for seed in seeds]
+    drawn = [simulate(made_up, prdp.count(), share="1/100", runs=5, seed=seed) for seed in seeds]
     assert len({tuple(release.steps for release in releases) for releases in drawn}) == len(seeds)
 
 
@@ -249,7 +250,7 @@ def test_whole_numbers_of_either_sign_are_seeds() -> None:
     ("given", "says"),
     [
         ({"error": True}, "error=True is not a number"),
-        ({"error": 0.1}, "error=0.1 is a float"),
+        ({"error": 1 / 30}, "error='1/30'"),
         ({"error": "200%"}, "more than all of it"),
         ({"error": "%"}, "error='' is not a number|error='%' is not a number"),
         ({"error": "-1%"}, "is not above 0"),
@@ -260,11 +261,11 @@ def test_whole_numbers_of_either_sign_are_seeds() -> None:
         ({"method": True}, "True"),
         ({"like": "people"}, "share_for takes a query and an open table"),
         ({"query": "count"}, "share_for takes a query and an open table"),
-        ({"query": prdp.Edges()}, "share_for takes a query and an open table"),
+        ({"query": prdp.edges()}, "share_for takes a query and an open table"),
     ],
 )
 def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says: str) -> None:
-    chosen: dict[str, Any] = {"query": prdp.Count(), "error": "10%", "like": table(stand_in=True)} | given
+    chosen: dict[str, Any] = {"query": prdp.count(), "error": "10%", "like": table(stand_in=True)} | given
     with pytest.raises(InvalidRequest, match=says):
         prdp.share_for(**chosen)
 
@@ -272,18 +273,16 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
 @pytest.mark.parametrize(
     ("door", "query", "given", "says"),
     [
-        (table, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
-        (table, [prdp.Count(), "sum"], {}, "simulate takes an open table and a query object"),
+        (table, prdp.count(), {"grain": "0.01"}, "grain='0.01' is for sums over a join"),
+        (table, [prdp.count(), "sum"], {}, "simulate takes an open table and a query object"),
         (table, [], {}, "simulate takes an open table and a query object"),
         (table, "", {}, "simulate takes an open table and a query object"),
-        (table, prdp.Edges(), {}, "simulate takes an open table and a query object"),
-        (table, prdp.Count(), {"share": True}, "share=True is not a number"),
-        (join, prdp.Count(), {"unit": "0.01"}, "unit='0.01' is for sums over a join"),
-        (join, prdp.Count(), {"beta": "1/10"}, "beta='1/10' is for tables"),
-        (links, prdp.Count(), {"graded": False}, "graded=False is for tables"),
-        (links, prdp.Count(), {"unit": "1"}, "unit='1' is for sums over a join"),
-        (graph, prdp.Edges(), {"split": "1/2"}, "split='1/2' is for tables"),
-        (graph, prdp.Count(), {}, "does not answer"),
+        (table, prdp.edges(), {}, "simulate takes an open table and a query object"),
+        (table, prdp.count(), {"share": True}, "share=True is not a number"),
+        (join, prdp.count(), {"grain": "0.01"}, "grain='0.01' is for sums over a join"),
+        (links, prdp.count(), {"grain": "1"}, "grain='1' is for sums over a join"),
+        (graph, prdp.paths(2), {"method": Framework(split="1/2")}, "takes no split= here"),
+        (graph, prdp.count(), {}, "does not answer"),
     ],
 )
 def test_simulation_s_odd_arguments_are_refused_in_words(
@@ -295,7 +294,7 @@ def test_simulation_s_odd_arguments_are_refused_in_words(
 
 def test_what_is_no_open_table_is_not_simulated() -> None:
     with pytest.raises(InvalidRequest, match="simulate takes an open table and a query object"):
-        simulate(PEOPLE, prdp.Count(), runs=1, seed=0)  # type: ignore[call-overload]
+        simulate(PEOPLE, prdp.count(), runs=1, seed=0)  # type: ignore[call-overload]
 
 
 def test_real_records_without_an_account_are_not_answered() -> None:
@@ -303,4 +302,4 @@ def test_real_records_without_an_account_are_not_answered() -> None:
     with pytest.raises(LedgerError, match="real records need an account"):
         replace(real, ledger=NoAccount()).count(share="1/2")
     with pytest.raises(InvalidRequest, match="stand_in=True"):
-        simulate(replace(real, ledger=NoAccount()), prdp.Count(), runs=1, seed=1)
+        simulate(replace(real, ledger=NoAccount()), prdp.count(), runs=1, seed=1)

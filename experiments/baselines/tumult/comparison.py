@@ -86,5 +86,5 @@ def our_answers(data: DataSet, policy: str, runs: int, seed: int) -> Floats:
         name=data.name,
         stand_in=True,
     )
-    releases = simulate(table, prdp.Sum("v"), method="clip", runs=runs, seed=seed)
+    releases = simulate(table, prdp.sum("v"), method="clip", runs=runs, seed=seed)
     return np.array([float(release.exact) for release in releases])

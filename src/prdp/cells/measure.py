@@ -10,23 +10,23 @@ from prdp.grids import PER_OCTAVE
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column to add up, in whole units between public bounds.
+    """A column to add up, in whole grains between public bounds.
 
     >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
-    >>> cents.high * cents.unit
+    >>> cents.high * cents.grain
     Fraction(5, 1)
 
     Attributes:
         column: Its name.
-        unit: What one step of the lattice is worth.
-        low: The least value, in units; smaller ones are moved to it.
-        high: The greatest value, in units; larger ones are moved to it.
+        grain: What one step of the lattice is worth.
+        low: The least value, in grains; smaller ones are moved to it.
+        high: The greatest value, in grains; larger ones are moved to it.
         per_octave: How many magnitude cells there are in a doubling.
         squares: Whether squares are added up too.
     """
 
     column: str
-    unit: Fraction
+    grain: Fraction
     low: int
     high: int
     per_octave: int = PER_OCTAVE
@@ -34,7 +34,7 @@ class Measure:
 
     @property
     def smallest(self) -> int:
-        """The least absolute value above zero that the bounds allow, in units.
+        """The least absolute value above zero that the bounds allow, in grains.
 
         >>> [Measure("v", Fraction(1), *ends).smallest for ends in ((3, 9), (0, 9), (-9, -3))]
         [3, 1, 3]
@@ -45,7 +45,7 @@ class Measure:
 
     @property
     def largest(self) -> int:
-        """The greatest absolute value that the bounds allow, in units, and at least 1.
+        """The greatest absolute value that the bounds allow, in grains, and at least 1.
 
         >>> [Measure("v", Fraction(1), *ends).largest for ends in ((3, 9), (-12, 9), (0, 0))]
         [9, 12, 1]

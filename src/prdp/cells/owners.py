@@ -1,10 +1,7 @@
 """Owners: a customer with all of that customer's rows as one record; what an engine finds of them.
 
 An owner's budget is the least over all its rows, and what its rows contribute is folded into one contribution
-before anything else happens. In full: proofs/units.md.
-
-An owner is a privacy unit, "unit" for short: here, in ``engines/_owners.py``, ``mechanisms/joint.py`` and
-docs/units.md. The ``units=`` of ``prdp.open`` and ``Measure.unit`` are something else: the grain of a column.
+before anything else happens. In full: proofs/owners.md.
 """
 
 from __future__ import annotations
@@ -16,14 +13,14 @@ from typing import Literal
 from prdp.cells.summary import Summary
 
 MOST_ROWS = 1 << 20
-"""A unit adds at most so many times what one row can add; what is more is cut off."""
+"""An owner adds at most so many times what one row can add; what is more is cut off."""
 
 Fold = Literal["sum", "max", "min"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How far a unit of each level may count, over all groups together.
+    """How far an owner of each level may count, over all groups together.
 
     Attributes:
         by_level: The caps, in steps of the finer lattice.
@@ -36,11 +33,11 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class OwnerGroups:
-    """Units whose rows may lie in several groups: what each adds to all of them, and a second look.
+    """Owners whose rows may lie in several groups: what each adds to all of them, and a second look.
 
     Attributes:
-        summary: The cells of the units by their absolute contributions to all groups, added up.
-        clipped: From caps to each group's total, every unit's contributions scaled down to its cap together.
+        summary: The cells of the owners by their absolute contributions to all groups, added up.
+        clipped: From caps to each group's total, every owner's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
     """
 
@@ -53,17 +50,17 @@ class OwnerGroups:
         return OwnerGroups(self.summary.refined(bits), self.clipped, self.bits + bits)
 
     def unclipped(self) -> tuple[int, ...]:
-        """Return each group's total when no unit is clipped but those beyond the public bounds."""
+        """Return each group's total when no owner is clipped but those beyond the public bounds."""
         levels = self.summary.levels
         return self.clipped(Caps((self.summary.largest,) * (levels.top + 1), self.bits))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerCells:
-    """What an engine finds of units.
+    """What an engine finds of owners.
 
     Attributes:
-        totals: What units contribute.
+        totals: What owners contribute.
         rows: How many rows with a value they contribute; for a count of rows, the same.
     """
 

@@ -123,7 +123,7 @@ def _pieces(reading: _Public, column: str) -> list[Piece]:
     ranges = _ranges(reading)
     if ranges[column].infinite:
         return []
-    unit = float(reading.measure.unit) if reading.measure else 0.0
+    grain = float(reading.measure.grain) if reading.measure else 0.0
     pieces: list[Piece] = []
     todo = list(_signed(ranges[column]))
     size = sum(1 for _ in walk(reading.policy.expression))
@@ -138,7 +138,7 @@ def _pieces(reading: _Public, column: str) -> list[Piece]:
             continue
         start = _budgets(reading, {**ranges, column: Interval(piece.low, piece.low)}) or budgets
         middle = piece.low + (piece.high - piece.low) / 2
-        if piece.point is not None or (_has_short(budgets, start) and _is_short(piece, unit)):
+        if piece.point is not None or (_has_short(budgets, start) and _is_short(piece, grain)):
             pieces.append((piece, budgets))
         elif middle in (piece.low, piece.high):
             todo += [Interval(piece.low, piece.low), Interval(piece.high, piece.high)]
@@ -184,10 +184,10 @@ def _has_short(budgets: Interval, start: Interval) -> bool:
     return budgets.high * start.low <= budgets.low * start.high * _SHORT
 
 
-def _is_short(piece: Interval, unit: float) -> bool:
-    """Say whether values hardly differ or are below a unit; 0 is the unit where nothing is added up."""
+def _is_short(piece: Interval, grain: float) -> bool:
+    """Say whether values hardly differ or are below a grain; 0 is the grain where nothing is added up."""
     near, far = sorted((abs(piece.low), abs(piece.high)))
-    return unit == 0 or far <= max(near * _SHORT, unit)
+    return grain == 0 or far <= max(near * _SHORT, grain)
 
 
 def _quanta(levels: Levels, budgets: Interval) -> tuple[int, int]:
@@ -200,7 +200,7 @@ def _sizes(measure: Measure | None, piece: Interval) -> tuple[int, int]:
     """Return between which ends, in steps, the upper end of a cell with such values lies."""
     if measure is None:
         return 1, 1
-    near, far = sorted(Fraction(abs(end)) / measure.unit for end in (piece.low, piece.high))
+    near, far = sorted(Fraction(abs(end)) / measure.grain for end in (piece.low, piece.high))
     least = max(measure.smallest, math.floor(near) - 1)
     most = math.ceil((math.ceil(far) + 1) * Fraction(_STEP) * _SLACK)
     return min(least, measure.largest), min(max(most, least), measure.largest)

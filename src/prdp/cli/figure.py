@@ -12,7 +12,7 @@ from rich.console import RenderableType
 import prdp
 from prdp.cli.printing import grid, number
 from prdp.mechanisms._influence import count_influences
-from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.partition import PaperPartition
 from prdp.noise.entropy import SystemEntropy
 from prdp.plan.reads import CellRead
 from prdp.tables.opened import reader_of
@@ -46,7 +46,7 @@ def drawn_domains(table: prdp.Table, share: Fraction) -> list[DrawnDomain]:
     """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
     levels = table.levels
     (summary,) = reader_of(table).read_anew(CellRead(table.policy, levels, table.bounds, None, None))
-    mechanism = Partition(count_influences(levels))
+    mechanism = PaperPartition(count_influences(levels))
     law = mechanism.law(summary, share)
     (noisy,) = law.draw(SystemEntropy(), 1)
     thresholds = mechanism.thresholds(law)

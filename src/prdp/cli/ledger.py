@@ -15,6 +15,7 @@ from prdp.cli.printing import complain, grid, number, plain, show, write
 from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry
+from prdp.ledger.binding import shown_fact
 from prdp.ledger.export import clock_went_back
 from prdp.plan.text import in_words
 from prdp.release.custom import CustomRelease
@@ -133,7 +134,7 @@ def _answer(release: Released | None) -> list[str]:
 def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the facts in words: the well-known ones first, empty ones not at all."""
     names = [*(name for name in _FACTS if name in facts), *(name for name in facts if name not in _FACTS)]
-    return [(name.replace("_", " "), _fact(name, facts[name])) for name in names if facts[name]]
+    return [(shown_fact(name).replace("_", " "), _fact(name, facts[name])) for name in names if facts[name]]
 
 
 def _fact(name: str, value: Any) -> str:

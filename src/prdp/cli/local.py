@@ -73,7 +73,7 @@ _BOUND = _option(
 )
 _AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
 _AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDGET")
-_UNIT = _option("The grain of what is added up; 1 by default.", "NUMBER")
+_GRAIN = _option("The grain of what is added up; 1 by default.", "NUMBER")
 _VALUES = _option(
     "The public categories, parted by commas; for quantiles, and for a column with --bounds, the edges of "
     "bins instead.",
@@ -98,7 +98,7 @@ def simulate(
     bounds: Annotated[list[str] | None, _BOUND] = None,
     at_most: Annotated[str | None, _AT_MOST] = None,
     at_least: Annotated[str | None, _AT_LEAST] = None,
-    unit: Annotated[str, _UNIT] = "1",
+    grain: Annotated[str, _GRAIN] = "1",
     values: Annotated[str | None, _VALUES] = None,
     types: Annotated[list[str] | None, _TYPES] = None,
     share: Annotated[str, _SHARE] = "1",
@@ -116,7 +116,7 @@ def simulate(
     from prdp.local.simulation.simulation import simulate as simulated  # noqa: PLC0415
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
-    question = LocalQuestion(ask, column, method, values, unit, ends, {"share": share, "beta": beta})
+    question = LocalQuestion(ask, column, method, values, grain, ends, {"share": share, "beta": beta})
     question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
     if file is not None:

@@ -99,7 +99,7 @@ class LocalQuestion:
     column: str | None
     method: str | None
     values: str | None
-    unit: str
+    grain: str
     bounds: Mapping[str, tuple[Fraction, Fraction]]
     basics: Mapping[str, str]
     kind: str | None = None
@@ -140,7 +140,7 @@ class LocalQuestion:
 
         if self.named not in self.bounds:
             raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
-        return measured(self.named, *self.bounds[self.named], unit=self.unit)
+        return measured(self.named, *self.bounds[self.named], grain=self.grain)
 
     def _by(self) -> Categories | Bins:
         from prdp.local.protocols.categories import Bins, Categories  # noqa: PLC0415

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 
-Number = int | float | str | Fraction
-"""What a bound may be written as; a float is taken for the very number it is."""
+Number = Exact
+"""A bound, or an edge of bins, as it may be written."""
 
-_LARGEST_UNIT = 10**18
+_LARGEST_GRAIN = 10**18
 
 
 def refuse_unless_mappings(**options: object) -> None:
@@ -62,12 +61,14 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     if kind.kind is not Kind.NUMBER:
         raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
     try:
-        low, high = (_end(end) for end in pair)
-    except (InvalidRequest, TypeError, ValueError, OverflowError, ZeroDivisionError):
+        ends = tuple(pair)
+    except TypeError:
+        ends = ()
+    if len(ends) != 2 or isinstance(pair, str):
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers of at most 400 digits, such as "
-            "(0, 10**12)."
-        ) from None
+            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+        )
+    low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
             f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
@@ -76,43 +77,36 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     return low, high
 
 
-def _end(end: Number) -> Fraction:
-    """Return an end exactly; a number as it may be written elsewhere is read as it is there."""
-    if isinstance(end, str | int | Fraction | Decimal) and not isinstance(end, bool):
-        return exact(end, "bounds")
-    return Fraction(end)
-
-
-def read_units(given: Mapping[str, Exact], schema: Schema) -> Units:
+def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
     """Return the public grain of number columns, exactly.
 
     >>> from prdp.schema import ColumnType
-    >>> read_units({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
+    >>> read_grains({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
     {'price': Fraction(1, 100)}
     """
-    units = {}
-    for name, grain in given.items():
-        unit = exact(grain, f"units[{name!r}]")
-        if unit <= 0:
+    grains = {}
+    for name, written in given.items():
+        grain = exact(written, f"grain[{name!r}]")
+        if grain <= 0:
             raise InvalidRequest(
-                f"units[{name!r}] = {told(grain)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+                f"grain[{name!r}] = {told(written)} is not a grain: it is more than 0 (1e-18 to 1e18)."
             )
-        if max(unit.numerator, unit.denominator) > _LARGEST_UNIT:
+        if max(grain.numerator, grain.denominator) > _LARGEST_GRAIN:
             raise InvalidRequest(
-                f"units[{name!r}] = {told(grain)} is not a grain: it is a fraction of two whole numbers of "
+                f"grain[{name!r}] = {told(written)} is not a grain: it is a fraction of two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
             )
-        known = known_column(name, schema, "units")
+        known = known_column(name, schema, "grain")
         if schema[known].kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"units[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+                f"grain[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
             )
-        units[known] = unit
-    return units
+        grains[known] = grain
+    return grains
 
 
 def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which privacy unit a row belongs to; None where a row is one.
+    """Return the column whose value says which owner a row belongs to; None where a row is one.
 
     >>> from prdp.schema import ColumnType
     >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})

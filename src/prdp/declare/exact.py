@@ -1,15 +1,16 @@
-"""Numbers that people write, read exactly: a float never becomes a budget or a share."""
+"""Read numbers that people write exactly; a float is the decimal that it prints as, if that is short."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Integral, Real
 
 from prdp.errors import InvalidRequest
 
-Exact = int | str | Fraction | Decimal
-"""What is accepted where a number must be exact: ``3``, ``"1/10"``, ``"0.1"``, ``Fraction(1, 10)``."""
+Exact = int | float | str | Fraction | Decimal
+"""What is accepted where a number must be exact: ``3``, ``0.1``, ``"1/10"``, ``Fraction(1, 10)``."""
 
 _MOST_DIGITS = 400
 _MOST = 10**_MOST_DIGITS
@@ -20,31 +21,52 @@ MOST_DENOMINATOR = 10**12
 MOST_BITS = 12_000
 """How long the denominator of a sum of shares may be, but for what decimals add to it."""
 
+_MOST_DECIMALS = 12
+"""A float of more decimals is a quotient such as 1/3, or noise of arithmetic: nobody typed it."""
+
+_SIMPLE = 10_000
+"""A quotient with a denominator up to this is proposed in place of a long float; 1/365 is, by far."""
+
 _GROUP = 600  # digits; Python's own limit, which anybody may set, is never below 640
 _LONG = 10**_GROUP
 _RATIO = re.compile(r"-?[0-9]+(/[0-9]+)?", re.ASCII)
 
 
 def exact(value: Exact, what: str) -> Fraction:
-    """Return the number that ``value`` says, refusing a float with the text to write instead.
+    """Return the number that ``value`` says; a float of at most 12 decimals is what it prints as.
 
-    >>> exact("1/10", "share"), exact("1e-8", "at_least")
-    (Fraction(1, 10), Fraction(1, 100000000))
-    >>> exact(0.1, "share")  # doctest: +ELLIPSIS
+    >>> exact("1/10", "share"), exact(0.1, "share"), exact("1e-8", "at_least")
+    (Fraction(1, 10), Fraction(1, 10), Fraction(1, 100000000))
+    >>> exact(1 / 3, "share")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    prdp.errors.InvalidRequest: share=0.1 is a float, ... Write share='0.1', as text, or a Fraction.
+    prdp.errors.InvalidRequest: share=0.3333333333333333 is a float of more than 12 decimals... share='1/3'.
     """
-    if isinstance(value, float):
-        raise InvalidRequest(
-            f"{what}={value!r} is a float, and floats are not exact in general. Write "
-            f"{what}={f'{value:g}'!r}, as text, or a Fraction."
-        )
+    if isinstance(value, Real) and not isinstance(value, bool | int | Fraction):
+        return Fraction(int(value)) if isinstance(value, Integral) else _float(value, what)
     if isinstance(value, bool) or not isinstance(value, int | str | Fraction | Decimal):
         raise InvalidRequest(
-            f"{what}={told(value)} is not a number. Write text such as '1/10' or '0.1', an int or a Fraction."
+            f"{what}={told(value)} is not a number. Write 0.1, text such as '1/10', an int or a Fraction."
         )
     return _read(value, what)
+
+
+def _float(value: Real, what: str) -> Fraction:
+    """Return the decimal that a float prints as; NumPy's print as short as their own precision allows."""
+    text = str(value)
+    try:
+        number = Decimal(text)
+        decimals = -int(number.normalize().as_tuple().exponent)
+    except (ValueError, InvalidOperation):  # not finite, or a number of a kind of its own
+        raise InvalidRequest(f"{what}={text} is not a number. Write 0.1 or text such as '1/10'.") from None
+    if decimals > _MOST_DECIMALS:
+        near = Fraction(number).limit_denominator(_SIMPLE)
+        same = float(near) == float(value) or str(type(value)(float(near))) == text  # type: ignore[call-arg]
+        raise InvalidRequest(
+            f"{what}={text} is a float of more than {_MOST_DECIMALS} decimals, and which number is meant "
+            f"cannot be told. Write {what}={(str(near) if same else f'{float(value):.12g}')!r}."
+        )
+    return _read(text, what)
 
 
 def exact_share(value: Exact) -> Fraction:

@@ -132,7 +132,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
             reading.groups,
             schema,
         )
-        keys = {"code": code_sql(Measure(own.column, own.unit, own.low, own.high), "value")}
+        keys = {"code": code_sql(Measure(own.column, own.grain, own.low, own.high), "value")}
         if measure and (own.low, own.high) != (measure.low, measure.high):
             added = f"{_moved_into_bounds('value', measure)} AS value"
     else:
@@ -205,12 +205,12 @@ def _step_code(magnitude: str, per_octave: int) -> str:
 
 
 def measured(measure: Measure, schema: Schema) -> str:
-    """Return a column's value in whole units, moved into its bounds; NULL where it has none."""
+    """Return a column's value in whole grains, moved into its bounds; NULL where it has none."""
     column = schema[measure.column]
     name = quoted(measure.column)
-    if column.integer and measure.unit == 1:
+    if column.integer and measure.grain == 1:
         return _whole(name, measure, column)
-    factor = 1 / measure.unit
+    factor = 1 / measure.grain
     scaled = f"(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} / {float(factor.denominator)!r})"
     return (
         f"CASE WHEN {name} IS NULL OR isnan(CAST({name} AS DOUBLE)) THEN NULL "

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from prdp.engines._sources import refuse_ambiguous, refuse_bad_types
+from prdp.engines._sources import listed_files, refuse_ambiguous, refuse_bad_types
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 
@@ -59,7 +59,7 @@ def _fields_sql(files: list[str], delimiter: str) -> str:
     """Return a query for every line's fields; a field keeps its quotes."""
     # A delimiter and a NULL text that no line is likely to hold; a line that does is still read alone.
     lines = (
-        f"read_csv([{', '.join(map(text_literal, files))}], columns = {{'line': 'VARCHAR'}}, header = false, "
+        f"read_csv([{listed_files(files)}], columns = {{'line': 'VARCHAR'}}, header = false, "
         "skip = 1, delim = '\x01', nullstr = '\x02', quote = '', escape = '', auto_detect = false, "
         f"strict_mode = false, ignore_errors = true, {_LINE_ENDS})"
     )

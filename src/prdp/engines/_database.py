@@ -21,12 +21,12 @@ from prdp.engines._sources import (
     common_columns,
     declared_casts,
     frame_columns,
+    listed_files,
     local_files,
     partition_casts,
     refuse_hidden,
 )
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.expressions.spelling import text_literal
 from prdp.schema import Kind, Schema
 
 Rows = list[tuple[Any, ...]]
@@ -108,7 +108,7 @@ def schema_of(described: Rows, unreadable: frozenset[str]) -> Schema:
 def file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[str, str] | None) -> str:
     """Return the query for the records of files; reads no record."""
     files = local_files(path)
-    listed = ", ".join(map(text_literal, files))
+    listed = listed_files(files)
     if all(file.endswith((".parquet", ".pq")) for file in files):
         facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
         inside = common_columns(facts)

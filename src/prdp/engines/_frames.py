@@ -23,7 +23,7 @@ def readable(source: object) -> Any:
     if isinstance(source, dict):
         return {name: _whole_characters(column) for name, column in source.items()}
     if not any(kind.__module__.startswith("pandas") for kind in type(source).mro()):
-        return source  # Arrow's and Polars' texts are UTF-8, and their types are declared
+        return _with_a_harmless_start(source)  # Arrow's and Polars' texts are UTF-8, their types declared
     frame: Any = source
     odd = [
         place
@@ -37,6 +37,22 @@ def readable(source: object) -> Any:
         made = _labelled if column.dtype.name == "category" else _python_texts
         frame[frame.columns[place]] = made(column)
     return frame
+
+
+def _with_a_harmless_start(source: Any) -> Any:
+    """Return an Arrow or Polars table with a first column of nothing, which takes no memory.
+
+    To count rows DuckDB reads the first column, asked for or not, and fails at one time in it that it has no
+    room for: Arrow's ``timestamp[ms, UTC]`` and ``duration[s]`` reach further than DuckDB's own.
+    """
+    name = "prdp_rows"
+    is_arrow = hasattr(source, "column_names")
+    while name in {str(column).lower() for column in (source.column_names if is_arrow else source.columns)}:
+        name += "_"
+    if is_arrow:
+        return source.add_column(0, name, sys.modules["pyarrow"].nulls(len(source)))
+    polars = sys.modules["polars"]
+    return source.select(polars.lit(None).alias(name), polars.all())
 
 
 def _whole_characters(column: NDArray[Any]) -> NDArray[Any]:

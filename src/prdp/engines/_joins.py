@@ -60,9 +60,9 @@ class JoinRead(Whole):
         names: For each column of the join, its table and its name there.
         schema: The columns of the join.
         added: What is added up; None to count results.
-        measure: The unit of one result's value and its ends; None to count results.
+        measure: The grain of one result's value and its ends; None to count results.
         where: Which results take part; None for all.
-        largest: The public bound of a record's total, in units: larger ones are moved to it.
+        largest: The public bound of a record's total, in grains: larger ones are moved to it.
     """
 
     policy: Policy
@@ -87,7 +87,7 @@ class JoinRead(Whole):
         """A record's total, as what is cut into magnitudes."""
         if self.measure is None:
             return Measure(VALUE, Fraction(1), 1, self.largest)
-        return Measure(VALUE, self.measure.unit, -self.largest if self.measure.low < 0 else 0, self.largest)
+        return Measure(VALUE, self.measure.grain, -self.largest if self.measure.low < 0 else 0, self.largest)
 
     def summary(self, rows: Iterable[Sequence[Any]]) -> Summary:
         """Return the cells that the statement's rows describe."""

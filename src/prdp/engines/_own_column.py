@@ -39,7 +39,7 @@ class OwnColumn:
         high: The greatest one; likewise.
         codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
         quanta: For each magnitude code that takes part, its budget in quanta.
-        unit: What one step of the column is worth: always 1.
+        grain: What one step of the column is worth: always 1.
     """
 
     column: str
@@ -47,7 +47,7 @@ class OwnColumn:
     high: int
     codes: tuple[int, int]
     quanta: Mapping[int, int] = field(repr=False)
-    unit: Fraction = Fraction(1)
+    grain: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
@@ -92,7 +92,7 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
         return None
     (column,) = reading.policy.columns
     measure = reading.measure
-    if measure is not None and (measure.column, measure.unit, measure.per_octave) != (
+    if measure is not None and (measure.column, measure.grain, measure.per_octave) != (
         column,
         Fraction(1),
         PER_OCTAVE,

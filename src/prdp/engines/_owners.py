@@ -1,6 +1,6 @@
-"""The statements that fold the rows of each privacy unit into one contribution; no row can make them fail.
+"""The statements that fold the rows of each owner into one contribution; no row can make them fail.
 
-The budget of a unit is taken over all its rows: a filter and a list of keys decide what a row contributes,
+The budget of an owner is taken over all its rows: a filter and a list of keys decide what a row contributes,
 never whether its budget counts. A row without a valid budget has the level -1, below all others: SQL's min()
 would skip a NULL.
 """
@@ -26,14 +26,14 @@ _TOTALS, _ROWS = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class UnitStatement:
-    """SQL that groups units into cells; its columns are part, level, code (of the magnitude), n and total."""
+class OwnerStatement:
+    """SQL that groups owners into cells; columns: part, level, code (of the magnitude), n and total."""
 
     sql: str
     reading: OwnerRead
 
     def summaries(self, found: Arrays) -> tuple[Summary, Summary]:
-        """Return the cells of what units contribute, and of how many rows they contribute."""
+        """Return the cells of what owners contribute, and of how many rows they contribute."""
         levels = self.reading.levels
         quanta, _ = level_quanta(levels, found["level"])
         columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
@@ -46,12 +46,12 @@ class UnitStatement:
         return (counts if self.reading.measure is None else totals), counts
 
 
-def unit_statement(reading: OwnerRead, schema: Schema, records: str) -> UnitStatement:
-    """Write the statement: rows to units, what a unit adds moved into its public bounds, units to cells."""
+def owner_statement(reading: OwnerRead, schema: Schema, records: str) -> OwnerStatement:
+    """Write the statement: rows to owners, what an owner adds moved into public bounds, owners to cells."""
     parts = list(zip((_TOTALS, _ROWS), ("total", "counted"), _parts(reading), strict=True))
     placed = " UNION ALL ".join(
         f"SELECT {part} AS part, level, {code_sql(measure, 'added')} AS code, added "
-        f"FROM (SELECT level, {_moved(column, measure.low, measure.high)} AS added FROM units)"
+        f"FROM (SELECT level, {_moved(column, measure.low, measure.high)} AS added FROM owners)"
         for part, column, measure in (parts if reading.measure else parts[_ROWS:])
     )
     summed = "SELECT part, level, code, count(*) AS n, sum(added) AS total"
@@ -59,45 +59,45 @@ def unit_statement(reading: OwnerRead, schema: Schema, records: str) -> UnitStat
         f"SELECT part, level, code, n, {halves('total')} "
         f"FROM ({summed} FROM ({placed}) GROUP BY part, level, code)"
     )
-    return UnitStatement(f"{_units(reading, schema, records)} {cells}", reading)
+    return OwnerStatement(f"{_owners(reading, schema, records)} {cells}", reading)
 
 
 def scaled_statement(
     reading: OwnerRead, schema: Schema, records: str, caps: Caps, *, count_rows: bool
 ) -> str:
-    """Write the statement that adds up each group, with all that a unit adds scaled down to its cap.
+    """Write the statement that adds up each group, with all that an owner adds scaled down to its cap.
 
     Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
     """
     column = "counted" if count_rows else "total"
     listed = ", ".join(f"CAST({cap} AS HUGEINT)" for cap in caps.by_level)
     shared = (
-        f"SELECT grp, parts.{column} AS added, units.{column} AS size, [{listed}][units.level + 1] AS cap "
-        f"FROM parts JOIN units USING (id) WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
+        f"SELECT grp, parts.{column} AS added, owners.{column} AS size, [{listed}][owners.level + 1] AS cap "
+        f"FROM parts JOIN owners USING (id) WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
     fine = f"CAST({1 << caps.bits} AS HUGEINT)"
     scaled = (
         f"CASE WHEN size * {fine} <= cap THEN added * {fine} "
         "WHEN added < 0 THEN -(-added * cap // size) ELSE added * cap // size END"
     )
-    return f"{_units(reading, schema, records)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+    return f"{_owners(reading, schema, records)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
 def _parts(reading: OwnerRead) -> tuple[Measure, Measure]:
     return reading.folded, reading.counted
 
 
-def _units(reading: OwnerRead, schema: Schema, records: str) -> str:
-    """Return the beginning of a statement: a table ``units``, for groups made from a table ``parts``.
+def _owners(reading: OwnerRead, schema: Schema, records: str) -> str:
+    """Return the beginning of a statement: a table ``owners``, for groups made from a table ``parts``.
 
-    A unit with an invalid row, or with no row that contributes, is not in it.
+    An owner with an invalid row, or with no row that contributes, is not in it.
     """
     rows = _rows(reading, schema, records)
     if reading.groups is None:
         folded = f"min(level) AS level, {reading.fold}(value) AS total, count(value) AS counted"
         taking_part = "min(level) >= 0 AND count(value) > 0"
         return (
-            f"WITH units AS MATERIALIZED (SELECT {folded} FROM ({rows}) WHERE id IS NOT NULL "
+            f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) WHERE id IS NOT NULL "
             f"GROUP BY id HAVING {taking_part})"
         )
     most, most_rows = (measure.high for measure in _parts(reading))
@@ -109,13 +109,13 @@ def _units(reading: OwnerRead, schema: Schema, records: str) -> str:
     listed = "FILTER (WHERE grp IS NOT NULL)"
     folded = f"min(level) AS level, sum(abs(total)) {listed} AS total, sum(counted) {listed} AS counted"
     return (
-        f"WITH parts AS MATERIALIZED ({by_group}), units AS MATERIALIZED (SELECT id, {folded} FROM parts "
+        f"WITH parts AS MATERIALIZED ({by_group}), owners AS MATERIALIZED (SELECT id, {folded} FROM parts "
         f"GROUP BY id HAVING min(level) >= 0 AND sum(counted) {listed} > 0)"
     )
 
 
 def _rows(reading: OwnerRead, schema: Schema, records: str) -> str:
-    """Return every row's unit, level and contribution, and for groups its group or NULL."""
+    """Return every row's owner, level and contribution, and for groups its group or NULL."""
     value = measured(reading.measure, schema) if reading.measure else "1"
     if reading.where is not None:
         value = f"CASE WHEN {to_sql(reading.where, schema)} THEN {value} END"
@@ -133,7 +133,7 @@ def _rows(reading: OwnerRead, schema: Schema, records: str) -> str:
 
 
 def _id_sql(column: str, schema: Schema) -> str:
-    """Return what units are told apart by: for a text its bytes, whatever the caller's session collates."""
+    """Return what owners are told apart by: for a text its bytes, whatever the caller's session collates."""
     kind = schema[column]
     return f"encode({column_sql(column, kind)})" if kind.kind is Kind.TEXT else value_sql(column, schema)
 

@@ -20,8 +20,10 @@ from typing import Any
 
 from prdp.engines._database import FUNCTIONS, own_functions
 from prdp.engines._optimisers import left_off
-from prdp.engines._sources import matching_files, refuse_repeated
+from prdp.engines._sources import GLOB_MARK, matching_files, refuse_repeated
+from prdp.engines._sql_words import sql_words
 from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import text_literal
 
 _STEPS = {"PROJECTION", "FILTER", "ORDER_BY", "CTE", "CTE_SCAN"}
 _HELD = "COLUMN_DATA_SCAN"
@@ -29,9 +31,6 @@ _SCANS = {
     *("SEQ_SCAN", "TABLE_SCAN", "PARQUET_SCAN", "READ_PARQUET", "RANGE", "GENERATE_SERIES"),
     *("ARROW_SCAN", "PYTHON_ARROW_SCAN", "DUMMY_SCAN"),
 }
-_TEXT = re.compile(r"'(?:[^']|'')*'")
-_NAME = re.compile(r'"(?:[^"]|"")*"')
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _PARAMETER = re.compile(r"\?|\$\w+")
 _HANDLE = re.compile(
     r"""(?P<text>'(?:[^']|'')*')|"__duckdb_source_[0-9a-f]{12}_\d+"|\b0x[0-9a-f]+\b"""
@@ -39,20 +38,21 @@ _HANDLE = re.compile(
 )
 """Names that DuckDB makes up anew in every process; texts in quotes are left alone."""
 
+_LOCAL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _OFF = re.compile(r"\w+\s*:?=\s*false")
 _NO_GUESSING = re.compile(
     r"hive_(?:partitioning|types_autocast)\s*:?=\s*(?:false|0|CAST\('f')", re.IGNORECASE
 )
 
-_UNSETTLED = {"age", "current_setting", "getvariable"}
-"""What DuckDB calls settled, in some versions, and hangs on the clock or the session all the same."""
+_UNSETTLED = {"age", "current_setting", "getvariable", "query", "query_table"}
+"""What DuckDB calls settled, in some versions, and hangs on the clock or the session or hides a query."""
 
 _CHANGING = {"VOLATILE", "CONSISTENT_WITHIN_QUERY"}
-_WORDS = {
-    **dict.fromkeys(("current_date", "current_time", "current_timestamp"), "hangs on the clock"),
-    **dict.fromkeys(("localtime", "localtimestamp"), "hangs on the clock"),
-    **dict.fromkeys(("rowid", "file_row_number", "file_index"), "is a row's place, which others decide"),
-}
+_CLOCKS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+_PLACES = {"rowid", "file_row_number", "file_index"}
+_WORD = re.compile(r'(?P<of>\.\s*)?(?:"(?P<quoted>\w+)"|\b(?P<plain>[^\W\d]\w*))')
+_FILES = re.compile(r"\b(?:read_parquet|parquet_scan)\"?\s*\(")
+_PLAIN_FILES = re.compile(r"\s*(?:''|\[[\s',]*\]|list_value\([\s',]*\))\s*[,)]")
 _INSTEAD = (
     "Give a scan with plain filters and projections, or the table or file itself. If each row is one record "
     "all the same, say so with prdp.open(..., rows_are_records=True)."
@@ -114,12 +114,12 @@ class Relation:
         if not rows_are_records:
             _refuse_unless_records(operators)
             self._refuse_unless_settled(texts, foreign)
-            _refuse_odd_files(texts)
+            self._refuse_odd_files(texts)
         if set(operators) & {_HELD, "DUMMY_SCAN"}:  # the text of rows in memory may hold the rows
             return f"rows in memory, {self.name}"
         if not set(operators) - _SCANS - {"CTE", "CTE_SCAN"}:
             return ""
-        if any(_PARAMETER.search(_bare(text)) for text in texts):
+        if any(_PARAMETER.search(sql_words(text).bare) for text in texts):
             raise InvalidRequest(
                 "the relation has parameters, whose values its text does not show. Write them into its SQL."
             )
@@ -146,9 +146,9 @@ class Relation:
         named: dict[str, list[str]] = {}
         for query in _DEFINITIONS:
             for name, text in self.ask(query):
-                named.setdefault(name, []).append(text)
+                named.setdefault(str(name).lower(), []).append(text)
         for text in texts:  # grows as it goes
-            lower = text.lower()
+            lower = text.lower().replace('""', '"')
             for name in sorted(named):
                 if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", lower):
                     texts += sorted(named.pop(name))
@@ -159,40 +159,52 @@ class Relation:
         unsettled = (foreign - macros) | _UNSETTLED
         unsettled |= {str(name) for name, *_, stability in own_functions() if stability in _CHANGING}
         for text in texts:
-            calls = re.findall(r'(\w+)"?\s*\(', _COMMENT.sub(" ", _TEXT.sub("''", text)).lower())
+            words = sql_words(text).named.lower()
+            calls = re.findall(r'(\w+)"?\s*\(', words)
             for name in sorted(set(calls) & unsettled):
                 raise InvalidRequest(
                     f"the relation calls {name}, which need not give a record the same every time. {_INSTEAD}"
                 )
-            for name in re.findall(r"(?<![\w.])\w+", _OFF.sub("", _bare(text).lower())):
-                if name in _WORDS:
-                    raise InvalidRequest(f"the relation reads {name}, which {_WORDS[name]}. {_INSTEAD}")
+            for found in _WORD.finditer(_OFF.sub("", words)):
+                name = found["quoted"] or found["plain"]
+                if name in _PLACES:
+                    raise InvalidRequest(
+                        f"the relation reads {name}, which is a row's place, which others decide. {_INSTEAD}"
+                    )
+                if name in _CLOCKS and not found["of"]:  # in quotes too, where no column has that name
+                    raise InvalidRequest(f"the relation reads {name}, which hangs on the clock. {_INSTEAD}")
+
+    def _refuse_odd_files(self, texts: list[str]) -> None:
+        """Refuse SQL that reads a file twice, or in which folders' names are columns of guessed types."""
+        apart = [sql_words(text) for text in texts]
+        for words in apart:
+            bare = words.bare.lower()
+            if not all(_PLAIN_FILES.match(bare, found.end()) for found in _FILES.finditer(bare)):
+                raise InvalidRequest(f"the names of the relation's files are not plain texts. {_INSTEAD}")
+        files = [file for words in apart for name in words.texts + words.names for file in self._files(name)]
+        refuse_repeated(files)
+        settled = any(_NO_GUESSING.search(text) for text in texts)
+        if not settled and any("=" in folder for file in files for folder in Path(file).parts[:-1]):
+            raise InvalidRequest(
+                "the names of folders are columns of this relation, and DuckDB guesses their types from "
+                "them. Give prdp.open the path, or write read_parquet(..., hive_types_autocast = false)."
+            )
+
+    def _files(self, name: str) -> list[str]:
+        """Return the files that DuckDB reads under a name: to it, all names are globs."""
+        local = _LOCAL.sub("", name)
+        if not GLOB_MARK.search(local) or "://" in local:
+            return matching_files(local)
+        found = self.ask(f"SELECT file FROM system.main.glob({text_literal(local)})")
+        return [str(file) for (file,) in found if Path(file).is_file()]
 
 
 _DEFINITIONS = (
-    "SELECT lower(view_name), sql FROM system.main.duckdb_views() WHERE NOT internal",
+    "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal",
     """SELECT lower(function_name), function_name || CAST(parameters AS VARCHAR) || ' AS ' || macro_definition
     FROM system.main.duckdb_functions() WHERE macro_definition IS NOT NULL AND NOT internal""",
-    "SELECT lower(table_name), sql FROM system.main.duckdb_tables() WHERE sql LIKE '%GENERATED ALWAYS%'",
+    "SELECT table_name, sql FROM system.main.duckdb_tables() WHERE sql LIKE '%GENERATED ALWAYS%'",
 )
-
-
-def _bare(text: str) -> str:
-    """Return SQL without its comments, texts and names in quotes."""
-    return _NAME.sub('""', _COMMENT.sub(" ", _TEXT.sub("''", text)))
-
-
-def _refuse_odd_files(texts: list[str]) -> None:
-    """Refuse SQL that reads a file twice, or in which the names of folders are columns of guessed types."""
-    quoted = [found for text in texts for found in _TEXT.findall(text) + _NAME.findall(text)]
-    files = [file for name in quoted for file in matching_files(name[1:-1])]
-    refuse_repeated(files)
-    settled = any(_NO_GUESSING.search(text) for text in texts)
-    if not settled and any("=" in folder for file in files for folder in Path(file).parts[:-1]):
-        raise InvalidRequest(
-            "the names of folders are columns of this relation, and DuckDB guesses their types from them. "
-            "Give prdp.open the path, or write read_parquet(..., hive_types_autocast = false)."
-        )
 
 
 def _refuse_unless_records(operators: list[str]) -> None:

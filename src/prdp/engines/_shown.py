@@ -8,7 +8,7 @@ from typing import Any
 from prdp.cells.owners import Caps
 from prdp.engines._cells import statement
 from prdp.engines._keys import key_statement, top_statement
-from prdp.engines._owners import scaled_statement, unit_statement
+from prdp.engines._owners import owner_statement, scaled_statement
 from prdp.engines._rows import rows_statement
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
@@ -30,7 +30,7 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
         case RowRead():
             return (rows_statement(replace(read, least=_DRAWN), schema, records),)
         case OwnerRead():
-            return (unit_statement(read, schema, records).sql,)
+            return (owner_statement(read, schema, records).sql,)
         case _:
             return (read.statement(records, schema),)
 

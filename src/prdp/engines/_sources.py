@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import ColumnType, Kind
 
 _WHOLE = {
@@ -29,6 +31,10 @@ _ACCEPTED = (
     "Give a path or a glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas or Polars "
     "frame, or a dict of NumPy arrays."
 )
+
+
+GLOB_MARK = re.compile(r"[*?\[]")
+"""What makes a name a glob, to DuckDB."""
 
 
 def column_type(native: str) -> ColumnType:
@@ -68,6 +74,17 @@ def matching_files(path: str) -> list[str]:
         return [file for file in named if Path(file).is_file()]
     except (OSError, ValueError, RuntimeError):  # what can be no path, such as one with NUL in it
         return []
+
+
+def listed_files(files: Sequence[str]) -> str:
+    """Return files as a list in SQL, each read as itself: DuckDB takes every name for a glob.
+
+    Else a file ``a[1].parquet`` would be ``a1.parquet``, whose records would count twice if both are there.
+    """
+    for file in files:
+        if "\\" in file and GLOB_MARK.search(file):
+            raise InvalidRequest(f"{file!r} cannot be read: rename it, without a backslash or without *?[.")
+    return ", ".join(text_literal(GLOB_MARK.sub(r"[\g<0>]", file)) for file in files)
 
 
 def refuse_repeated(files: Sequence[str]) -> None:
@@ -128,40 +145,44 @@ def refuse_ambiguous(names: Sequence[str]) -> None:
 def frame_columns(source: object) -> dict[str, bool]:
     """Return a frame's columns, and whether each may hold anything at all, as Python objects can."""
     if isinstance(source, dict):
-        columns = _array_columns(source)
+        columns = list(_array_columns(source).items())
     elif any((kind.__module__.partition(".")[0], kind.__name__) in _FRAMES for kind in type(source).mro()):
         columns = _table_columns(source)
     else:
         kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
         lazy = " Collect it first." if type(source).__name__ == "LazyFrame" else ""
         raise InvalidRequest(f"prdp.open cannot read this {kind}.{lazy} {_ACCEPTED}")
-    refuse_ambiguous(list(columns))
-    return columns
+    refuse_ambiguous([name for name, _ in columns])  # two columns of one name too: which is read?
+    return dict(columns)
 
 
 def _array_columns(source: dict[object, Any]) -> dict[str, bool]:
     lengths = set()
     for name, column in source.items():
-        shape = getattr(column, "shape", None)
-        if not isinstance(name, str) or not isinstance(shape, tuple) or len(shape) != 1:
+        if not isinstance(name, str) or not isinstance(column, np.ndarray) or column.ndim != 1:
             raise InvalidRequest(
                 f"the column {name!r} is no one-dimensional NumPy array but a {type(column).__name__}. "
                 "Write numpy.asarray(...) around a list."
             )
-        lengths.add(shape[0])
+        if isinstance(column, np.ma.MaskedArray):
+            raise InvalidRequest(
+                f"the column {name!r} has a mask, which not every version of the engine sees: what it hides "
+                f"would be read. pyarrow.table({{{name!r}: pyarrow.array(column)}}) keeps it."
+            )
+        lengths.add(len(column))
     if len(lengths) != 1:
         raise InvalidRequest("a dict of NumPy arrays needs one column or more, all of one length.")
     return {str(name): column.dtype.kind == "O" for name, column in source.items()}
 
 
-def _table_columns(source: Any) -> dict[str, bool]:
+def _table_columns(source: Any) -> list[tuple[str, bool]]:
     if type(source).__module__.startswith("polars") and find_spec("pyarrow") is None:
         raise InvalidRequest("a Polars frame needs pyarrow: pip install 'prdp[polars]'.")
     if hasattr(source, "column_names"):
-        return dict.fromkeys(source.column_names, False)
+        return [(name, False) for name in source.column_names]
     if not hasattr(source, "dtypes") or isinstance(source.dtypes, list):
-        return dict.fromkeys(source.columns, False)
-    return {str(name): str(kind) == "object" for name, kind in source.dtypes.items()}
+        return [(name, False) for name in source.columns]
+    return [(str(name), str(kind) == "object") for name, kind in source.dtypes.items()]
 
 
 def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ from prdp.engines._database import (
 from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._opened import InOneProcess
-from prdp.engines._owners import scaled_statement, unit_statement
+from prdp.engines._owners import owner_statement, scaled_statement
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._shown import later_statement, statements
@@ -118,13 +118,13 @@ class DuckDBEngine(InOneProcess):
         found = guarded(lambda: self._arrow(sql), self._lock)
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
-    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
-        """Read every row once and return the cells of units: what each contributes, and how many rows."""
-        units = unit_statement(reading, self.schema, self._records)
-        return units.summaries(self._columns(units.sql))
+    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of owners: what each contributes, and how many rows."""
+        owners = owner_statement(reading, self.schema, self._records)
+        return owners.summaries(self._columns(owners.sql))
 
-    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every unit scaled down to its cap."""
+    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every owner scaled down to its cap."""
         sql = scaled_statement(reading, self.schema, self._records, caps, count_rows=count_rows)
         totals: dict[int, int] = dict(self._read(sql))
         groups = len(reading.groups.keys) if reading.groups else 0
@@ -188,7 +188,7 @@ def read_columns(
     engine = open_source(path, types)
     known = [known_column(name, engine.schema, "the simulation") for name in names]
     listed = ", ".join(map(quoted, known))
-    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own room)
+    sql = f"SELECT {listed} FROM {engine._records}"  # noqa: SLF001  (its own package)
     rows = stoppable(STOPPED, lambda: engine._run(sql))  # noqa: SLF001
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 

@@ -60,22 +60,22 @@ class Engine(Protocol):
             EngineFailure: As in ``summarise``.
         """
 
-    def fold_units(self, reading: OwnerRead) -> tuple[Summary, Summary]:
-        """Read every row once and return the cells of units: what each contributes, and how many rows.
+    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
+        """Read every row once and return the cells of owners: what each contributes, and how many rows.
 
         Raises:
             EngineFailure: As in ``summarise``.
         """
 
-    def scale_units(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every unit scaled down to its cap.
+    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every owner scaled down to its cap.
 
-        A unit whose absolute contributions to all groups add up to more than its cap counts in each group
+        An owner whose absolute contributions to all groups add up to more than its cap counts in each group
         for its contribution times cap / sum, rounded toward zero.
 
         Args:
-            reading: Which units and what they contribute; it has groups.
-            caps: How far units may count.
+            reading: Which owners and what they contribute; it has groups.
+            caps: How far owners may count.
             count_rows: Whether rows are added up instead of values.
 
         Raises:

@@ -147,11 +147,7 @@ def _quotient(left: Interval, right: Interval) -> Interval:
 
 
 def call(name: FunctionName, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0911  (one return a function)
-    """Return what a function can give.
-
-    What has no case of its own is taken for a logarithm: growing, and unknown below zero. So a new function
-    needs a case, or its bounds are wrong.
-    """
+    """Return what a function can give; a function without a case is a type error."""
     if any(arg.empty for arg in args):
         return Outcome(EMPTY, total=True)
     first = args[0]
@@ -170,7 +166,7 @@ def call(name: FunctionName, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0
             return Outcome(values, total=True)
         case "power":
             return _power(first, args[1])
-        case _:
+        case "ln" | "log2" | "log10":
             return _on_not_negative(first, FUNCTION_MEANING[name], spare=_DOUBLES_TO_SPARE)
 
 

@@ -12,9 +12,10 @@ from prdp.declare.exact import spelled
 from prdp.expressions.nodes import canonical
 from prdp.ledger.strict_json import strict_json
 from prdp.policy import Policy
-from prdp.schema import Bounds, Schema, Units
+from prdp.schema import Bounds, Grains, Schema
 
-_MAY_GROW = {"bounds", "units"}
+_GRAINS = "units"  # what files call the grains of columns, from their first format on
+_MAY_GROW = {"bounds", _GRAINS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Binding:
         schema: Schema,
         policy: Policy,
         bounds: Bounds,
-        units: Units,
+        grains: Grains,
         protect: str | None = None,
     ) -> Binding:
         """Collect the facts of an opened table.
@@ -54,7 +55,7 @@ class Binding:
                 "bounds": {
                     column: [spelled(low), spelled(high)] for column, (low, high) in sorted(bounds.items())
                 },
-                "units": {column: spelled(unit) for column, unit in sorted(units.items())},
+                _GRAINS: {column: spelled(grain) for column, grain in sorted(grains.items())},
                 "protect": protect,
             }
         )
@@ -71,7 +72,7 @@ class Binding:
     def differences(self, other: Binding) -> list[str]:
         """Return, in words, each fact in which another binding differs from this one.
 
-        Bounds and units of a column that had none may be added: a question about the column states
+        Bounds and grains of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
@@ -91,14 +92,24 @@ def _end(end: Fraction | None) -> str:
     return str(end) if end is None else spelled(end)
 
 
+def shown_fact(fact: str) -> str:
+    """Return what a fact is called where a person reads it.
+
+    >>> shown_fact("units"), shown_fact("protect")
+    ('grain', 'protect')
+    """
+    return "grain" if fact == _GRAINS else fact
+
+
 def _difference(fact: str, kept: Any, given: Any) -> list[str]:
     if kept == given:
         return []
+    shown = shown_fact(fact)
     if isinstance(kept, dict) and isinstance(given, dict):
         compared = kept.keys() if fact in _MAY_GROW else kept.keys() | given.keys()
         changed = sorted(key for key in compared if kept.get(key) != given.get(key))
-        return [f"{fact} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
-    return [f"{fact}: {_shown(kept)} -> {_shown(given)}"]
+        return [f"{shown} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
+    return [f"{shown}: {_shown(kept)} -> {_shown(given)}"]
 
 
 def _shown(value: Any) -> str:

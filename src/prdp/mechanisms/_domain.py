@@ -8,7 +8,7 @@ from fractions import Fraction
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._influence import count_influences
-from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.partition import PaperPartition
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Noisy
 
@@ -25,12 +25,12 @@ class DomainFinder:
         proofs/partition.md.
     """
 
-    partition: Partition
+    partition: PaperPartition
 
     @classmethod
     def over(cls, levels: Levels, beta: Fraction = Fraction(1, 10), *, graded: bool = False) -> DomainFinder:
         """Return the finder for a grid of budgets."""
-        return cls(Partition(count_influences(levels), beta, graded))
+        return cls(PaperPartition(count_influences(levels), beta, graded))
 
     def law(self, counted: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy counts, from a summary in which each record counts 1."""

@@ -1,4 +1,4 @@
-"""Totals of several groups at once, for privacy units whose rows may lie in many of them."""
+"""Totals of several groups at once, for owners whose rows may lie in many of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from prdp.release.drawn import Answer
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Scale every unit's contributions down together, to b times its budget over all groups.
+    """Scale every owner's contributions down together, to b times its budget over all groups.
 
     Guarantee:
-        For every unit u, all groups' answers together are (share · E(u))-indistinguishable between the
+        For every owner u, all groups' answers together are (share · E(u))-indistinguishable between the
         table with u's rows and the table without them.
 
     Why:
@@ -48,29 +48,29 @@ class Joint:
         """Return what else than noise may move the answer: as for ``clip``."""
         return Clip(self.finder).caveat(signed=signed)
 
-    def law(self, units: OwnerGroups, share: Fraction) -> Gated:
+    def law(self, owners: OwnerGroups, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""
-        return self.finder.law(RecordLadder(units.summary), share, self.totals(units, share))
+        return self.finder.law(RecordLadder(owners.summary), share, self.totals(owners, share))
 
-    def totals(self, units: OwnerGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
+    def totals(self, owners: OwnerGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy totals as a function of the tuning and the place that was found."""
-        return cache(partial(self.total, units, share))
+        return cache(partial(self.total, owners, share))
 
-    def total(self, units: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
-        """Return the noisy totals of the groups, units scaled down to the point of a place."""
-        summary, levels = units.summary, units.summary.levels
+    def total(self, owners: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        """Return the noisy totals of the groups, owners scaled down to the point of a place."""
+        summary, levels = owners.summary, owners.summary.levels
         points = Points.spanning(summary, tuning.stride)
         caps = (points.cap(place, levels.quanta(level)) for level in range(levels.top + 1))
-        totals = units.clipped(Caps(tuple(min(cap, summary.largest) for cap in caps), units.bits))
+        totals = owners.clipped(Caps(tuple(min(cap, summary.largest) for cap in caps), owners.bits))
         noise = DiscreteLaplace(points.per_quantum(place) / levels.quantum / (share * tuning.answer))
         return Noisy(totals, (noise,) * len(totals))
 
     def answers(
-        self, units: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
+        self, owners: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers, each one for all groups."""
-        bits = finer_bits(units.summary, self.finest_bits)
-        fine, step = units.refined(bits), Fraction(1, 1 << bits)
+        bits = finer_bits(owners.summary, self.finest_bits)
+        fine, step = owners.refined(bits), Fraction(1, 1 << bits)
         totals = self.totals(fine, share)
         answers = []
         for which, (place, values) in self.finder.law(RecordLadder(fine.summary), share, totals).draw(

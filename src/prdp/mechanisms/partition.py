@@ -15,7 +15,7 @@ from prdp.release.drawn import Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class PaperPartition:
     """Release a noisy total for each domain of budgets, and keep those from the first heavy one on.
 
     Guarantee:

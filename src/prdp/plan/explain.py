@@ -35,9 +35,9 @@ def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, a
     >>> import numpy
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
-    >>> text = explained(accounts.plan(prdp.Count(), share="1/4"), accounts.engine)
-    >>> [line.split()[0] for line in text.splitlines() if not line.startswith("  reads")]
-    ['charges', 'answers', 'draws', 'ledger']
+    >>> text = accounts.explain(prdp.count(), share="1/4")
+    >>> [line.split()[0] for line in text.splitlines()]
+    ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'ledger']
 
     Args:
         plan: What would be done.

@@ -36,8 +36,9 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import DistinctKeys
 from prdp.mechanisms.framework import SPLIT, PaperFramework
 from prdp.mechanisms.naive import Naive
-from prdp.mechanisms.partition import Partition
+from prdp.mechanisms.partition import PaperPartition
 from prdp.mechanisms.rank import Rank
+from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
 from prdp.policy import Policy, ranges_of
@@ -78,6 +79,20 @@ class Options:
     beta: Exact | None = None
     graded: bool | None = None
     split: Exact | None = None
+
+    @classmethod
+    def of(cls, method: Chosen | None) -> Options:
+        """Return the options of a method as a caller names it.
+
+        >>> from prdp.methods import Partition
+        >>> Options.of("clip").method, Options.of(Partition(beta=0.05)).beta
+        ('clip', 0.05)
+        """
+        refuse_unless_chosen(method)
+        if method is None or isinstance(method, str):
+            return cls(method)
+        given = {name: getattr(method, name, None) for name in ("beta", "graded", "split")}
+        return cls(method.name, **given)
 
 
 DEFAULT = Options()
@@ -209,14 +224,14 @@ def _framework(base: Callable[[MethodTerms], Base]) -> Callable[[MethodTerms], P
     return build
 
 
-def _partition(terms: MethodTerms) -> Partition:
+def _partition(terms: MethodTerms) -> PaperPartition:
     measure = terms.measure
     if measure is None:
         influences = count_influences(terms.levels)
     else:
         influences = sum_influences(terms.policy, terms.levels, terms.bounds, measure)
     signed = measure is not None and measure.low < 0
-    return Partition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
+    return PaperPartition(influences, failure_rate(terms.options.beta), bool(terms.options.graded), signed)
 
 
 def _ends(terms: MethodTerms) -> tuple[int, int]:
@@ -251,7 +266,7 @@ def _largest_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...
     steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
     found = []
     for first, after in pairwise(steps.octaves):
-        ends = sorted(float(end * measure.unit) for end in (steps.near_end(first), steps.far_end(after - 1)))
+        ends = sorted(float(end * measure.grain) for end in (steps.near_end(first), steps.far_end(after - 1)))
         budgets = bound(terms.policy.expression, {**ranges, measure.column: Interval(*ends)})
         most = terms.levels.at_most
         found.append(min(most, Fraction(budgets.high)) if 0 < budgets.high < math.inf else most)

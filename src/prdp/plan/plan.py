@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any, Protocol
@@ -76,8 +76,8 @@ class Plan:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the answers are called as columns of a table."""
-        return tuple(label for query in self.queries for label in query.query.labels)
+        """The columns of a table of the answers."""
+        return tuple(label for query in self.queries for label in query.query.headings)
 
     @property
     def reads(self) -> dict[Read, Read]:
@@ -115,7 +115,7 @@ class Plan:
     def tabled(self, released: Released) -> ReleaseTable:
         """Return a standing or a new answer as a table."""
         if isinstance(released, ReleaseTable):
-            return released
+            return replace(released, asked=self.labels)  # it may have been asked for under other names
         return self._table([(self.one(released),)], released.question)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.owners import MOST_ROWS, OwnerCells
-from prdp.declare.exact import Exact, exact, exact_share
+from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
@@ -22,10 +22,11 @@ from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, O
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, DerivedPart, Query
 from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
 from prdp.release.label import Label
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 
 _MOST_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
@@ -43,7 +44,7 @@ class Planner:
         policy: The policy, checked against them.
         levels: The grid of budgets.
         bounds: The public bounds of columns.
-        units: The public grain of columns.
+        grain: The public grain of columns.
         protect: The column that says which owner a row belongs to; None where a row is a record.
         where: Which records take part; None for all.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
@@ -53,7 +54,7 @@ class Planner:
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     protect: str | None = None
     where: Node | None = None
     source: str = ""
@@ -65,14 +66,14 @@ class Planner:
         groups: Grouping | None = None,
         *,
         options: Options = DEFAULT,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         single: bool = False,
     ) -> Plan:
         """Return what will be done to answer queries, or refuse them.
 
         >>> from prdp.plan.queries import Count
         >>> one = Policy.constant(1)
-        >>> plan = Planner({}, one, one.levels, bounds={}, units={}).plan([Count()], "1/4")
+        >>> plan = Planner({}, one, one.levels, bounds={}, grain={}).plan([Count()], "1/4")
         >>> plan.share, plan.labels
         (Fraction(1, 4), ('count',))
 
@@ -81,20 +82,17 @@ class Planner:
             share: The part of every record's budget for all of it.
             groups: The public groups; None for one group of all records.
             options: How the caller wants them answered.
-            split: What part of the share each query gets; by default, equal parts.
+            shares: The part of every record's budget for each query, adding up to at most ``share``, and
+                charged; by default, equal parts of it.
             single: Whether the answer is one release instead of a table of them.
         """
-        if not queries or not all(isinstance(query, Query) for query in queries):
-            raise InvalidRequest(
-                "ask takes queries, such as ask(prdp.Count(), prdp.Mean('balance'), share='1/10'); so do "
-                "plan and explain."
-            )
-        spent = exact_share(share)
-        parts = _parts(split, len(queries))
+        queries = gathered(queries, {})
+        parts = shares_of(shares, exact_share(share), queries)
+        spent = exact_share(share) if shares is None else exact_share(sum(parts, Fraction(0)))
         plans = [
-            self.query_plan(query, spent * part, options, groups)
-            for query, part in zip(queries, parts, strict=True)
+            self.query_plan(query, part, options, groups) for query, part in zip(queries, parts, strict=True)
         ]
+        refuse_one_name_for_two([planned.query for planned in plans], groups)
         plan = Plan(tuple(plans), spent, self.where, groups, self.source, single=single)
         if groups is not None:
             for query, planned in zip(queries, plans, strict=True):
@@ -197,8 +195,8 @@ class Planner:
         measure = plan.measure
         if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} hold 2^43 units of {measure.unit} or more: too many to "
-                "share out a unit's contributions among groups. Take a larger unit or narrower bounds."
+                f"the bounds of {measure.column!r} hold 2^43 grains of {measure.grain} or more: too many to "
+                "share out an owner's contributions among groups. Take a larger grain or narrower bounds."
             )
 
     def _measure(self, query: Query, method: Method) -> Measure | None:
@@ -217,15 +215,15 @@ class Planner:
                 f"{query.word}({column!r}) needs the column's public bounds. Write "
                 f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
             )
-        if column not in self.units and not kind.integer:
+        if column not in self.grain and not kind.integer:
             raise InvalidRequest(
                 f"{query.word}({column!r}) needs the grain of the column's values, which are {kind.native}. "
-                f"Write units={{{column!r}: '0.01'}} in prdp.open for two decimals."
+                f"Write grain={{{column!r}: '0.01'}} in prdp.open for two decimals."
             )
-        unit = self.units.get(column, Fraction(1))
+        grain = self.grain.get(column, Fraction(1))
         low, high = self.bounds[column]
-        measure = Measure(column, unit, math.ceil(low / unit), math.floor(high / unit))
-        most = 2**63 if kind.integer and unit == 1 else 2**53
+        measure = Measure(column, grain, math.ceil(low / grain), math.floor(high / grain))
+        most = 2**63 if kind.integer and grain == 1 else 2**53
         squares = any(part.sees is None for part in query.parts)
         _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
         fineness = method.fineness if self.protect is None else PER_OCTAVE  # owners' cells are of one kind
@@ -258,14 +256,9 @@ def known_method(query: Asked, options: Options) -> Method:
     method = query.methods[names.index(name)]
     if options.graded is not None and not isinstance(options.graded, bool):
         raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
-    if options.graded is not None and "graded" not in method.options:
-        raise InvalidRequest(f"graded belongs to method='partition', not to method={name!r}.")
-    if options.beta is not None and "beta" not in method.options:
-        raise InvalidRequest(
-            f"beta belongs to method='partition' and method='framework', not to method={name!r}."
-        )
-    if options.split is not None and "split" not in method.options:
-        raise InvalidRequest(f"split belongs to method='framework', not to method={name!r}.")
+    for option in ("beta", "graded", "split"):
+        if getattr(options, option) is not None and option not in method.options:
+            raise InvalidRequest(f"method={name!r} takes no {option}= here.")
     return method
 
 
@@ -277,19 +270,20 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
         return
     by_group = " by group" if grouped else ""
     why = (
-        query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
+        query.unproved
+        or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
     )
     raise InvalidRequest(
         f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"distinct({protect!r}) without groups."
+        f"count_distinct({protect!r}) without groups."
     )
 
 
 def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
-    unit = measure.unit if measure else Fraction(1)
-    return Label(words, share, said.name, said.caveat(signed=signed), unit, below=low < 0, above=high > 0)
+    grain = measure.grain if measure else Fraction(1)
+    return Label(words, share, said.name, said.caveat(signed=signed), grain, below=low < 0, above=high > 0)
 
 
 def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
@@ -301,8 +295,8 @@ def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label
         measure,
         signed=measure is not None and measure.signed,
     )
-    unit = terms.measure.unit if terms.measure else Fraction(1)
-    return replace(label, unit=unit**part.power)
+    grain = terms.measure.grain if terms.measure else Fraction(1)
+    return replace(label, grain=grain**part.power)
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
@@ -344,19 +338,7 @@ def _told(option: object) -> Any:
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
     held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
     if measure.low > measure.high:
-        raise InvalidRequest(f"{held} no whole units of {measure.unit}. Take a smaller unit.")
+        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
     if measure.largest >= most:
         size = f"more than 2^{most.bit_length() - 1}"
-        raise InvalidRequest(f"{held} {size} units of {measure.unit}. Take a larger unit.")
-
-
-def _parts(split: Sequence[Exact] | None, count: int) -> list[Fraction]:
-    if split is None:
-        return [Fraction(1, count)] * count
-    parts = [] if isinstance(split, str) else [exact(part, "split") for part in split]
-    if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
-        raise InvalidRequest(
-            f"split={split!r} does not split the share among {count} queries: list one positive part each, "
-            "such as ['1/4', '3/4'], adding up to 1."
-        )
-    return parts
+        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, canonical
+from prdp.expressions.spelling import is_writable
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -39,7 +40,7 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's unit that it is counted in.
+        power: The power of the column's grain that it is counted in.
         sees: What the mechanism is shown; None where that depends on the parts before it.
     """
 
@@ -51,10 +52,14 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
+def _counted(cells: Summary) -> Summary:
+    return cells.valued().counted()
+
+
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, lambda cells: cells.valued().counted()),
+        "count": (COUNT, "count of {}", 0, _counted),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
@@ -64,11 +69,34 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
 class Asked:
     """What is asked of any entry point; subclasses say what it is called and what answers it.
 
+    Attributes:
+        named: The name of its column in a table of answers, where the caller gives one; it is no part of the
+            question, so that the same question under another name is not charged again.
+
     Class attributes:
         methods: The rows of the table of methods that answer it, the default first.
     """
 
+    named: str | None = field(default=None, kw_only=True, compare=False, repr=False)
+
     methods: ClassVar[tuple[Method, ...]] = ()
+
+    def alias(self, name: str) -> Self:
+        """Return the query with a name for its column in a table of answers, as in Polars.
+
+        >>> Count().alias("share").headings  # agg(share=...) is the budget, so this name needs an alias
+        ('share',)
+        """
+        if not isinstance(name, str) or not name or not is_writable(name):
+            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
+        return replace(self, named=name)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The names of its columns in a table of answers: the caller's, or its own."""
+        if self.named is None or len(self.labels) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{label}" for label in self.labels)
 
     @property
     def word(self) -> str:
@@ -103,8 +131,8 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
     kind = type(query)
     if kind.__module__.startswith("prdp."):
         return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query)}
-    hidden = getattr(query, "__dict__", {}).keys() - values.keys()
+    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "named"}
+    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - {"named"}
     if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
         raise InvalidRequest(
             "a query from outside prdp is found again by its class and its fields, but "
@@ -245,18 +273,28 @@ class Std(OfColumn):
     unproved = Variance.unproved
 
 
-class Distinct(OfColumn):
+class CountDistinct(OfColumn):
     """How many different values a column has; NULL is none of them.
 
-    >>> str(Distinct("job")), Distinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
-    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
+    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
+
+    @property
+    def word(self) -> str:
+        """The name of the query, as SQL has it."""
+        return "count_distinct"
 
     def __str__(self) -> str:
         return f"distinct {self.column}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The column, as SQL; ledgers call the query ``distinct``."""
+        return said(self, "distinct") | {"of": canonical(Column(self.column))}
 
     @property
     def measured(self) -> str | None:
@@ -268,7 +306,9 @@ class Distinct(OfColumn):
         known = replace(self, column=known_column(self.column, schema, self.word))
         kind = schema[known.column]
         if kind.kind is Kind.OTHER:
-            raise InvalidRequest(f"distinct({known.column!r}) cannot tell values of {kind.native} apart.")
+            raise InvalidRequest(
+                f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
+            )
         return known
 
     def counts_owners(self, protect: str | None) -> bool:
@@ -289,11 +329,11 @@ class Quantile(OfColumn):
         at: The parts, each between 0 and 1; one or several.
     """
 
-    at: float | Exact | tuple[float | Exact, ...] = "1/2"
+    at: Exact | tuple[Exact, ...] = "1/2"
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "a unit's rows stand at several ranks, and that they stay within one budget together"
+        "an owner's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:
@@ -319,6 +359,13 @@ class Quantile(OfColumn):
         return tuple(f"{name}_{self.column}" for name in names)
 
     @property
+    def headings(self) -> tuple[str, ...]:
+        """A column for each part; of a caller's name and several parts, the name with each part."""
+        if self.named is None or len(self._listed) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{shown_part(part)}" for part in self._listed)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
         column = canonical(Column(self.column))
@@ -329,7 +376,7 @@ class Quantile(OfColumn):
         return replace(self, column=known_column(self.column, schema, "quantile"), at=_exact_parts(self.at))
 
     @property
-    def _listed(self) -> tuple[float | Exact, ...]:
+    def _listed(self) -> tuple[Exact, ...]:
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
 
@@ -344,12 +391,11 @@ def shown_part(part: object) -> str:
     return str(part)
 
 
-def _exact_parts(at: float | Exact | tuple[float | Exact, ...]) -> tuple[Fraction, ...]:
-    """Return the parts below which quantiles are asked for, exactly; a float is what it prints as."""
+def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
+    """Return the parts below which quantiles are asked for, exactly."""
     given = at if isinstance(at, tuple) else (at,)
-    plain = [part.item() if hasattr(part, "item") else part for part in given]
-    parts = tuple(exact(repr(part) if isinstance(part, float) else part, "q") for part in plain)
-    for part, asked in zip(parts, plain, strict=True):
+    parts = tuple(exact(part, "q") for part in given)
+    for part, asked in zip(parts, given, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
                 f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "

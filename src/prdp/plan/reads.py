@@ -242,10 +242,10 @@ class OwnerRead(Whole):
     def find(self, reader: PlanReader) -> Any:
         """Return the owners' cells; of several groups, with the second look that follows once b is drawn."""
         engine: Any = reader.source
-        totals, rows = engine.fold_units(self)
+        totals, rows = engine.fold_owners(self)
         if self.groups is None:
             return (OwnerCells(totals, rows),)
-        look = partial(engine.scale_units, self)
+        look = partial(engine.scale_owners, self)
         added = OwnerGroups(totals, cache(partial(look, count_rows=self.measure is None)))
         return (OwnerCells(added, OwnerGroups(rows, cache(partial(look, count_rows=True)))),)
 

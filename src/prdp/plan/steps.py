@@ -20,7 +20,7 @@ from prdp.release.label import Label
 from prdp.release.release import Release
 
 _FINER_BITS = 20
-"""A derived answer is given on a lattice this many bits finer than its column's unit."""
+"""A derived answer is given on a lattice this many bits finer than its column's grain."""
 
 Row = tuple[Release, ...]
 """One run's answers to one query about one group."""
@@ -97,7 +97,7 @@ class Derived:
     def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
         """Return the answer that follows from its parts."""
         limits = _limits(self.rule, self.measure)
-        finest = self.measure.unit / (1 << _FINER_BITS)
+        finest = self.measure.grain / (1 << _FINER_BITS)
         value = combined(self.rule, [part.exact for part in parts], limits)
         return Release(
             question=f"{self.label.words}{about}",
@@ -140,12 +140,12 @@ class Derived:
     def squares(self, cells: Any, parts: Row) -> Any:
         """Return the records' squared distances from the mean that a drawn sum and count give."""
         mean = combined("mean", [part.exact for part in parts], _limits("mean", self.measure))
-        return cells.valued().squared_around(round(mean / self.measure.unit))
+        return cells.valued().squared_around(round(mean / self.measure.grain))
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
     """Return the public ends of a derived answer."""
-    low, high = measure.low * measure.unit, measure.high * measure.unit
+    low, high = measure.low * measure.grain, measure.high * measure.grain
     if rule == "mean":
         return low, high
     half = (high - low) / 2  # no values spread wider than half of them at either end
@@ -194,7 +194,7 @@ class QueryPlan:
         """What decides the answer's distribution, but for the records and the filter: for the ledger."""
         facts = dict(self.query.facts)
         if self.measure is not None:
-            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.unit)]
+            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]
         return facts | {"method": self.method, "share": str(self.share)} | self.options
 
     def draw(

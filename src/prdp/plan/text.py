@@ -180,8 +180,8 @@ def _numbers(value: Any) -> list[str]:
 
 
 def _range(value: Any) -> list[str]:
-    low, high, unit = _numbers(value)
-    return [low, high, unit]
+    low, high, grain = _numbers(value)
+    return [low, high, grain]
 
 
 def _keys(value: Any) -> Any:

@@ -24,7 +24,7 @@ class Answer:
 
     Attributes:
         steps: The number, in steps of the lattice.
-        step: What a step is worth, in units of the summary's values.
+        step: What a step is worth, in grains of the summary's values.
         noises: The independent noises in it, in steps; of each, its scale is said.
         choices: What the mechanism chose on the way, in words; all of it private already.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
 from prdp.release.custom import CustomRelease
+from prdp.release.html import html_table
 from prdp.release.release import Release
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ class ReleaseTable:
         return iter(zip(self.keys, self.releases, strict=True))
 
     def __getitem__(self, key: object) -> Release | tuple[Release, ...]:
-        """Return a group's answer, or its answers if several were asked for."""
+        """Return a group's answer, or its answers if several were asked for; without groups, a column's."""
+        if not self.by and isinstance(key, str) and self.asked.count(key) == 1:
+            return self.releases[0][self.asked.index(key)]
         wanted = key if isinstance(key, tuple) else (key,)
         exactly = wanted if all(isinstance(part, Hashable) for part in wanted) else ()
         for spelled in (exactly, tuple(map(str, wanted))):
@@ -164,14 +166,7 @@ class ReleaseTable:
         return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}{self._mark}>"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._heads())
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._cells()
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        caption = f"<caption>{html.escape(self._title())}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        return html_table(self._title(), self._heads(), self._cells(), self._notes())
 
     def _title(self) -> str:
         return f"{self.question} (share {self.share}){self._mark}"

@@ -33,8 +33,8 @@ class Reader:
         >>> import numpy
         >>> import prdp
         >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
-        >>> wanted = people.plan(prdp.Count(), share="1/4").queries[0].read
-        >>> reader = Reader(people.engine, stand_in=True)
+        >>> wanted = people.plan(prdp.count(), share="1/4").queries[0].read
+        >>> reader = Reader(people._engine, stand_in=True)
         >>> reader.read(wanted) is reader.read(wanted)
         True
         """

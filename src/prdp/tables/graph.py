@@ -21,6 +21,7 @@ from prdp.mechanisms._stars import CutStars
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
+from prdp.methods import Chosen
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
@@ -31,7 +32,7 @@ from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Kind
+from prdp.schema import Kind, Schema
 from prdp.tables.nodes import described, read_nodes
 from prdp.tables.opened import Opened
 from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
@@ -158,13 +159,49 @@ class Triangles(GraphQuery):
     methods = (Method("truncate", _truncate, reads=_cut),)
 
 
+def edges() -> Edges:
+    """Ask a graph for the number of its edges.
+
+    >>> str(edges())
+    'edges'
+    """
+    return Edges()
+
+
+def paths(length: int = 2) -> Paths:
+    """Ask a graph for the number of its paths of ``length`` edges; 2 is what can be counted.
+
+    >>> str(paths())
+    'paths of 2 edges'
+    """
+    return Paths(length)
+
+
+def stars(size: int) -> Stars:
+    """Ask a graph for the number of sets of ``size`` edges that meet in a node.
+
+    >>> str(stars(3))
+    'stars of 3 edges'
+    """
+    return Stars(size)
+
+
+def triangles() -> Triangles:
+    """Ask a graph for the number of its triangles.
+
+    >>> str(triangles())
+    'triangles'
+    """
+    return Triangles()
+
+
 def open_graph(
     edges: object,
     *,
     source: str,
     target: str,
     nodes: object,
-    policy: Policy,
+    policy: Policy | str,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     types: Mapping[str, str] | None = None,
     name: str | None = None,
@@ -180,8 +217,8 @@ def open_graph(
     >>> import numpy
     >>> import prdp
     >>> calls, one = {"a": numpy.array([0, 1, 2]), "b": numpy.array([1, 2, 0])}, prdp.Policy.constant(1)
-    >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one, name="calls")
-    <prdp graph 'calls' on 5 nodes: Policy('1', at_least='1', at_most='1')>
+    >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one)  # doctest: +ELLIPSIS
+    <prdp graph ... on 5 nodes: Policy('1', ...); a, b; 1 of every budget left>
 
     Args:
         edges: A table, as in ``prdp.open``; one row an edge.
@@ -231,27 +268,45 @@ def open_graph(
 class Graph(Opened):
     """A graph that answers with releases; what ``prdp.open_graph`` returns."""
 
-    reading: EdgeRead
+    _reading: EdgeRead
     name: str
     ledger: Ledger
     _reader: Reader
 
-    def __repr__(self) -> str:
-        where = "" if self.reading.where is None else f" where {canonical(self.reading.where)}"
-        nodes = f"{len(self._reader.source.nodes):,} nodes"
-        return f"<{self._called} graph {self.name!r} on {nodes}{where}: {self.reading.policy!r}>"
+    @property
+    def schema(self) -> Schema:
+        """The columns of the edges' table and their types."""
+        return dict(self._reader.source.engine.schema)
+
+    @property
+    def policy(self) -> Policy:
+        """The public budget of an edge."""
+        return self._reading.policy
+
+    @property
+    def _title(self) -> str:
+        where = "" if self._reading.where is None else f" where {canonical(self._reading.where)}"
+        return f"{self._called} graph {self.name!r} on {len(self._reader.source.nodes):,} nodes{where}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self.schema
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
 
     def where(self, condition: str) -> Graph:
         """Return the graph of those pairs alone that have a row for which a condition holds."""
-        where = narrowed(self.reading.where, condition, self._reader.source.engine.schema)
-        return replace(self, reading=replace(self.reading, where=where))
+        where = narrowed(self._reading.where, condition, self._reader.source.engine.schema)
+        return replace(self, _reading=replace(self._reading, where=where))
 
     def edges(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the edges; arguments as in ``Table.count``."""
         return self._answered(Edges(), share, fresh=fresh)
 
     def paths(
-        self, length: int = 2, *, share: Exact, method: str = "truncate", fresh: bool = False
+        self, length: int = 2, *, share: Exact, method: Chosen = "truncate", fresh: bool = False
     ) -> Release:
         """Count the paths of two edges.
 
@@ -279,14 +334,14 @@ class Graph(Opened):
         """Count the triangles; arguments as in ``paths``. Needs SciPy: ``pip install 'prdp[joins]'``."""
         return self._answered(Triangles(), share, fresh=fresh)
 
-    def plan(self, query: GraphQuery, share: Exact, method: str | None = None) -> Plan:
+    def plan(self, query: GraphQuery, share: Exact, method: Chosen | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
         part = exact_share(share)
         if not isinstance(query, GraphQuery):
             raise InvalidRequest(
-                "a graph answers prdp.Edges(), prdp.Paths(2), prdp.Stars(3), prdp.Triangles()."
+                "a graph answers prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()."
             )
-        row = known_method(query, Options(method))
+        row = known_method(query, Options.of(method))
         if isinstance(query, Paths) and query.length != 2:
             raise InvalidRequest(
                 f"paths({query.length!r}): paths of 2 edges can be counted, others cannot yet."
@@ -297,19 +352,19 @@ class Graph(Opened):
                 raise InvalidRequest(f"stars({size!r}): a star has 2 to {MOST_STAR} edges here.")
         if isinstance(query, Triangles):
             solver()
-        reading = self.reading
+        reading = self._reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         source = self._reader.source.engine.source
         return Plan((plan_of_one(terms, row),), part, reading.where, source=source)
 
-    def explain(self, query: GraphQuery, *, share: Exact, method: str | None = None) -> str:
+    def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
         record = f"a pair of the {len(self._reader.source.nodes):,} public nodes, with all of its rows"
         tables = (("prdp_records", f"{self.name}, of which pairs of public nodes take part"),)
         return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables))
 
     def _answered(
-        self, query: GraphQuery, share: Exact, method: str | None = None, *, fresh: bool
+        self, query: GraphQuery, share: Exact, method: Chosen | None = None, *, fresh: bool
     ) -> Release:
         plan = self.plan(query, share, method)
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import Grouping, bins
+from prdp.methods import Chosen
+from prdp.plan.functions import listed_quantiles
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Quantile, Query
-from prdp.release.table import Released, ReleaseTable
+from prdp.plan.shares import Shares
+from prdp.policy import Policy
+from prdp.release.html import html_table
+from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.tables.questions import Questions, listed_quantiles
+from prdp.schema import Schema
+from prdp.tables.questions import Questions
 
 if TYPE_CHECKING:
     from prdp.tables.table import Table as Grouped
+
+
+_SHOWN_KEYS = 40
+"""As many rows as a table of answers shows: what fits on a screen."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,8 +39,8 @@ class Groups(Questions[ReleaseTable]):
     >>> import numpy
     >>> import prdp
     >>> sales = prdp.open({"year": numpy.array([2025, 2026])}, policy=prdp.Policy.constant(1), name="sales")
-    >>> sales.group_by("year", keys=[2025, 2026])
-    <2 groups by year of <prdp table 'sales': Policy('1', at_least='1', at_most='1')>>
+    >>> sales.group_by("year", keys=[2025, 2026])  # doctest: +ELLIPSIS
+    <2 groups by year of <prdp table 'sales': Policy('1', ...); year; 1 of every budget left>>
     """
 
     table: Grouped
@@ -40,6 +51,40 @@ class Groups(Questions[ReleaseTable]):
         by = ", ".join(map(str, self.grouping.by))
         return f"<{len(self.grouping.keys)} groups by {by} of {self.table!r}>"
 
+    def _repr_html_(self) -> str:
+        rows = [[shown_key(value) for value in key] for key in self.grouping.keys[:_SHOWN_KEYS]]
+        more = len(self.grouping.keys) - len(rows)
+        notes = [f"... and {more:,} more"] * (more > 0) + [repr(self.table)]
+        heads = [str(key) for key in self.grouping.by]
+        return html_table(f"{len(self.grouping.keys):,} public groups", heads, rows, notes)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return self.table.columns
+
+    @property
+    def schema(self) -> Schema:
+        """The table's columns and their types."""
+        return self.table.schema
+
+    @property
+    def policy(self) -> Policy:
+        """The table's policy."""
+        return self.table.policy
+
+    @property
+    def left(self) -> Fraction:
+        """The part of every record's budget that is left.
+
+        >>> import numpy
+        >>> import prdp
+        >>> sales = prdp.open({"year": numpy.array([2025, 2026])}, policy="1", name="sales")
+        >>> sales.group_by("year", keys=[2025, 2026]).left
+        Fraction(1, 1)
+        """
+        return self.table.left
+
     def where(self, condition: str) -> Groups:
         """Return the groups of those records alone for which a condition holds."""
         return replace(self, table=self.table.where(condition))
@@ -47,17 +92,23 @@ class Groups(Questions[ReleaseTable]):
     def quantiles(
         self,
         column: str,
-        q: Iterable[float | Exact],
+        q: Iterable[Exact],
         *,
         share: Exact,
-        method: str = "rank",
+        method: Chosen = "rank",
         fresh: bool = False,
     ) -> ReleaseTable:
         """Find several quantiles of each group at once; as ``quantile``."""
-        return self._one(Quantile(column, listed_quantiles(q)), share, Options(method), fresh=fresh)
+        return self._one(Quantile(column, listed_quantiles(q)), share, Options.of(method), fresh=fresh)
 
     def histogram(
-        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+        self,
+        column: str,
+        *,
+        edges: Iterable[Number],
+        share: Exact,
+        method: Chosen = "clip",
+        fresh: bool = False,
     ) -> ReleaseTable:
         """Count the records of each group whose value lies in each of some public bins."""
         crossed = self.grouping.crossed(bins(column, edges), self.table.planner.schema)
@@ -67,15 +118,15 @@ class Groups(Questions[ReleaseTable]):
         self,
         *queries: Query,
         share: Exact,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         options: Options = DEFAULT,
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
-        return self.table.planner.plan(queries, share, self.grouping, options=options, split=split)
+        return self.table.planner.plan(queries, share, self.grouping, options=options, shares=shares)
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> ReleaseTable:
         plan = self.plan(query, share=share, options=options)
-        return plan.tabled(self._answered(plan, fresh=fresh))
+        return plan.tabled(answer(self.table.ledger, plan, self._reader, fresh=fresh))
 
     def _in_words(self, plan: Plan) -> str:
         return self.table.explained(plan)

@@ -11,7 +11,7 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.columns import Number, read_bounds, read_units, refuse_unless_mappings
+from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.engines._joins import ID, VALUE, JoinRead, duplicate_keys_statement, join_statement
 from prdp.engines._tables import DuckDBTables, open_tables
@@ -31,7 +31,7 @@ from prdp.release.label import Label
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Kind, Schema, Units
+from prdp.schema import Bounds, Grains, Kind, Schema
 from prdp.tables.opened import Opened
 from prdp.tables.opening import account_of, both, fitted_policy, name_of, refuse_unless_rows
 from prdp.tables.references import Tree
@@ -46,10 +46,10 @@ def open_join(
     private: str,
     key: str,
     references: Mapping[str, str],
-    policy: Policy,
+    policy: Policy | str,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
     most_rows: int = 10**6,
     name: str | None = None,
@@ -81,7 +81,7 @@ def open_join(
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
-        units: For columns that are added up, the public grain of their values.
+        grain: For columns that are added up, the public grain of their values.
         types: For CSV files and text columns of frames, by table, SQL types by column.
         most_rows: The most results that a record can have; a wide guess costs next to nothing.
         name: What it is called; by default the private table's name.
@@ -92,7 +92,7 @@ def open_join(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, units=units, types=types)
+    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, grain=grain, types=types)
     refuse_unless_rows(most_rows)
     _refuse_bad_types(types or {}, tables)
     engine = open_tables(tables, types or {})
@@ -105,17 +105,17 @@ def open_join(
     own = {names[column][1]: pair for column, pair in ends.items() if names[column][0] == private}
     checked = fitted_policy(policy, engine.schemas[private], own)
     called = name_of(name, private)
-    grains = read_units(units or {}, schema)
+    grains = read_grains(grain or {}, schema)
     facts = Binding.of(called, schema, checked, ends, grains).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
     return Join(
-        engine=engine,
+        _engine=engine,
         tree=tree,
         policy=checked,
         names=names,
         schema=schema,
         bounds=ends,
-        units=grains,
+        grain=grains,
         most_rows=most_rows,
         name=called,
         ledger=account_of(ledger, binding, who, stand_in=stand_in),
@@ -151,13 +151,13 @@ class JoinSource:
 class Join(Opened):
     """Joined tables that answer with releases; what ``prdp.open_join`` returns."""
 
-    engine: DuckDBTables
+    _engine: DuckDBTables
     tree: Tree
     policy: Policy
     names: Mapping[str, tuple[str, str]]
     schema: Schema
     bounds: Bounds
-    units: Units
+    grain: Grains
     most_rows: int
     name: str
     ledger: Ledger
@@ -165,15 +165,32 @@ class Join(Opened):
     _reader: Reader
     condition: Node | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def _title(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} join {self.name!r} of {', '.join(self.tables)}{where}: {self.policy!r}>"
+        return f"{self._called} join {self.name!r} of {', '.join(self.tables)}{where}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self._schema_here
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
-        unknown = [name for name in tables if name not in self.engine.schemas]
+        unknown = [name for name in tables if name not in self._engine.schemas]
         if unknown:
-            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self.engine.schemas)}.")
+            raise InvalidRequest(f"over({unknown[0]!r}): the tables are {', '.join(self._engine.schemas)}.")
         joined = list(self.tables)
         for table in tables:
             joined += [step for step in self.tree.path(table) if step not in joined]
@@ -188,21 +205,27 @@ class Join(Opened):
         return self._answered(self.plan(Count(), share, method), fresh=fresh)
 
     def sum(
-        self, what: str, *, share: Exact, unit: Exact | None = None, method: str = "clip", fresh: bool = False
+        self,
+        what: str,
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: str = "clip",
+        fresh: bool = False,
     ) -> Release:
         """Add up a column, or an expression over columns, over the results of the join.
 
         Args:
             what: Such as ``"l_extendedprice * (1 - l_discount)"``; its columns need public bounds.
             share: The part of every private record's budget to use.
-            unit: The grain of the values: each result's value is rounded to it.
+            grain: The grain of the values: each result's value is rounded to it.
             method: ``"clip"`` or ``"naive"``.
             fresh: Pay for a new answer although this question has been answered before.
         """
-        return self._answered(self.plan(Sum(what), share, method, unit), fresh=fresh)
+        return self._answered(self.plan(Sum(what), share, method, grain), fresh=fresh)
 
     def plan(
-        self, query: Count | Sum, share: Exact, method: str | None = None, unit: Exact | None = None
+        self, query: Count | Sum, share: Exact, method: str | None = None, grain: Exact | None = None
     ) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
         part = exact_share(share)
@@ -211,9 +234,9 @@ class Join(Opened):
         if method is not None and method not in names:
             raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(names)}.")
         if type(query) not in (Count, Sum):  # what a subclass means is not looked at here
-            raise InvalidRequest("a join answers counts and sums: prdp.Count() or prdp.Sum('column').")
+            raise InvalidRequest("a join answers counts and sums: prdp.count() or prdp.sum('column').")
         added = self._added(query.column) if isinstance(query, Sum) else None
-        measure = self._measure(added, unit) if added is not None else None
+        measure = self._measure(added, grain) if added is not None else None
         reading = self._reading(added, measure)
         row = rows[names.index(method) if method else 0]
         mechanism = row.build(MethodTerms(self.policy, self.policy.levels, self.bounds, query, measure, part))
@@ -224,7 +247,7 @@ class Join(Opened):
             part,
             mechanism.name,
             mechanism.caveat(signed=total.low < 0),
-            total.unit,
+            total.grain,
             below=total.low < 0,
             above=measure is None or measure.high > 0,
         )
@@ -233,13 +256,13 @@ class Join(Opened):
         return Plan((query_plan,), part, self.condition, over=self.tables)
 
     def explain(
-        self, query: Count | Sum, *, share: Exact, method: str | None = None, unit: Exact | None = None
+        self, query: Count | Sum, *, share: Exact, method: str | None = None, grain: Exact | None = None
     ) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
         record = f"one {self.tree.key} of {self.tree.private} with all rows that belong to it"
-        tables = tuple((self.engine.view(table), table) for table in self.tables)
+        tables = tuple((self._engine.view(table), table) for table in self.tables)
         whose = Whose(record, "proofs/joins.md", tables)
-        return self._explained(self.plan(query, share, method, unit), whose)
+        return self._explained(self.plan(query, share, method, grain), whose)
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Release:
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
@@ -249,8 +272,8 @@ class Join(Opened):
         largest = self.most_rows * (measure.largest if measure else 1)
         if largest > _MOST_TOTAL:
             raise InvalidRequest(
-                f"{self.most_rows:,} results of {measure.largest if measure else 1:,} units each are too "
-                "many (2^62). Lower most_rows, narrow the bounds or take a larger unit."
+                f"{self.most_rows:,} results of {measure.largest if measure else 1:,} grains each are too "
+                "many (2^62). Lower most_rows, narrow the bounds or take a larger grain."
             )
         return JoinRead(
             policy=self.policy,
@@ -288,7 +311,7 @@ class Join(Opened):
                 )
         return check(node, self._schema_here, kind, text)
 
-    def _measure(self, added: Node, unit: Exact | None) -> Measure:
+    def _measure(self, added: Node, grain: Exact | None) -> Measure:
         shown = canonical(added)
         unbounded = sorted(columns(added) - self.bounds.keys())
         if unbounded:
@@ -297,10 +320,10 @@ class Join(Opened):
                 f"Write bounds={{{unbounded[0]!r}: "
                 "(0, 10**6)} in prdp.open_join; wide bounds cost next to nothing."
             )
-        grain = exact(unit, "unit") if unit is not None else self._declared_unit(added)
+        grain = exact(grain, "grain") if grain is not None else self._declared_grain(added)
         if grain is None or grain <= 0:
             raise InvalidRequest(
-                f"sum({shown!r}) needs the grain of its values, such as unit='0.01' for cents."
+                f"sum({shown!r}) needs the grain of its values, such as grain='0.01' for cents."
             )
         ends = bound(
             added, {name: Interval(float(low), float(high)) for name, (low, high) in self.bounds.items()}
@@ -310,15 +333,15 @@ class Join(Opened):
         low, high = math.floor(Fraction(ends.low) / grain), math.ceil(Fraction(ends.high) / grain)
         if max(abs(low), abs(high)) >= 2**53:
             raise InvalidRequest(
-                f"sum({shown!r}) can be more than 2^53 units of {grain}. Take a larger unit."
+                f"sum({shown!r}) can be more than 2^53 grains of {grain}. Take a larger grain."
             )
         return Measure(added.name if isinstance(added, Column) else VALUE, grain, low, high)
 
-    def _declared_unit(self, added: Node) -> Fraction | None:
+    def _declared_grain(self, added: Node) -> Fraction | None:
         if not isinstance(added, Column):
             return None
         whole = Fraction(1) if self.schema[added.name].integer else None
-        return self.units.get(added.name, whole)
+        return self.grain.get(added.name, whole)
 
 
 @dataclass(frozen=True, slots=True)

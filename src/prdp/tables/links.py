@@ -52,7 +52,7 @@ class Records:
 
     source: object = field(repr=False)
     key: str
-    policy: Policy
+    policy: Policy | str
     bounds: Mapping[str, tuple[Number, Number]] | None = None
     types: Mapping[str, str] | None = None
 
@@ -77,8 +77,8 @@ def open_links(
     >>> import prdp
     >>> person = prdp.Records({"id": numpy.array([1, 2])}, key="id", policy=prdp.Policy.constant(1))
     >>> sent = {"sender": numpy.array([1, 2]), "receiver": numpy.array([2, 1])}
-    >>> prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail")
-    <prdp links 'mail' by sender, receiver>
+    >>> prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail").columns
+    ['sender', 'receiver']
 
     Args:
         rows: A table, as in ``prdp.open``.
@@ -128,7 +128,7 @@ def open_links(
         engine, tuple((table, reading) for table, reading, _ in tables), table_of, levels, most_rows
     )
     return Links(
-        source=source,
+        _source=source,
         name=called,
         ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
         _reader=Reader(source, stand_in),
@@ -242,19 +242,40 @@ class NamedRows(Asked):
 class Links(Opened):
     """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
 
-    source: LinkSource
+    _source: LinkSource
     name: str
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows and their types."""
+        return dict(self._source.engine.schema)
+
+    @property
+    def policy(self) -> Mapping[str, Policy]:
+        """For each column that names records, their policy."""
+        return {
+            column: self._source.tables[place][1].policy for column, place in self._source.table_of.items()
+        }
+
+    @property
+    def _title(self) -> str:
         where = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} links {self.name!r} by {', '.join(self.source.table_of)}{where}>"
+        return f"{self._called} links {self.name!r} by {', '.join(self._source.table_of)}{where}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self._source.engine.schema
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return self.policy
 
     def where(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
-        return replace(self, condition=narrowed(self.condition, condition, self.source.engine.schema))
+        return replace(self, condition=narrowed(self.condition, condition, self._source.engine.schema))
 
     def count(self, *, share: Exact, fresh: bool = False) -> Release:
         """Count the rows that name a record in every column; arguments as in ``Table.count``."""
@@ -263,7 +284,7 @@ class Links(Opened):
 
     def explain(self, query: Count, *, share: Exact) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
-        columns = ", ".join(self.source.table_of)
+        columns = ", ".join(self._source.table_of)
         record = f"each record that a row names ({columns}), with all rows that name it"
         return self._explained(self.plan(query, share), Whose(record, "proofs/joins.md"))
 
@@ -272,9 +293,9 @@ class Links(Opened):
         if not isinstance(query, Count) or method not in (None, "truncate"):
             raise InvalidRequest("rows that name private records are counted, by method='truncate'.")
         solver()
-        columns, policy = tuple(self.source.table_of), self.source.tables[0][1].policy
+        columns, policy = tuple(self._source.table_of), self._source.tables[0][1].policy
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
-        terms = MethodTerms(policy, self.source.levels, {}, asked, None, exact_share(share), entry=read)
+        terms = MethodTerms(policy, self._source.levels, {}, asked, None, exact_share(share), entry=read)
         return Plan(
-            (plan_of_one(terms, *asked.methods),), terms.share, self.condition, source=self.source.text
+            (plan_of_one(terms, *asked.methods),), terms.share, self.condition, source=self._source.text
         )

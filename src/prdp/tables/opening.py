@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from prdp.declare.exact import told
 from prdp.errors import InvalidRequest, RecordsLeftOut
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
@@ -17,17 +18,26 @@ from prdp.schema import Bounds, Kind, Schema
 _MOST_ROWS = 2**40
 
 
-def refuse_unless_policy(policy: Policy) -> None:
-    """Refuse what is no policy, with what to write instead."""
+def read_policy(policy: Policy | str) -> Policy:
+    """Return a policy, also from its text alone; refuse what is none, with what to write instead.
+
+    >>> read_policy("1 / visits")
+    Policy('1 / visits')
+    """
+    if isinstance(policy, str):
+        return Policy(policy)
     if not isinstance(policy, Policy):
-        written = policy if isinstance(policy, str) else "10000 / balance"
-        raise InvalidRequest(f"policy={policy!r} is not a policy. Write policy=prdp.Policy({written!r}).")
+        raise InvalidRequest(
+            f"policy={told(policy)} is not a policy. Write a record's budget as SQL over its columns, such "
+            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for one budget for "
+            "all."
+        )
+    return policy
 
 
-def fitted_policy(policy: Policy, schema: Schema, bounds: Bounds) -> Policy:
+def fitted_policy(policy: Policy | str, schema: Schema, bounds: Bounds) -> Policy:
     """Return a policy fitted to a table, with a warning where the bounds allow records that it leaves out."""
-    refuse_unless_policy(policy)
-    fitted = policy.within(schema, bounds)
+    fitted = read_policy(policy).within(schema, bounds)
     left_out = fitted.left_out(bounds, [column for column, kind in schema.items() if kind.integer])
     if left_out:
         warnings.warn(left_out, RecordsLeftOut, stacklevel=3)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from prdp.declare.exact import Exact
+from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, Distinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.shares import Shares, gathered
 from prdp.release.table import Released, ReleaseTable
 
 Answered = TypeVar("Answered")
@@ -18,10 +20,9 @@ Answered = TypeVar("Answered")
 class Questions(ABC, Generic[Answered]):
     """What can be asked.
 
-    Every question takes ``share``, the part of every record's budget to use, such as ``"1/10"``, and
-    ``fresh``, to pay for a new answer although the same question has been answered before. Most can be
-    answered by ``method="framework"``, the paper's Algorithm 2: ``split`` is then the part of the share that
-    finds out where budgets become numerous (by default 1/4; the paper's is 1/2), ``beta`` the failure rate.
+    Every question takes ``share``, the part of every record's budget to use, such as 0.1, and ``fresh``, to
+    pay for a new answer although the same question has been answered before. ``method`` names the mechanism,
+    or brings its options with it: ``prdp.methods.Framework(split=0.5)``.
     """
 
     @abstractmethod
@@ -29,7 +30,7 @@ class Questions(ABC, Generic[Answered]):
         self,
         *queries: Query,
         share: Exact,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         options: Options = DEFAULT,
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
@@ -46,87 +47,97 @@ class Questions(ABC, Generic[Answered]):
     def _in_words(self, plan: Plan) -> str:
         """Explain a plan."""
 
-    def ask(
-        self, *queries: Query, share: Exact, split: Sequence[Exact] | None = None, fresh: bool = False
+    def agg(
+        self,
+        *queries: Query,
+        share: Exact,
+        shares: Shares | None = None,
+        fresh: bool = False,
+        **named: Query,
     ) -> ReleaseTable:
-        """Answer several queries, such as ``prdp.Count(), prdp.Mean("balance")``, from one charge.
+        """Answer several queries from one charge, as a table with a column for each.
 
         >>> import numpy
         >>> import prdp
-        >>> people = {"age": numpy.array([31, 58])}
-        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
-        >>> accounts.ask(prdp.Count(), prdp.Mean("age"), share="1/4").asked, accounts.ledger.left
-        (('count', 'mean_age'), Fraction(3, 4))
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
+        >>> answers = accounts.agg(prdp.count(), avg=prdp.mean("age"), share=0.25)
+        >>> answers.asked, answers["avg"].question, accounts.left
+        (('count', 'avg'), 'mean of age', Fraction(3, 4))
 
         Args:
-            queries: What is asked.
+            queries: What is asked. A query's column is named after it; ``.alias("n")`` names it otherwise.
             share: The part of every record's budget for all of it.
-            split: What part of the share each query gets; by default, equal parts.
+            shares: What each query may use of it, in order or by name, such as ``{"n": 0.02, "avg": 0.08}``:
+                parts of every record's budget that add up to at most ``share``, and are charged. By default,
+                equal parts of ``share``.
             fresh: Pay for new answers although these questions have been answered before.
+            named: More queries, each with the name of its column; ``share``, ``shares`` and ``fresh`` are
+                names for ``.alias()``.
         """
-        plan = self.plan(*queries, share=share, split=split)
+        _refuse_queries(share=share, shares=shares, fresh=fresh)
+        plan = self.plan(*gathered(queries, named), share=share, shares=shares)
         return plan.tabled(self._answered(plan, fresh=fresh))
 
     def explain(
         self,
         *queries: Query,
         share: Exact,
-        split: Sequence[Exact] | None = None,
-        method: str | None = None,
+        shares: Shares | None = None,
+        method: Chosen | None = None,
+        **named: Query,
     ) -> str:
         """Return what would be charged, read and drawn for queries; reads and charges nothing.
 
         >>> import numpy
         >>> import prdp
-        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
-        >>> print(accounts.explain(prdp.Count(), share="1/4"))  # doctest: +ELLIPSIS
-        charges  1/4 of every record's budget, before anything is read
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
+        >>> print(accounts.explain(prdp.count(), share=0.25))  # doctest: +ELLIPSIS
+        charges  1/4 of every record's budget, before anything is read; 3/4 is left afterwards
+        record   a row
+        table    prdp_records is table
         answers  count
-        ...
+          reads  SELECT ...
+          draws  tiers with share 1/4; proofs/tiers.md
+        ledger   {"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"}
 
         Args:
             queries: What would be asked.
             share: The part of every record's budget for all of it.
-            split: What part of the share each query gets; by default, equal parts.
-            method: Which mechanism would answer; by default, each query's own.
+            shares: As in ``agg``.
+            method: The method that would answer; by default, each query's own.
+            named: As in ``agg``.
         """
-        plan = self.plan(*queries, share=share, split=split, options=Options(method))
+        _refuse_queries(share=share, shares=shares, method=method)
+        asked = gathered(queries, named)
+        plan = self.plan(*asked, share=share, shares=shares, options=Options.of(method))
         return self._in_words(plan)
 
     def count(
         self,
         *,
         share: Exact,
-        method: str = "clip",
-        beta: Exact | None = None,
-        graded: bool | None = None,
-        split: Exact | None = None,
+        method: Chosen = "clip",
         fresh: bool = False,
     ) -> Answered:
         """Count the records.
 
         Args:
             share: The part of every record's budget to use, such as ``"1/10"``.
-            method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1), ``"framework"`` or ``"naive"``.
-            beta: For ``partition`` and ``framework``: the failure rate, by default ``"1/10"``.
-            graded: For ``partition``: thresholds that make bad failures rarer.
-            split: For ``framework``: the part of the share for its first stage.
+            method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1), ``"framework"`` (Algorithm 2) or
+                ``"naive"``; with options, ``prdp.methods.Partition(beta=0.05)``.
             fresh: Pay for a new answer although this question has been answered before.
         """
-        return self._one(Count(), share, Options(method, beta, graded, split), fresh=fresh)
+        return self._one(Count(), share, Options.of(method), fresh=fresh)
 
     def sum(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "clip",
-        beta: Exact | None = None,
-        graded: bool | None = None,
-        split: Exact | None = None,
+        method: Chosen = "clip",
         fresh: bool = False,
     ) -> Answered:
-        """Add up a column, in its unit; arguments as in ``count``.
+        """Add up a column, in its grain; arguments as in ``count``.
 
         The column needs public bounds; they may be as wide as you like.
 
@@ -138,16 +149,14 @@ class Questions(ABC, Generic[Answered]):
         ...
         prdp.errors.InvalidRequest: sum('age') needs the column's public bounds. Write bounds={'age': (0, ...
         """
-        return self._one(Sum(column), share, Options(method, beta, graded, split), fresh=fresh)
+        return self._one(Sum(column), share, Options.of(method), fresh=fresh)
 
     def mean(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "clip",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "clip",
         fresh: bool = False,
     ) -> Answered:
         """Find the mean of a column: 3/4 of the share goes to the sum and 1/4 to the count.
@@ -161,99 +170,92 @@ class Questions(ABC, Generic[Answered]):
         >>> [(part.question, str(part.share)) for part in accounts.mean("age", share="1/2").parts]
         [('sum of age', '3/8'), ('count of age', '1/8')]
         """
-        return self._one(Mean(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Mean(column), share, Options.of(method), fresh=fresh)
 
-    def variance(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+    def variance(
+        self, column: str, *, share: Exact, method: Chosen = "clip", fresh: bool = False
+    ) -> Answered:
         """Find the mean squared distance from the mean; arguments as in ``mean``.
 
         Half of the share goes to the mean, and half to the sum of squared distances from it.
         """
-        return self._one(Variance(column), share, Options(method), fresh=fresh)
+        return self._one(Variance(column), share, Options.of(method), fresh=fresh)
 
-    def std(self, column: str, *, share: Exact, method: str = "clip", fresh: bool = False) -> Answered:
+    def std(self, column: str, *, share: Exact, method: Chosen = "clip", fresh: bool = False) -> Answered:
         """Find the standard deviation: the root of ``variance``, at the same split."""
-        return self._one(Std(column), share, Options(method), fresh=fresh)
+        return self._one(Std(column), share, Options.of(method), fresh=fresh)
 
     def max(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "choice",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "choice",
         fresh: bool = False,
     ) -> Answered:
         """Find about how large a column's largest value is.
 
         The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
         """
-        return self._one(Max(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Max(column), share, Options.of(method), fresh=fresh)
 
     def min(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "choice",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "choice",
         fresh: bool = False,
     ) -> Answered:
         """Find about how small a column's smallest value is; as ``max``."""
-        return self._one(Min(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Min(column), share, Options.of(method), fresh=fresh)
 
     def quantile(
         self,
         column: str,
-        q: float | Exact,
+        q: Exact,
         *,
         share: Exact,
-        method: str = "rank",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "rank",
         fresh: bool = False,
     ) -> Answered:
         """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
 
         The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
         """
-        return self._one(Quantile(column, q), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Quantile(column, q), share, Options.of(method), fresh=fresh)
 
     def median(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "rank",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "rank",
         fresh: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        return self._one(Quantile(column, "1/2"), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(Quantile(column, "1/2"), share, Options.of(method), fresh=fresh)
 
-    def distinct(
+    def count_distinct(
         self,
         column: str,
         *,
         share: Exact,
-        method: str = "distinct",
-        beta: Exact | None = None,
-        split: Exact | None = None,
+        method: Chosen = "distinct",
         fresh: bool = False,
     ) -> Answered:
         """Count a column's different values: text, numbers, dates, truth values. NULL is none of them.
 
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
-        return self._one(Distinct(column), share, Options(method, beta, split=split), fresh=fresh)
+        return self._one(CountDistinct(column), share, Options.of(method), fresh=fresh)
 
 
-def listed_quantiles(at: object) -> tuple[float | Exact, ...]:
-    """Return the parts that a caller lists, as a tuple.
-
-    >>> listed_quantiles([0.25, 0.5]), listed_quantiles("1/2")
-    ((0.25, 0.5), ('1/2',))
-    """
-    return tuple(at) if isinstance(at, Iterable) and not isinstance(at, str) else (at,)  # type: ignore[return-value]
+def _refuse_queries(**reserved: object) -> None:
+    """Refuse a query under a name that means something else."""
+    for name, given in reserved.items():
+        if isinstance(given, Query):
+            raise InvalidRequest(
+                f"{name}={given} is a query, but {name}= is no name of a column here. Write {name}=... for "
+                f"what it is, and the query with .alias({name!r})."
+            )

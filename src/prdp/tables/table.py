@@ -10,8 +10,8 @@ from prdp.declare.columns import (
     Number,
     default_name,
     read_bounds,
+    read_grains,
     read_protect,
-    read_units,
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
@@ -23,33 +23,36 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
+from prdp.methods import Chosen
 from prdp.plan.explain import Whose
+from prdp.plan.functions import listed_quantiles
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
 from prdp.plan.queries import Quantile, Query
+from prdp.plan.shares import Shares
 from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Units
+from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.custom import custom_plan
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_policy
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_policy
 from prdp.tables.outcomes import Mechanism
-from prdp.tables.questions import Questions, listed_quantiles
+from prdp.tables.questions import Questions
 
 
-def open(  # noqa: A001  (prdp.open is what the door is called)
+def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
-    policy: Policy,
+    policy: Policy | str,
     engine: Engine | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    units: Mapping[str, Exact] | None = None,
+    grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
     name: str | None = None,
@@ -70,15 +73,16 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
     Args:
         source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
             or Polars frame, or a dict of NumPy arrays.
-        policy: The public budget of a record, as a function of its content.
+        policy: The public budget of a record as a function of its content: SQL over its columns, or a
+            ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: In place of a source, an engine of your own: what reads the records and adds them up. It must
             pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        units: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
-            customer with all of that customer's rows, and rows without a value are left out: docs/units.md.
+            customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -94,23 +98,23 @@ def open(  # noqa: A001  (prdp.open is what the door is called)
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
-    refuse_unless_policy(policy)
-    refuse_unless_mappings(bounds=bounds, units=units, types=types)
+    policy = read_policy(policy)
+    refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
     ends = read_bounds(bounds or {}, engine.schema)
     checked = fitted_policy(policy, engine.schema, ends)
     levels = checked.levels
     called = name_of(name, default_name(source))
-    grains = read_units(units or {}, engine.schema)
+    grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
     account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
-        engine=engine,
+        _engine=engine,
         policy=checked,
         levels=levels,
         bounds=ends,
-        units=grains,
+        grain=grains,
         name=called,
         ledger=account,
         _reader=Reader(engine, stand_in),
@@ -131,11 +135,11 @@ class Table(Opened, Questions[Release]):
     (True, Fraction(3, 4))
     """
 
-    engine: Engine
+    _engine: Engine
     policy: Policy
     levels: Levels
     bounds: Bounds
-    units: Units
+    grain: Grains
     name: str
     ledger: Ledger
     _reader: Reader
@@ -143,10 +147,39 @@ class Table(Opened, Questions[Release]):
     protect: str | None = None
     _origin: Origin | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def schema(self) -> Schema:
+        """The columns and their types; public, and all that was read when the table was opened.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58]), "job": numpy.array(["clerk", "chef"])}
+        >>> prdp.open(people, policy="1").schema
+        {'age': BIGINT, 'job': VARCHAR}
+        """
+        return dict(self._engine.schema)
+
+    @property
+    def _title(self) -> str:
         whose = f" protecting {self.protect}" if self.protect else ""
         about = "" if self.condition is None else f" where {canonical(self.condition)}"
-        return f"<{self._called} table {self.name!r}{whose}{about}: {self.policy!r}>"
+        return f"{self._called} table {self.name!r}{whose}{about}"
+
+    @property
+    def _shown_schema(self) -> Schema:
+        return self._engine.schema
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
@@ -157,15 +190,15 @@ class Table(Opened, Questions[Release]):
         >>> import numpy
         >>> import prdp
         >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), name="people")
-        >>> people.where("age >= 40").where("age < 60")
-        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', at_least='1', at_most='1')>
+        >>> people.where("age >= 40").where("age < 60")  # doctest: +ELLIPSIS
+        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; 1 of every budget left>
         """
-        return replace(self, condition=narrowed(self.condition, condition, self.engine.schema))
+        return replace(self, condition=narrowed(self.condition, condition, self._engine.schema))
 
     def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share; with ``protect``, a unit's rows
+        The groups are disjoint, so each is answered with the whole share; with ``protect``, an owner's rows
         may lie in several, and all are answered together. A key that no record has is
         answered with noise like any other; records whose key is not listed are in no answer.
 
@@ -188,10 +221,16 @@ class Table(Opened, Questions[Release]):
                 f"keys= and the table have one source ({shared}), but which values occur may give a record "
                 "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
             )
-        return Groups(self, read_grouping(columns, keys, self.engine.schema), self._reader)
+        return Groups(self, read_grouping(columns, keys, self._engine.schema), self._reader)
 
     def histogram(
-        self, column: str, *, edges: Iterable[Number], share: Exact, method: str = "clip", fresh: bool = False
+        self,
+        column: str,
+        *,
+        edges: Iterable[Number],
+        share: Exact,
+        method: Chosen = "clip",
+        fresh: bool = False,
     ) -> ReleaseTable:
         """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
 
@@ -206,10 +245,10 @@ class Table(Opened, Questions[Release]):
     def quantiles(
         self,
         column: str,
-        q: Iterable[float | Exact],
+        q: Iterable[Exact],
         *,
         share: Exact,
-        method: str = "rank",
+        method: Chosen = "rank",
         fresh: bool = False,
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``.
@@ -222,10 +261,10 @@ class Table(Opened, Questions[Release]):
         ['0.25 quantile of age', 'median of age']
         """
         query = Quantile(column, listed_quantiles(q))
-        plan = self.plan(query, share=share, options=Options(method))
+        plan = self.plan(query, share=share, options=Options.of(method))
         return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
-    def release(
+    def run(
         self,
         mechanism: Mechanism,
         *,
@@ -255,7 +294,7 @@ class Table(Opened, Questions[Release]):
         """
         if self.protect is not None:
             raise InvalidRequest(
-                "release runs a mechanism on rows, and what it promises for a row it need not promise for "
+                "run gives rows to a mechanism, and what it promises for a row it need not promise for "
                 f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
             )
         plan = custom_plan(
@@ -274,37 +313,39 @@ class Table(Opened, Questions[Release]):
     def planner(self) -> Planner:
         """What is public about the table, and the plans that it allows."""
         return Planner(
-            self.engine.schema,
+            self._engine.schema,
             self.policy,
             self.levels,
             self.bounds,
-            self.units,
+            self.grain,
             self.protect,
             self.condition,
-            self.engine.source,
+            self._engine.source,
         )
 
     def plan(
         self,
         *queries: Query,
         share: Exact,
-        split: Sequence[Exact] | None = None,
+        shares: Shares | None = None,
         options: Options = DEFAULT,
     ) -> Plan:
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
-        return self.planner.plan(queries, share, options=options, split=split)
+        return self.planner.plan(queries, share, options=options, shares=shares)
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(self._answered(plan, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def explained(self, plan: Plan) -> str:
         """Return what a plan about the table would do; reads no record and charges nothing."""
         whose = Whose("a row", tables=(("prdp_records", self.name),))
         if self.protect is not None:
-            whose = replace(whose, record=f"one {self.protect} with all of its rows", proof="proofs/units.md")
+            whose = replace(
+                whose, record=f"one {self.protect} with all of its rows", proof="proofs/owners.md"
+            )
         return self._explained(plan, whose)
 
     def _in_words(self, plan: Plan) -> str:

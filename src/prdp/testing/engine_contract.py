@@ -23,8 +23,8 @@ from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
-from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, UNITS, WHOLES, record_of
-from prdp.testing.owner_reference import reference_scaled, reference_units
+from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, OWNERS, WHOLES, record_of
+from prdp.testing.owner_reference import reference_owners, reference_scaled
 from prdp.testing.reference import (
     Record,
     in_groups,
@@ -94,11 +94,11 @@ class EngineContract:
             assert [summary.cells for summary in found] == [summary.cells for summary in expected]
             assert sum(cell.total for summary in found for cell in summary.cells) == 2 * sum(ends)
 
-    def test_fractions_are_rounded_to_their_unit_and_moved_into_bounds(self) -> None:
+    def test_fractions_are_rounded_to_their_grain_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
         records = [record_of(eps=0.5, x=x) for x in FRACTIONS]
-        for unit in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
-            measure = Measure("x", unit, -(10**9), 10**9)
+        for grain in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
+            measure = Measure("x", grain, -(10**9), 10**9)
             found, expected = self.summary(records, PERSONAL, measure)
             assert found.cells == expected.cells
 
@@ -163,16 +163,16 @@ class EngineContract:
     def test_each_value_stands_at_the_highest_level_of_its_records(self) -> None:
         """Look at the values of every kind of column, in groups and in all, with a filter and without."""
         for column, where in (("v", None), ("x", None), ("job", "v > 5"), ("day", "eps < 1"), ("x", "v < 0")):
-            engine = self.engine(UNITS)
+            engine = self.engine(OWNERS)
             for grouping in (None, read_grouping(["job"], ["several", "nobody", "clerk"], engine.schema)):
                 reading = _key_reading(engine, column, where, grouping)
-                expected = [reference_tops(group, reading) for group in in_groups(UNITS, grouping)]
+                expected = [reference_tops(group, reading) for group in in_groups(OWNERS, grouping)]
                 assert list(engine.top_levels(reading)) == expected, (column, where, grouping)
                 assert any(summary.cells for summary in expected)
 
     def test_rows_are_handed_out_with_their_levels_and_no_others(self) -> None:
         """Ask for rows from several levels on, with filters, in columns of every kind and in any order."""
-        engine = self.engine(UNITS)
+        engine = self.engine(OWNERS)
         for columns, where in (
             (("v",), None),
             (("x", "eps"), None),
@@ -181,20 +181,21 @@ class EngineContract:
         ):
             for least in (0, 1, 16, 40):
                 reading = _row_reading(engine, columns, where, least)
-                expected = [(tuple(row.values()), level) for row, level in reference_rows(UNITS, reading)]
+                expected = [(tuple(row.values()), level) for row, level in reference_rows(OWNERS, reading)]
                 assert _rows(engine, reading) == Counter(map(repr, expected)), (columns, where, least)
                 assert expected
 
     def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
         """Ask tables of the same rows in three orders for all that an engine is asked for."""
         first, *others = (
-            _everything(self.engine(records)) for records in (UNITS, UNITS[::-1], UNITS[1::2] + UNITS[::2])
+            _everything(self.engine(records))
+            for records in (OWNERS, OWNERS[::-1], OWNERS[1::2] + OWNERS[::2])
         )
         assert all(other == first for other in others)
 
     def test_a_source_that_is_there_is_not_refused(self) -> None:
         """Look for the source before a question and after one, with records and without."""
-        for records in ([], UNITS):
+        for records in ([], OWNERS):
             engine = self.engine(records)
             engine.ensure_there()
             engine.summarise(_reading(engine, VALUE, None))
@@ -203,14 +204,14 @@ class EngineContract:
     def test_a_source_that_is_gone_or_has_other_columns_is_refused_before_any_charge(self) -> None:
         """Ask tables that are no longer there; the words must be the same, whatever the records were."""
         for opened in (self.lost, self.changed):
-            engines = map(opened, ([], UNITS, [record_of(eps=1.0, job="spy")]))
+            engines = map(opened, ([], OWNERS, [record_of(eps=1.0, job="spy")]))
             words = {_refusal(engine) for engine in engines if engine is not None}
             assert len(words) <= 1, words
 
-    def test_units_are_folded_from_all_their_rows(self) -> None:
-        """Tell units apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
+    def test_owners_are_folded_from_all_their_rows(self) -> None:
+        """Tell owners apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
         signed = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
-        engine = self.engine(UNITS)
+        engine = self.engine(OWNERS)
         cases: list[tuple[str, Measure | None, str | None, Fold]] = [
             ("job", None, None, "sum"),
             ("job", None, "v > 5", "sum"),
@@ -225,15 +226,15 @@ class EngineContract:
             ("job", signed, "eps < 1", "min"),
         ]
         for protect, measure, where, fold in cases:
-            reading = _unit_reading(engine, protect, measure, where, None, fold)
-            found = engine.fold_units(reading)
-            assert found == reference_units(UNITS, reading), (protect, measure, where, fold)
+            reading = _owner_reading(engine, protect, measure, where, None, fold)
+            found = engine.fold_owners(reading)
+            assert found == reference_owners(OWNERS, reading), (protect, measure, where, fold)
             assert found[0].cells
 
-    def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:
-        """Group the rows of units by columns that differ within a unit; look twice, as a mechanism does."""
+    def test_what_owners_add_to_several_groups_is_scaled_down_together(self) -> None:
+        """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)
-        engine = self.engine(UNITS)
+        engine = self.engine(OWNERS)
         for protect, by, keys, measure, where in (
             ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None),
             ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None),
@@ -241,12 +242,12 @@ class EngineContract:
             ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5"),
         ):
             grouping = read_grouping(by, keys, engine.schema)
-            reading = _unit_reading(engine, protect, measure, where, grouping)
-            assert engine.fold_units(reading) == reference_units(UNITS, reading), (protect, by, where)
+            reading = _owner_reading(engine, protect, measure, where, grouping)
+            assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
             count_rows = measure is None
             for caps in _caps(reading):
-                found = engine.scale_units(reading, caps, count_rows=count_rows)
-                expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
+                found = engine.scale_owners(reading, caps, count_rows=count_rows)
+                expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
                 assert any(found) or not any(caps.by_level)
 
@@ -323,13 +324,13 @@ def _everything(engine: Engine) -> tuple[object, ...]:
     """Return all that an engine can be asked for, of one table; rows in no order."""
     grouping = read_grouping(["job"], ["clerk", "several", ""], engine.schema)
     keys = _key_reading(engine, "x", "v > 5", grouping)
-    units = _unit_reading(engine, "job", VALUE, None, grouping)
+    owners = _owner_reading(engine, "job", VALUE, None, grouping)
     return (
         engine.summarise(_reading(engine, VALUE, grouping)),
         engine.key_totals(keys),
         engine.top_levels(keys),
-        engine.fold_units(units),
-        *(engine.scale_units(units, caps, count_rows=False) for caps in _caps(units)),
+        engine.fold_owners(owners),
+        *(engine.scale_owners(owners, caps, count_rows=False) for caps in _caps(owners)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 
@@ -346,7 +347,7 @@ def _refusal(engine: Engine) -> str:
     return str(came)
 
 
-def _unit_reading(  # noqa: PLR0917
+def _owner_reading(  # noqa: PLR0917
     engine: Engine,
     protect: str,
     measure: Measure | None,

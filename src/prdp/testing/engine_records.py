@@ -42,7 +42,7 @@ def record_of(
     return {"eps": eps, "v": v, "x": x, "job": job, "day": day}
 
 
-UNITS = [
+OWNERS = [
     record_of(eps=budget, v=v, x=x, job=job, day=day)
     for job, day, x, rows in (
         ("clerk", DAYS[0], 0.0, [(0.2, 7), (9.9, 2**63 - 1), (1.0, 2**63 - 1), (0.2, None)]),
@@ -63,4 +63,4 @@ UNITS = [
     )
     for budget, v in rows
 ]
-"""Rows of privacy units, told apart by job, day or x; several of them have an odd row."""
+"""Rows of owners, told apart by job, day or x; several of them have an odd row."""

@@ -107,7 +107,7 @@ def _merged_summaries(
 ) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | OwnerGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
-    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice
+    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of owners look twice
         return lambda table: summary_of([universe[index] for index in table])
     single: list[Any] = [summary_of([record]) for record in universe]
     return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)
@@ -301,7 +301,7 @@ def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
         raise ValueError(
             f"the universe is not tiny: one record moves a value by {moved} steps, and all outputs "
             f"between are enumerated, {_MOST_OUTPUTS:,} at most. Take records with smaller values, or a "
-            "coarser lattice: a larger unit, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
+            "coarser lattice: a larger grain, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
         )
     return _moved_ratio(moved, noise)
 

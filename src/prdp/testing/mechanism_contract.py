@@ -170,7 +170,8 @@ class MechanismContract:
 
     def test_answers_say_what_is_drawn_from_the_law_and_nothing_else(self) -> None:
         """Draw answers, and from the law, by the same bytes."""
-        assert not self.untied_at_any_share(self.answers, self.tables())
+        found = self.untied_at_any_share(self.answers, self.tables())
+        assert not found, found
 
     def test_answers_that_say_more_or_draw_otherwise_are_caught(self) -> None:
         """Let them show the table, or read other bytes; where nobody notices, see ``tied_at``."""

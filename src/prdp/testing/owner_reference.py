@@ -1,4 +1,4 @@
-"""Privacy units folded row by row in plain Python: what every engine's folding is held to."""
+"""Owners folded row by row in plain Python: what every engine's folding is held to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from prdp.testing.reference import Record, in_groups, magnitude_code, whole_valu
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit that takes part.
+class Owner:
+    """An owner that takes part.
 
     Attributes:
         level: The least level of its rows.
@@ -29,35 +29,35 @@ class Unit:
     values: tuple[tuple[int, ...], ...]
 
 
-def reference_units(records: Sequence[Record], reading: OwnerRead) -> tuple[Summary, Summary]:
-    """Return the cells of what units contribute, and of how many rows they contribute."""
-    units = list(_units(records, reading))
-    rows = _summary(units, reading.counted, [sum(map(len, unit.values)) for unit in units], reading)
+def reference_owners(records: Sequence[Record], reading: OwnerRead) -> tuple[Summary, Summary]:
+    """Return the cells of what owners contribute, and of how many rows they contribute."""
+    owners = list(_owners(records, reading))
+    rows = _summary(owners, reading.counted, [sum(map(len, owner.values)) for owner in owners], reading)
     if reading.measure is None:
         return rows, rows
     if reading.groups is None:
-        added = [_folded(unit.values[0], reading.fold) for unit in units]
+        added = [_folded(owner.values[0], reading.fold) for owner in owners]
     else:
-        added = [sum(map(abs, _contributions(unit, reading, count_rows=False))) for unit in units]
-    return _summary(units, reading.folded, added, reading), rows
+        added = [sum(map(abs, _contributions(owner, reading, count_rows=False))) for owner in owners]
+    return _summary(owners, reading.folded, added, reading), rows
 
 
 def reference_scaled(
     records: Sequence[Record], reading: OwnerRead, caps: Caps, *, count_rows: bool
 ) -> tuple[int, ...]:
-    """Return each group's total, every unit's contributions scaled down to its cap together."""
+    """Return each group's total, every owner's contributions scaled down to its cap together."""
     totals = [0] * (len(reading.groups.keys) if reading.groups else 1)
-    for unit in _units(records, reading):
-        added = [value << caps.bits for value in _contributions(unit, reading, count_rows=count_rows)]
-        size, cap = sum(map(abs, added)), caps.by_level[unit.level]
+    for owner in _owners(records, reading):
+        added = [value << caps.bits for value in _contributions(owner, reading, count_rows=count_rows)]
+        size, cap = sum(map(abs, added)), caps.by_level[owner.level]
         for place, value in enumerate(added):
             scaled = abs(value) if size <= cap else abs(value) * cap // size
             totals[place] += scaled if value > 0 else -scaled
     return tuple(totals)
 
 
-def _units(records: Sequence[Record], reading: OwnerRead) -> Iterable[Unit]:
-    """Yield the units that take part: every row has a valid budget, and some row contributes."""
+def _owners(records: Sequence[Record], reading: OwnerRead) -> Iterable[Owner]:
+    """Yield the owners that take part: every row has a valid budget, and some row contributes."""
     rows: dict[Any, list[Record]] = defaultdict(list)
     for record in records:
         whose = record[reading.protect]
@@ -69,7 +69,7 @@ def _units(records: Sequence[Record], reading: OwnerRead) -> Iterable[Unit]:
         valid = [level for level in levels if level is not None]
         values = tuple(_values(group, reading) for group in in_groups(own, reading.groups))
         if len(valid) == len(own) and any(values):
-            yield Unit(min(valid), values)
+            yield Owner(min(valid), values)
 
 
 def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
@@ -82,10 +82,10 @@ def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _contributions(unit: Unit, reading: OwnerRead, *, count_rows: bool) -> list[int]:
-    """Return what a unit adds to each group, moved into its public bounds."""
+def _contributions(owner: Owner, reading: OwnerRead, *, count_rows: bool) -> list[int]:
+    """Return what an owner adds to each group, moved into its public bounds."""
     measure = reading.counted if count_rows else reading.folded
-    added = [len(values) if count_rows else sum(values) for values in unit.values]
+    added = [len(values) if count_rows else sum(values) for values in owner.values]
     return [max(-measure.high, min(measure.high, value)) for value in added]
 
 
@@ -95,11 +95,11 @@ def _folded(values: tuple[int, ...], fold: Fold) -> int:
     return max(values) if fold == "max" else min(values)
 
 
-def _summary(units: Sequence[Unit], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
+def _summary(owners: Sequence[Owner], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
     moved = [max(measure.low, min(measure.high, value)) for value in added]
     keys = (
-        magnitude_key(reading.levels.quanta(unit.level), magnitude_code(value), measure.largest)
-        for unit, value in zip(units, moved, strict=True)
+        magnitude_key(reading.levels.quanta(owner.level), magnitude_code(value), measure.largest)
+        for owner, value in zip(owners, moved, strict=True)
     )
     cells = [Cell(key, 1, value) for key, value in zip(keys, moved, strict=True)]
     return Summary.of(reading.levels, measure.smallest, measure.largest, cells)

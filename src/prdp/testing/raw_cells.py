@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from prdp.plan.plan import Plan
+from prdp.plan.reads import Read
 from prdp.tables.opened import Opened, reader_of
 
 
-def raw_cells(opened: Opened, plan: Plan) -> tuple[Any, ...]:
-    """Return what is read of a stand-in for a plan's first query, group by group. It protects nobody."""
-    groups: tuple[Any, ...] = reader_of(opened).read(plan.queries[0].read)
+def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
+    """Return what a read finds in a stand-in, group by group; of a plan, its first query's."""
+    read = asked.queries[0].read if isinstance(asked, Plan) else asked
+    groups: tuple[Any, ...] = reader_of(opened).read(read)
     return groups

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.queries import Query
 from prdp.release.release import Release
@@ -66,7 +67,7 @@ def share_for(
     error: Exact,
     like: Table | Groups,
     confidence: Exact = "95%",
-    method: str | None = None,
+    method: Chosen | None = None,
     runs: int = 400,
     seed: int = 0,
 ) -> ShareFound:
@@ -76,7 +77,7 @@ def share_for(
     groups it is over all of them together.
 
     Args:
-        query: What is to be asked, such as ``prdp.Sum("balance")``.
+        query: What is to be asked, such as ``prdp.sum("balance")``.
         error: The relative error to stay within, such as ``"1%"``.
         like: A table opened with ``stand_in=True``, or its groups: public or made-up records like yours.
         confidence: The part of the answers that is to stay within it.
@@ -87,7 +88,7 @@ def share_for(
     if not isinstance(like, Table | Groups) or not isinstance(query, Query):
         raise InvalidRequest(
             "share_for takes a query and an open table or its groups: "
-            "share_for(prdp.Count(), error='1%', like=table)."
+            "share_for(prdp.count(), error='1%', like=table)."
         )
     refuse_unless_stand_in(like.table if isinstance(like, Groups) else like, "share_for")
     refuse_unless_repeatable(runs, seed)
@@ -115,10 +116,10 @@ def share_for(
     return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed)
 
 
-def _truths(like: Table | Groups, query: Query, method: str | None) -> list[Fraction]:
+def _truths(like: Table | Groups, query: Query, method: Chosen | None) -> list[Fraction]:
     """Return what is true of the stand-in, group by group; real records were refused before."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    (plan,) = table.planner.plan([query], 1, groups, options=Options(method)).queries
+    (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     return [value for group in reader_of(table).read(plan.read) for value in truths(plan, group)]
 
 

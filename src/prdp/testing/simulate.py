@@ -8,6 +8,7 @@ from typing import TypeGuard, overload
 
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Query, Sum
@@ -23,7 +24,7 @@ from prdp.testing.seeded import Seeded
 
 MOST_RUNS = 10**9
 _SEED_BITS = 256
-_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.Count(), ...)."
+_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.count(), ...)."
 
 
 @overload
@@ -32,10 +33,7 @@ def simulate(  # type: ignore[overload-overlap]
     query: Query,
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -47,10 +45,7 @@ def simulate(
     query: Query | Sequence[Query],
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
+    method: Chosen | None = None,
     runs: int,
     seed: int,
 ) -> list[ReleaseTable]: ...
@@ -62,8 +57,8 @@ def simulate(
     query: Query | GraphQuery,
     *,
     share: Exact = "1",
-    method: str | None = None,
-    unit: Exact | None = None,
+    method: Chosen | None = None,
+    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -74,11 +69,8 @@ def simulate(
     query: Query | Sequence[Query] | GraphQuery,
     *,
     share: Exact = "1",
-    method: str | None = None,
-    beta: Exact | None = None,
-    graded: bool | None = None,
-    split: Exact | None = None,
-    unit: Exact | None = None,
+    method: Chosen | None = None,
+    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -86,13 +78,13 @@ def simulate(
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``unit`` is for sums over
-    a join; ``beta``, ``graded`` and ``split`` are for tables.
+    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``grain`` is for sums
+    over a join.
 
     >>> import numpy
     >>> import prdp
     >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
-    >>> [release.simulated for release in simulate(people, prdp.Count(), share="1/4", runs=2, seed=7)]
+    >>> [release.simulated for release in simulate(people, prdp.count(), share="1/4", runs=2, seed=7)]
     [True, True]
     """
     source = table.table if isinstance(table, Groups) else table
@@ -101,13 +93,12 @@ def simulate(
     refuse_unless_stand_in(source, "simulate")
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Join | Links | Graph):
-        _refuse_given("is for tables", beta=beta, graded=graded, split=split)
-        plan = _plan(source, query, share, method, unit)
+        plan = _plan(source, query, share, method, grain)
         return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
-    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., units=...)", unit=unit)
-    options = Options(method, beta, graded, split)
+    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., grain=...)", grain=grain)
+    options = Options.of(method)
     groups = table.grouping if isinstance(table, Groups) else None
     queries = (query,) if isinstance(query, Query) else query
     plan = source.planner.plan(queries, share, groups, options=options)
@@ -120,12 +111,12 @@ def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> 
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.stand_in:
         return
-    doors = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
-    (door,) = (door for kind, door in doors.items() if isinstance(source, kind))
+    openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
         f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
         f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
-        f"nothing would give them away. Open such a table with prdp.{door}(..., stand_in=True)."
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
     )
 
 
@@ -154,14 +145,16 @@ def _refuse_given(why: str, **given: object) -> None:
 
 
 def _plan(
-    opened: Join | Links | Graph, query: object, share: Exact, method: str | None, unit: Exact | None
+    opened: Join | Links | Graph, query: object, share: Exact, method: Chosen | None, grain: Exact | None
 ) -> Plan:
     if not isinstance(opened, Join) or not isinstance(query, Sum):
-        _refuse_given("is for sums over a join", unit=unit)
+        _refuse_given("is for sums over a join", grain=grain)
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
+    if not (method is None or isinstance(method, str)):
+        raise InvalidRequest(f"method={method!r} is for tables: of {opened!r} a method has no options.")
     if isinstance(opened, Join) and isinstance(query, Count | Sum):
-        return opened.plan(query, share, method, unit)
+        return opened.plan(query, share, method, grain)
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")

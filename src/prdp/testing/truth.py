@@ -22,11 +22,11 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
     if isinstance(cells, OwnerCells):
-        return _unit_truths(plan, cells)
-    unit = plan.measure.unit if plan.measure else Fraction(1)
+        return _owner_truths(plan, cells)
+    grain = plan.measure.grain if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
-    total = sum(cell.total for cell in valued) * unit
+    total = sum(cell.total for cell in valued) * grain
     match query:
         case Count():
             return [Fraction(cells.records)]
@@ -35,31 +35,31 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
         case Mean():
             return [total / max(count, 1)]
         case Variance() | Std():
-            squares = sum(cell.squares for cell in valued) * unit**2
+            squares = sum(cell.squares for cell in valued) * grain**2
             variance = squares / max(count, 1) - (total / max(count, 1)) ** 2
             return [variance if isinstance(query, Variance) else root(variance)]
         case Max():
-            return [Fraction(_ends(valued[-1])[1] if valued else 0) * unit]
+            return [Fraction(_ends(valued[-1])[1] if valued else 0) * grain]
         case Min():
-            return [Fraction(_ends(valued[0])[0] if valued else 0) * unit]
+            return [Fraction(_ends(valued[0])[0] if valued else 0) * grain]
         case Quantile():
             parts = query.at if isinstance(query.at, tuple) else (query.at,)
-            return [_quantile(valued, Fraction(part), count) * unit for part in parts]
+            return [_quantile(valued, Fraction(part), count) * grain for part in parts]
         case _:
             raise TypeError(query)
 
 
-def _unit_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
-    """Return the true answers over the rows of privacy units: one, or one a group."""
-    unit = plan.measure.unit if plan.measure else Fraction(1)
+def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
+    """Return the true answers over the rows of owners: one, or one a group."""
+    grain = plan.measure.grain if plan.measure else Fraction(1)
     if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
-        return [(highest if isinstance(plan.query, Max) else lowest) * unit]
+        return [(highest if isinstance(plan.query, Max) else lowest) * grain]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
     if isinstance(plan.query, Mean):
-        return [total * unit / max(count, 1) for total, count in zip(totals, rows, strict=True)]
-    return [total * unit for total in totals]
+        return [total * grain / max(count, 1) for total, count in zip(totals, rows, strict=True)]
+    return [total * grain for total in totals]
 
 
 def _added_up(found: Summary | OwnerGroups) -> tuple[int, ...]:

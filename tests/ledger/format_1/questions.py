@@ -44,7 +44,7 @@ def accounts(path: Path) -> prdp.Table:
         source,
         policy=prdp.Policy("100 / greatest(v, 1)", at_most=8),
         bounds=bounds,
-        units={"price": "0.25"},
+        grain={"price": "0.25"},
         name="accounts",
         ledger=path,
         who="ana",
@@ -59,13 +59,13 @@ def ask_accounts(path: Path) -> None:
     table = accounts(path)
     table.count(share=SHARE)
     table.count(share="1/90", method="naive")
-    table.count(share=SHARE, method="partition", beta="1/20", graded=True)
+    table.count(share=SHARE, method=prdp.methods.Partition("1/20", graded=True))
     for column in BOUNDED:
         table.sum(column, share="1/300")
-        table.distinct(column, share="1/300")
+        table.count_distinct(column, share="1/300")
     table.sum("price", share=SHARE)
     table.sum("v", share=SHARE, method="partition")
-    table.sum("v", share=SHARE, method="framework", split="1/3", beta="1/7")
+    table.sum("v", share=SHARE, method=prdp.methods.Framework("1/7", split="1/3"))
     table.mean("price", share=SHARE)
     table.variance("v", share=SHARE)
     table.std("v", share=SHARE)
@@ -82,12 +82,12 @@ def ask_accounts(path: Path) -> None:
     table.group_by("open", prdp.date_trunc("month", "day"), keys=[(True, "2026-01-01")]).count(share=SHARE)
     table.histogram("price", edges=[-10, 0, "7.5"], share=SHARE)
     narrow.group_by("job", keys=["chef"]).histogram("v", edges=[0, 10, 20], share=SHARE)
-    table.ask(prdp.Count(), prdp.Mean("v"), prdp.Quantile("a, b", ("1/4", "1/2")), share=SHARE)
-    table.ask(prdp.Sum("v"), prdp.Max("select"), share=SHARE, split=["1/4", "3/4"])
-    narrow.group_by("job", keys=["chef"]).ask(prdp.Count(), prdp.Distinct("v"), share=SHARE)
-    table.ask(prdp.Count(), share="1/110")
-    table.release(mechanism, columns=["v"], share=SHARE, name="mine")
-    narrow.release(
+    table.agg(prdp.count(), prdp.mean("v"), prdp.quantile("a, b", ("1/4", "1/2")), share=SHARE)
+    table.agg(prdp.sum("v"), prdp.max("select"), share=SHARE, shares=["1/400", "3/400"])
+    narrow.group_by("job", keys=["chef"]).agg(prdp.count(), prdp.count_distinct("v"), share=SHARE)
+    table.agg(prdp.count(), share="1/110")
+    table.run(mechanism, columns=["v"], share=SHARE, name="mine")
+    narrow.run(
         mechanism, columns=["a, b", "v"], share=SHARE, name="x of y", sample=True, split="1/2", beta="1/9"
     )
     table.ledger.charge("lost before 2026-11-16", Fraction(1, 100))
@@ -100,7 +100,7 @@ def leave_open(path: Path) -> None:
     def fails(reading: object) -> Any:
         raise EngineFailure
 
-    table.engine.summarise = fails  # type: ignore[method-assign]
+    table._engine.summarise = fails  # type: ignore[method-assign]
     try:
         ask_left_open(table)
     except EngineFailure:
@@ -116,8 +116,8 @@ def spend_more(path: Path) -> None:
     """Ask what is charged each time: afresh, and by a mechanism without a name."""
     table = accounts(path)
     table.count(share=SHARE, fresh=True)
-    table.release(mechanism, columns=["v"], share=SHARE)
-    table.release(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
+    table.run(mechanism, columns=["v"], share=SHARE)
+    table.run(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
 
 
 def ask_visits(path: Path) -> None:
@@ -132,7 +132,7 @@ def ask_visits(path: Path) -> None:
         who="ana",
     )
     table.count(share="1/10")
-    table.distinct("person", share="1/10")
+    table.count_distinct("person", share="1/10")
     table.where("v > 2").sum("v", share="1/10")
     table.group_by("job", keys=["clerk", "chef"]).count(share="1/10")
 
@@ -151,7 +151,7 @@ def ask_relation(path: Path) -> None:
         )
         table.count(share="1/10")
         table.where("k = 1").group_by("k", keys=[0, 1]).sum("v", share="1/10")
-        table.release(mechanism, columns=["v", "k"], share="1/10", name="mine")
+        table.run(mechanism, columns=["v", "k"], share="1/10", name="mine")
 
 
 def ask_join(path: Path) -> None:
@@ -177,7 +177,7 @@ def ask_join(path: Path) -> None:
     orders.count(share="1/20", method="naive")
     orders.sum("price", share="1/20")
     orders.sum('"two, words"', share="1/20")
-    orders.sum('price * (1 - "two, words" / 10)', unit="0.1", share="1/20")
+    orders.sum('price * (1 - "two, words" / 10)', grain="0.1", share="1/20")
     orders.where("price > 3 and age < 30").sum("price", share="1/20")
     join.over('items, "odd"').count(share="1/20")
     join.over('items, "odd"', "orders").where("size = 1").count(share="1/20")

@@ -195,7 +195,7 @@ class CountStudy(Study):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a sum's own rounds said: the total in units and its deviation, the clients of each round."""
+    """What a sum's own rounds said: the total in grains and its deviation, the clients of each round."""
 
     total: tuple[float, float]
     clients: tuple[int, ...]
@@ -214,7 +214,7 @@ class SumStudy(Study):
     (Fraction(1, 2), ['income', 'visits'])
 
     Attributes:
-        measure: The column, its unit and its public bounds; ``measured`` makes one from bounds in values.
+        measure: The column, its grain and its public bounds; ``measured`` makes one from bounds in values.
         method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
         form: Whether the framework's clients tell one bit or a number in Laplace noise; a bit if it can be.
         mean: Whether to divide by the number of clients that have a value; others take no part.
@@ -250,8 +250,8 @@ class SumStudy(Study):
             said = yield from self._by_ratio(part, len(clients) + 1)
         else:
             said = yield from self._in_proportion(part, len(clients) + 1)
-        unit = float(self.measure.unit)
-        value = unit * said.total[0], unit * said.total[1]
+        grain = float(self.measure.grain)
+        value = grain * said.total[0], grain * said.total[1]
         rounds = (*clients, *said.clients)
         if self.mean and counted is not None:
             # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
@@ -293,7 +293,7 @@ class SumStudy(Study):
         protocol = ProportionalSum(self.measure, slope)
         campaign = self._campaign(rest, protocol, number + 1)
         last = yield campaign
-        choices = (("values are cut at budget times", f"{float(slope * self.measure.unit):.3g}"),)
+        choices = (("values are cut at budget times", f"{float(slope * self.measure.grain):.3g}"),)
         found = protocol.estimate(campaign.terms, last)
         return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard))
 
@@ -307,7 +307,7 @@ class SumStudy(Study):
         protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
-        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.unit):.3g}"))
+        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.grain):.3g}"))
         found = protocol.estimate(campaign.terms, last)
         return _Said(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
 

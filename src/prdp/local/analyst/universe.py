@@ -39,10 +39,10 @@ def reaches(policy: Policy, measure: Measure) -> tuple[Reach, ...]:
     levels = policy.levels
     ratios = RatioGrid(Terms(levels, Fraction(1)), measure)  # the share plays no part
     found = [Reach()] * ratios.count
-    slope, unit = float(ratios.slope(0)), float(measure.unit)
+    slope, grain = float(ratios.slope(0)), float(measure.grain)
     least, most = float(levels.at_least), float(levels.at_most)
     for low, high in _pieces(measure):
-        budgets = bound(policy.expression, {measure.column: Interval(low * unit, high * unit)})
+        budgets = bound(policy.expression, {measure.column: Interval(low * grain, high * grain)})
         if budgets.empty or budgets.high < least:
             continue
         smallest, largest = max(least, budgets.low) * 0.91, min(most, budgets.high)  # rounding costs 9 %

@@ -19,7 +19,7 @@ _MOST_DIGITS = 400
 
 
 def steps_of(record: Record, measure: Measure) -> int:
-    """Return a value as whole units within its public bounds; 0 for what is missing or no number.
+    """Return a value as whole grains within its public bounds; 0 for what is missing or no number.
 
     >>> from prdp.cells.measure import Measure
     >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
@@ -30,7 +30,7 @@ def steps_of(record: Record, measure: Measure) -> int:
     if value is None:
         return 0
     if isinstance(value, Fraction):
-        value = round(value / measure.unit)
+        value = round(value / measure.grain)
     return int(max(measure.low, min(measure.high, value)))
 
 

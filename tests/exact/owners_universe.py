@@ -1,4 +1,4 @@
-"""Privacy units small enough to try every table over them: a unit is a tuple of rows."""
+"""Owners small enough to try every table over them: an owner is a tuple of rows."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind
-from prdp.testing.owner_reference import reference_scaled, reference_units
+from prdp.testing.owner_reference import reference_owners, reference_scaled
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 
 Record = Mapping[str, Any]
 NAN = float("nan")
 
 
-def unit(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
-    """Return a unit of rows (value, budget, whether the filter keeps it, group)."""
+def owner(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
+    """Return an owner of rows (value, budget, whether the filter keeps it, group)."""
     return {"rows": tuple({"v": v, "eps": eps, "kept": kept, "grp": group} for v, eps, kept, group in rows)}
 
 
-UNITS: tuple[Record, ...] = (
-    unit((1, 0.125, True, "a")),
-    unit((12, 3.0, True, "a"), (12, 2.0, True, "b")),  # its second budget is what it is owed
-    unit((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget stands in a row that is filtered out
-    unit((7, 1.0, True, "b"), (-5, 0.4, True, "a")),  # both signs
-    unit((12, 1.0, True, "a"), (3, None, True, "b")),  # an invalid row: left out
-    unit((12, 2.0, True, "b"), (3, NAN, False, None)),  # an invalid row counts though it is filtered out
-    unit((12, 3.0, False, "a")),  # nothing of it is kept
-    unit((None, 3.0, True, "b"), (12, 0.3, True, "c")),  # one row has no value, the other no listed group
+OWNERS: tuple[Record, ...] = (
+    owner((1, 0.125, True, "a")),
+    owner((12, 3.0, True, "a"), (12, 2.0, True, "b")),  # its second budget is what it is owed
+    owner((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget stands in a row that is filtered out
+    owner((7, 1.0, True, "b"), (-5, 0.4, True, "a")),  # both signs
+    owner((12, 1.0, True, "a"), (3, None, True, "b")),  # an invalid row: left out
+    owner((12, 2.0, True, "b"), (3, NAN, False, None)),  # an invalid row counts though it is filtered out
+    owner((12, 3.0, False, "a")),  # nothing of it is kept
+    owner((None, 3.0, True, "b"), (12, 0.3, True, "c")),  # one row has no value, the other no listed group
 )
 
 
 def budget(record: Record) -> float:
-    """Return what a unit is promised: the least over all its rows, and 0 if one of them has none."""
+    """Return what an owner is promised: the least over all its rows, and 0 if one of them has none."""
     budgets = [POLICY.budget(row) or 0.0 for row in record["rows"]]
     return min(budgets)
 
 
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the rows of all units, each with its unit's number."""
+    """Return the rows of all owners, each with its owner's number."""
     return [dict(row, id=place) for place, record in enumerate(records) for row in record["rows"]]
 
 
@@ -65,7 +65,7 @@ COLUMNS = open_source(SCHEMA.empty_table(), None).schema
 
 
 def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> OwnerRead:
-    """Return what is read of units: the rows that are kept, and for groups those of a and b."""
+    """Return what is read of owners: the rows that are kept, and for groups those of a and b."""
     kept = check(parse("kept"), COLUMNS, Kind.BOOLEAN, "kept")
     groups = read_grouping(["grp"], ["a", "b"], COLUMNS) if grouped else None
     return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, "id", measure, fold, kept, groups)
@@ -74,13 +74,13 @@ def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> Ow
 def folded(
     rows: Sequence[Mapping[str, Any]], measure: Measure | None = MEASURE, fold: Fold = "sum"
 ) -> Summary:
-    """Return the cells of units, as DuckDB finds them."""
+    """Return the cells of owners, as DuckDB finds them."""
     engine = open_source(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), None)
-    return engine.fold_units(reading(measure, grouped=False, fold=fold))[0]
+    return engine.fold_owners(reading(measure, grouped=False, fold=fold))[0]
 
 
 def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> OwnerGroups:
-    """Return units whose rows lie in two groups, by the reference that engines are held to."""
+    """Return owners whose rows lie in two groups, by the reference that engines are held to."""
     asked, rows = reading(measure, grouped=True), rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
-    return OwnerGroups(reference_units(rows, asked)[0], look)
+    return OwnerGroups(reference_owners(rows, asked)[0], look)

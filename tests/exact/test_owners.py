@@ -1,4 +1,4 @@
-"""Units on every small table: all rows of one together lose no more than the least of their budgets."""
+"""Owners on every small table: all rows of one together lose no more than the least of their budgets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prdp.mechanisms.naive import Naive
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
+from tests.exact.owners_universe import OWNERS, Record, budget, folded, owner, rows_of
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
-from tests.exact.units_universe import UNITS, Record, budget, folded, rows_of, unit
 from tests.exact.universe import MEASURE, POLICY
 
 Rows = list[dict[str, Any]]
@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 
 class TestSum(MechanismContract):
     mechanism: Any = COARSE
-    records = UNITS
+    records = OWNERS
     shares = (Fraction(1, 3),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -68,13 +68,13 @@ class TestMax(TestSum):
 class TestNaive(TestMax):
     mechanism = Naive()
     tied_at = Fraction(10_000)
-    records = (*UNITS, unit((12, 0.125, True, "a"), (12, 0.125, True, "a")))
+    records = (*OWNERS, owner((12, 0.125, True, "a"), (12, 0.125, True, "a")))
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return folded(rows_of(records))
 
     def twins(self) -> Mapping[str, Twin]:
-        """Noise for one row of the largest value, for a unit that has more."""
+        """Noise for one row of the largest value, for an owner that has more."""
         few = replace(folded([]), largest=MEASURE.largest)
 
         def for_one_row(summary: Summary, share: Fraction) -> Any:
@@ -84,7 +84,7 @@ class TestNaive(TestMax):
         return {"noise for one row": Twin(for_one_row)}
 
 
-# Twins of the folding itself: each makes another table of units from the same rows.
+# Twins of the folding itself: each makes another table of owners from the same rows.
 
 
 def least_over_kept_rows(rows: Rows) -> Rows:
@@ -98,7 +98,7 @@ def invalid_budgets_skipped(rows: Rows) -> Rows:
 
 
 def every_row_a_record(rows: Rows) -> Rows:
-    """Do not fold at all: the losses of a unit's rows add up."""
+    """Do not fold at all: the losses of an owner's rows add up."""
     return [dict(row, id=place) for place, row in enumerate(rows)]
 
 
@@ -110,7 +110,7 @@ def test_folding_in_another_way_breaks_the_promise(twin: Callable[[Rows], Rows],
         return TestSum.parts["total, much clipped"][0](law)
 
     found = worst_loss(
-        UNITS,
+        OWNERS,
         much_clipped,
         lambda records: folded(twin(rows_of(records)), measure).refined(4),
         lambda record: float(TOTAL_PART) * budget(record),

@@ -1,10 +1,11 @@
-"""Privacy units on TPC-H: orders protected by customer, beside a table with one row per customer.
+"""Owners on TPC-H: orders protected by customer, beside a table with one row per customer.
 
-Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m experiments.units
---data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents; share 1/2. The answers
-with ``protect`` and those of the folded table come from the same seed and must be equal, one by one. Errors
-are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean over them. *Rows* is the
-error without ``protect``, where every order is a record of its own: a weaker promise.
+Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m
+experiments.owners --data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents;
+share 1/2. The answers with ``protect`` and those of the folded table come from the same seed and must be
+equal, one by one. Errors are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean
+over them. *Rows* is the error without ``protect``, where every order is a record of its own: a weaker
+promise.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.cells.owners import MOST_ROWS
+from prdp.plan import queries
 from prdp.testing import simulate
 
 SHARE = "1/2"
@@ -39,7 +41,7 @@ def opened(path: Path, protect: str | None) -> prdp.Table:
         path,
         policy=prdp.Policy("100000 / o_totalprice", at_most=10),
         bounds={"o_totalprice": (1, DEAREST)},
-        units={"o_totalprice": "0.01"},
+        grain={"o_totalprice": "0.01"},
         protect=protect,
         stand_in=True,
     )
@@ -54,13 +56,17 @@ def folded(path: Path, where: str) -> prdp.Table:
         rows.to_arrow_table(),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
         bounds={"n": (1, MOST_ROWS), "total": (1, DEAREST * MOST_ROWS), "largest": (1, DEAREST)},
-        units={"total": "0.01", "largest": "0.01"},
+        grain={"total": "0.01", "largest": "0.01"},
         stand_in=True,
     )
 
 
 def error(
-    table: prdp.Table | prdp.Groups, query: prdp.Count | prdp.Sum, truth: list[float], runs: int, seed: int
+    table: prdp.Table | prdp.Groups,
+    query: queries.Count | queries.Sum,
+    truth: list[float],
+    runs: int,
+    seed: int,
 ) -> float:
     """Return the trimmed relative error, in percent."""
     answers = simulate(table, query, share=SHARE, runs=runs, seed=seed)
@@ -76,9 +82,9 @@ def compare(path: Path, runs: int, seed: int) -> None:
         table, by_hand = opened(path, "o_custkey"), folded(path, f"WHERE {where}")
         table = table if where == "true" else table.where(where)
         for query, same in (
-            (prdp.Count(), prdp.Sum("n")),
-            (prdp.Sum("o_totalprice"), prdp.Sum("total")),
-            (prdp.Max("o_totalprice"), prdp.Max("largest")),
+            (prdp.count(), prdp.sum("n")),
+            (prdp.sum("o_totalprice"), prdp.sum("total")),
+            (prdp.max("o_totalprice"), prdp.max("largest")),
         ):
             ours = simulate(table, query, share=SHARE, runs=runs, seed=seed)
             theirs = simulate(by_hand, same, share=SHARE, runs=runs, seed=seed)
@@ -89,7 +95,7 @@ def compare(path: Path, runs: int, seed: int) -> None:
 def measure(path: Path, runs: int, seed: int) -> None:
     """Print errors with and without ``protect``, for all orders and by priority."""
     print(f"errors in %{'':22}{'customers':>10}{'rows':>10}")
-    for query, sql in ((prdp.Count(), "count(*)"), (prdp.Sum("o_totalprice"), "sum(o_totalprice)")):
+    for query, sql in ((prdp.count(), "count(*)"), (prdp.sum("o_totalprice"), "sum(o_totalprice)")):
         whole = duckdb.execute(f"SELECT {sql} FROM '{path}'").fetchall()
         by_key = dict(duckdb.execute(f"SELECT o_orderpriority, {sql} FROM '{path}' GROUP BY ALL").fetchall())
         for grouped in (False, True):

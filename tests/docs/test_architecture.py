@@ -1,0 +1,27 @@
+"""ARCHITECTURE.md draws the tree and a question's way as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from benchmarks.tree import SUM, traces
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_drawn_way_of_a_sum_is_the_one_that_is_gone() -> None:
+    drawing = TEXT.split("## The way of two questions")[1].split("```")[1]
+    drawn = [tuple(line.split()[:2]) for line in drawing.strip().splitlines()]
+    gone = [tuple(frame.split(":")) for frame in traces(ROOT)[SUM]["way"]]
+    assert drawn == gone
+
+
+def test_every_package_and_no_other_is_in_the_drawn_tree() -> None:
+    rows = TEXT.split("## The tree")[1].split("\n\n")[1].splitlines()[2:]
+    drawn = [name for row in rows for name in re.findall(r"`(\w+(?:/|\.py))`", row.split("|")[1])]
+    home = ROOT / "src" / "prdp"
+    packages = [f"{path.parent.name}/" for path in home.glob("*/__init__.py")]
+    shown = {path.name for path in home.glob("*.py")} - {"__init__.py", "__main__.py", "version.py"}
+    assert sorted(drawn) == sorted([*packages, *shown])
