@@ -20,6 +20,10 @@ from prdp.release.table import Released, ReleaseTable
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
 
+_ALWAYS = object()
+_LATER = {"chosen": None, "usual": 0, "border": 0}
+"""What came to be written later, with the value that stands for it where it is not: written otherwise."""
+
 
 def release_to_json(release: Released) -> str:
     """Return a release as one line of text, with exact fractions."""
@@ -44,6 +48,7 @@ def _form(release: Release) -> dict[str, Any]:
         return {
             name: spelled(value) if isinstance(value, int) and value.bit_length() > _LONG_BITS else value
             for name, value in named
+            if _LATER.get(name, _ALWAYS) != value
         }
 
     return asdict(release, dict_factory=plain)
