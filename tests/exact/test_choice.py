@@ -21,11 +21,16 @@ from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse, with_budgets_raised
 
-LARGEST = Choice(MEASURE.low, MEASURE.high, per_octave=8, fall=Fraction(1, 4), slope=Fraction(2))
-SMALLEST = replace(LARGEST, lowest=True)
 HALF = Fraction(1, 2)
-LAST = 8
-"""The place of the last of the nine octaves from -12 to 12."""
+SLOW: dict[str, Any] = {"per_octave": 8, "fall": Fraction(1, 4), "inner": Fraction(1, 8), "fine": HALF}
+LARGEST = Choice(MEASURE.low, MEASURE.high, **SLOW)
+SMALLEST = replace(LARGEST, lowest=True)
+
+
+def steps_near(law: Then, place: int) -> Law:
+    """Return the choice of a step near an eighth of an octave, counted from either end."""
+    assert isinstance(law.first, ExponentialChoice)
+    return law.then(range(len(law.first.penalties))[place])
 
 
 def sharper(factor: Fraction, mechanism: Choice = LARGEST) -> Callable[[Summary, Fraction], Then]:
@@ -34,7 +39,7 @@ def sharper(factor: Fraction, mechanism: Choice = LARGEST) -> Callable[[Summary,
 
 
 def around_a_target(summary: Summary, share: Fraction) -> Then:
-    """Look for a mass of 1 beyond the octave: a utility that moves both ways has twice the loss."""
+    """Look for a mass of 1 beyond the eighth: a utility that moves both ways has twice the loss."""
     right = LARGEST.law(summary, share)
     first = right.first
     assert isinstance(first, ExponentialChoice)
@@ -59,18 +64,18 @@ class TestMax(OnThisUniverse):
     mechanism = LARGEST
     runs = 60
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "octave": (lambda law: law.first, HALF),
-        "step": (lambda law: law.then(LAST), HALF),
-        "step of an inner octave": (lambda law: law.then(3), HALF),
+        "eighth": (lambda law: law.first, HALF),
+        "step": (lambda law: steps_near(law, -1), HALF),
+        "step further in": (lambda law: steps_near(law, 20), HALF),
     }
 
     def twins(self) -> Mapping[str, Twin]:
         return {
-            "octave 15 % too sharp": Twin(sharper(Fraction(100, 85)), "octave"),
+            "eighth 15 % too sharp": Twin(sharper(Fraction(100, 85)), "eighth"),
             "step 15 % too sharp": Twin(sharper(Fraction(100, 85)), "step"),
-            "a target mass": Twin(around_a_target, "octave"),
-            "levels rounded up": Twin(rounded_up, "octave"),
-            "a prior by the largest budget that occurs": Twin(falling_with_the_data, "octave"),
+            "a target mass": Twin(around_a_target, "eighth"),
+            "levels rounded up": Twin(rounded_up, "eighth"),
+            "a prior by the largest budget that occurs": Twin(falling_with_the_data, "eighth"),
         }
 
 
@@ -78,11 +83,11 @@ class TestMin(TestMax):
     mechanism = SMALLEST
 
     def twins(self) -> Mapping[str, Twin]:
-        return {"twice as sharp": Twin(sharper(Fraction(2), SMALLEST), "octave")}
+        return {"twice as sharp": Twin(sharper(Fraction(2), SMALLEST), "eighth")}
 
 
 class TestBothSteps(OnThisUniverse):
-    """Octave and step together."""
+    """Both choices together."""
 
     records = RECORDS[:4]
     mechanism = LARGEST

@@ -12,6 +12,8 @@ from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import largest_until, smallest_from
 
+_EIGHTHS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
@@ -72,6 +74,7 @@ class Steps:
     Attributes:
         codes: Their codes; descending where the smallest value is looked for.
         octaves: The first step of each octave, and after the last one the number of steps.
+        eighths: The same for eighths of octaves.
         places: Where the cells with given ends and sign belong.
         limits: The public bounds.
         per_octave: How many steps an octave has.
@@ -80,6 +83,7 @@ class Steps:
 
     codes: Sequence[int] = field(repr=False)
     octaves: tuple[int, ...]
+    eighths: tuple[int, ...] = field(repr=False)
     places: Mapping[tuple[int, int, int], int] = field(repr=False)
     limits: tuple[int, int]
     per_octave: int
@@ -111,10 +115,15 @@ def steps_between(low: int, high: int, largest: int, per_octave: int, *, lowest:
     codes = range(min(found), max(found) + 1)
     if lowest:
         codes = codes[::-1]
-    of_octave = groupby(range(len(codes)), lambda place: octave(codes[place], per_octave))
     places: dict[tuple[int, int, int], int] = {}
     for place, code in enumerate(codes):
         key = magnitude_key(0, code, largest, per_octave)
         places.setdefault((key.low, key.high, key.sign), place)
-    octaves = (*(next(steps) for _, steps in of_octave), len(codes))
-    return Steps(codes, octaves, places, (low, high), per_octave, lowest)
+    octaves, eighths = (_starts(codes, per_octave // parts) for parts in (1, _EIGHTHS))
+    return Steps(codes, octaves, eighths, places, (low, high), per_octave, lowest)
+
+
+def _starts(codes: Sequence[int], per_part: int) -> tuple[int, ...]:
+    """Return the places where parts of so many steps begin, and the number of steps."""
+    parts = groupby(range(len(codes)), lambda place: octave(codes[place], per_part))
+    return *(next(steps) for _, steps in parts), len(codes)

@@ -1,13 +1,14 @@
-"""The largest or smallest value: an octave, and a step in it, each chosen by the budget mass beyond it."""
+"""The largest or smallest value: an eighth of an octave and a step near it, by the mass beyond them."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate
-from math import lcm
+from math import isqrt, lcm
 
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
@@ -20,20 +21,27 @@ from prdp.noise.laws import Then
 from prdp.release.chosen import Knot, Overshoot
 from prdp.release.drawn import Answer
 
-_WINDOW = 4
-_HALVINGS = tuple(Fraction(1, 1 << place) for place in range(_WINDOW))
+_EIGHTHS = 8
+_WINDOW = 2 * _EIGHTHS
+"""How many eighths inward a value is looked for again."""
+
+_LEAST_WEIGHT = Fraction(1, 5)
+"""What a record weighs at least for steps to be told apart."""
+
+_RICH = 8
+"""From which weight on, of every record, half of the share goes to steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Choose an octave and then a step by how little budget mass lies beyond; answer with its far end.
+    """Choose an eighth of an octave, then a step, by how little budget mass lies beyond; answer its far end.
 
     Guarantee:
         For every record r, the answer is (share · E(r))-indistinguishable between the table with
         r and the table without it.
 
     Why:
-        Adding r raises the mass beyond each octave, and beyond each step, by 0 or by E(r), so the weight
+        Adding r raises the mass beyond each eighth, and beyond each step, by 0 or by E(r), so the weight
         exp(-part · share · mass) of every one of them, and their sum, fall by a factor of at most
         exp(part · share · E(r)); the two parts add up to 1.
         In full: proofs/choice.md.
@@ -45,9 +53,11 @@ class Choice:
         per_octave: How finely the summary's magnitudes are cut.
         most: For each octave, outward, the largest budget that the policy allows there; public. Empty where
             it is ``at_most`` in all of them.
-        fall: By how much the log-weight of an octave falls outward with each octave, at least.
-        slope: The same for the steps of the octave that was chosen; half of it for the octave before, ...
-        coarse: The part of the share that chooses the octave.
+        fall: By how much the log-weight falls outward with each octave beyond zero, at least.
+        inner: The same on the way to zero.
+        steep: By how much the log-weight of steps falls with each octave, over the square root of the weight
+            of a record of the largest budget; less where one such record would not outweigh it.
+        fine: The part of the share that chooses the step; half of it where every record weighs a lot.
     """
 
     low: int
@@ -55,9 +65,10 @@ class Choice:
     lowest: bool = False
     per_octave: int = FINE_PER_OCTAVE
     most: tuple[Fraction, ...] = ()
-    fall: Fraction = Fraction(2)
-    slope: Fraction = Fraction(12)
-    coarse: Fraction = Fraction(1, 2)
+    fall: Fraction = Fraction(5)
+    inner: Fraction = Fraction(2)
+    steep: Fraction = Fraction(12)
+    fine: Fraction = Fraction(1, 5)
 
     name = "choice"
 
@@ -68,91 +79,97 @@ class Choice:
             "so that its interval is open on that side"
         )
 
-    def steps(self, largest: int) -> Steps:
-        """Return the candidates, those first that are preferred while nothing is known."""
-        return steps_between(self.low, self.high, largest, self.per_octave, lowest=self.lowest)
-
     def law(self, summary: Summary, share: Fraction) -> Then:
-        """Return the distribution of (octave, step in its window)."""
-        steps = self.steps(summary.largest)
+        """Return the distribution of (eighth, step of its window)."""
+        prior, fine = self.prior(summary, share), self.fine_part(summary, share)
         cells = summary.valued().cells
-        masses = totals_at(cells.by_magnitude(steps.places.__getitem__), cells.masses(1), len(steps.codes))
-        outside = beyond(masses)
-        return Then(
-            self._octave(steps, outside, summary, share),
-            cache(partial(self._step, steps, outside, summary, share)),
-        )
+        places = cells.by_magnitude(prior.steps.places.__getitem__)
+        outside = beyond(totals_at(places, cells.masses(1), len(prior.steps.codes)))
+        price = share * summary.levels.quantum
+        lasts = (first - 1 for first in prior.steps.eighths[1:])
 
-    def octave_fall(self, steps: Steps, summary: Summary, share: Fraction) -> Fraction:
-        """Return the fall with each octave: one record of the least budget must outweigh half of it all."""
-        octaves = len(steps.octaves) - 1
-        return max(self.fall, share * self.coarse * summary.levels.at_least / (2 * octaves))
+        def step(eighth: int) -> ExponentialChoice:
+            first, last = prior.window(eighth)
+            return _choice(prior.step_climbs(eighth), outside[first:last], fine * price)
 
-    def step_slopes(self, summary: Summary, share: Fraction, octave: int) -> list[Fraction]:
-        """Return the fall within each octave of the window that ends with an octave, outward.
+        coarse = _choice(prior.climbs, [outside[place] for place in lasts], (1 - fine) * price)
+        return Then(coarse, cache(step))
 
-        One record of the largest budget that the policy allows there must outweigh half of it all.
-        """
-        first = max(0, octave + 1 - _WINDOW)
-        there = self.most[first : octave + 1] or (summary.levels.at_most,)
-        top = max(self.slope, share * (1 - self.coarse) * max(there) / 4)
-        return [top * part for part in reversed(_HALVINGS[: octave + 1 - first])]
+    def fine_part(self, summary: Summary, share: Fraction) -> Fraction:
+        """Return the part of the share that chooses the step, by public facts alone."""
+        return Fraction(1, 2) if share * summary.levels.at_least >= _RICH else self.fine
 
-    def _octave(
-        self, steps: Steps, outside: list[int], summary: Summary, share: Fraction
-    ) -> ExponentialChoice:
-        fall = self.octave_fall(steps, summary, share)
-        last = (first - 1 for first in steps.octaves[1:])
-        climbs = [fall * octave for octave in range(len(steps.octaves) - 1)]
-        return _choice(
-            climbs, [outside[place] for place in last], share * self.coarse * summary.levels.quantum
-        )
-
-    def _step(
-        self, steps: Steps, outside: list[int], summary: Summary, share: Fraction, octave: int
-    ) -> ExponentialChoice:
-        first, last = _window(steps, octave)
-        climbs = self._climbs(steps, summary, share, octave)
-        price = share * (1 - self.coarse) * summary.levels.quantum
-        return _choice(climbs, outside[first:last], price)
-
-    def _climbs(self, steps: Steps, summary: Summary, share: Fraction, octave: int) -> list[Fraction]:
-        """Return by how much the log-weight of each step of a window has fallen."""
-        slopes = self.step_slopes(summary, share, octave)
-        bounds = steps.octaves[octave + 1 - len(slopes) : octave + 2]
-        falls = [
-            slope / self.per_octave
-            for slope, first, last in zip(slopes, bounds, bounds[1:], strict=False)
-            for _ in range(first, last)
-        ]
-        return list(accumulate(falls[1:], initial=Fraction(0)))
+    def prior(self, summary: Summary, share: Fraction) -> Prior:
+        """Return what is preferred while nothing is known, by public facts alone."""
+        steps = steps_between(self.low, self.high, summary.largest, self.per_octave, lowest=self.lowest)
+        fine = self.fine_part(summary, share)
+        # One record, whatever its budget, outweighs half of all that there is to climb.
+        seen = share * (1 - fine) * summary.levels.at_least / (2 * (len(steps.octaves) - 1))
+        inner, outer = (max(fall, seen) / _EIGHTHS for fall in (self.inner, self.fall))
+        beyond_zero = ((steps.codes[first] < 0) == self.lowest for first in steps.eighths[1:-1])
+        climbs = accumulate((outer if beyond else inner for beyond in beyond_zero), initial=Fraction(0))
+        most = self.most or (summary.levels.at_most,) * (len(steps.octaves) - 1)
+        weights = tuple(share * fine * budget for budget in most)
+        return Prior(steps, tuple(climbs), weights, self.steep)
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        steps = self.steps(summary.largest)
-        said = cache(partial(self._answer, steps, summary, share))
-        return [said(octave, place) for octave, place in self.law(summary, share).draw(entropy, runs)]
-
-    def _answer(self, steps: Steps, summary: Summary, share: Fraction, octave: int, place: int) -> Answer:
-        """Return what is said of a step; of the summary it uses the public facts alone."""
-        first, _ = _window(steps, octave)
-        climbs = self._climbs(steps, summary, share, octave)
-        starts = [at - first for at in steps.octaves if first <= at < first + place]
-        knots = [
-            Knot(climbs[place] - climbs[at], steps.near_end(first + at)) for at in (place, *starts[::-1])
-        ]
-        fall = self.octave_fall(steps, summary, share)
-        further = [
-            Knot(fall * away, steps.near_end(steps.octaves[octave - away + 1]))
-            for away in range(_WINDOW + 1, octave + 2)
-        ]
-        over = Overshoot(tuple(knots), tuple(further), fall * _WINDOW, self.lowest)
-        return Answer(steps.far_end(first + place), Fraction(1), (), (), chosen=over)
+        said = cache(partial(_answer, self.prior(summary, share)))
+        return [said(eighth, place) for eighth, place in self.law(summary, share).draw(entropy, runs)]
 
 
-def _window(steps: Steps, octave: int) -> tuple[int, int]:
-    """Return the first step of the octaves up to one, and the first step after them."""
-    return steps.octaves[max(0, octave + 1 - _WINDOW)], steps.octaves[octave + 1]
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is preferred before anything is known: all of it public.
+
+    Attributes:
+        steps: The candidates.
+        climbs: By how much the log-weight of each eighth of an octave has fallen.
+        weights: For each octave, what a record of the largest budget there weighs in the choice of a step.
+        steep: By how much the log-weight of steps falls with each octave, over the root of such a weight.
+    """
+
+    steps: Steps
+    climbs: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+    steep: Fraction
+
+    def window(self, eighth: int) -> tuple[int, int]:
+        """Return the first step to choose from near an eighth, and the first one after them.
+
+        It is the last step alone where the largest budget is too small for steps to be told apart.
+        """
+        starts = self.steps.eighths
+        if self._weight(eighth) < _LEAST_WEIGHT:
+            return starts[eighth + 1] - 1, starts[eighth + 1]
+        return starts[max(0, eighth + 1 - _WINDOW)], starts[eighth + 1]
+
+    def step_climbs(self, eighth: int) -> list[Fraction]:
+        """Return by how much the log-weight of each step of a window has fallen."""
+        first, last = self.window(eighth)
+        fall = _slope(self._weight(eighth), self.steep) / self.steps.per_octave
+        return [fall * step for step in range(last - first)]
+
+    def _weight(self, eighth: int) -> Fraction:
+        return self.weights[bisect_right(self.steps.octaves, self.steps.eighths[eighth]) - 1]
+
+
+def _answer(prior: Prior, eighth: int, place: int) -> Answer:
+    """Return what is said of a step near an eighth."""
+    steps, climbs = prior.steps, prior.step_climbs(eighth)
+    first, last = prior.window(eighth)
+    inside = [at - first for at in steps.octaves if first < at < first + place]
+    knots = [Knot(climbs[place] - climbs[at], steps.near_end(first + at)) for at in (place, *inside[::-1], 0)]
+    starts = steps.eighths
+    octaves = [at for at in range(eighth) if starts[at] in steps.octaves]
+    further = [
+        Knot(prior.climbs[eighth] - prior.climbs[at], steps.near_end(starts[at]))
+        for at in (eighth, *octaves[::-1])
+    ]
+    lowest_seen = max(0, eighth + 1 - _WINDOW)
+    window = prior.climbs[eighth] - prior.climbs[lowest_seen] if last - first > 1 else Fraction(0)
+    over = Overshoot(tuple(knots), tuple(further), window, steps.lowest)
+    return Answer(steps.far_end(first + place), Fraction(1), (), (), chosen=over)
 
 
 def _choice(climbs: Sequence[Fraction], masses: Sequence[int], price: Fraction) -> ExponentialChoice:
@@ -160,7 +177,26 @@ def _choice(climbs: Sequence[Fraction], masses: Sequence[int], price: Fraction) 
 
     Penalties are whole multiples of the least common part.
     """
-    parts = lcm(price.denominator, *(climb.denominator for climb in climbs))
+    parts = lcm(price.denominator, *{climb.denominator for climb in climbs})
     per_quantum = int(price * parts)
     penalties = (int(climb * parts) + per_quantum * mass for climb, mass in zip(climbs, masses, strict=True))
     return ExponentialChoice(tuple(penalties), Fraction(1, parts))
+
+
+def _slope(weight: Fraction, steep: Fraction) -> Fraction:
+    """Return by how much the log-weight of steps falls with each octave, for the weight of a record.
+
+    The root balances what lies beyond with what is overshot, where several records are needed to climb. A
+    single one is to outweigh an octave, if it can at all, and an eighth of its weight can be had for nothing.
+    """
+    alone = max(Fraction(20), weight * Fraction(7, 10))
+    return max(min(steep * _root(weight), alone), weight / 8)
+
+
+def _root(number: Fraction) -> Fraction:
+    """Return the square root, rounded down to a multiple of 1/1024.
+
+    >>> _root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    return Fraction(isqrt((number.numerator << 20) // number.denominator), 1 << 10)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from prdp.noise.spread import log, one_sided
@@ -36,8 +37,8 @@ class Overshoot:
 
     Attributes:
         knots: From the answer inward; between two of them the log-weight falls evenly in the logarithm.
-        further: What holds beyond the last one of them, octave by octave.
-        window: The log-weight up to which the knots hold.
+        further: The same for the choice before, which decided how far inward there was anything to choose.
+        window: The log-weight of that choice up to which the knots hold.
         lowest: Whether it is a smallest value.
     """
 
@@ -49,23 +50,21 @@ class Overshoot:
     def between(self, failure: Fraction, reach: Fraction = Fraction(1)) -> Ends:  # noqa: ARG002
         """Return the ends between which the true value lies, but for this probability.
 
-        >>> over = Overshoot((Knot(Fraction(0), 1024), Knot(Fraction(12), 512)), (), Fraction(8), False)
+        >>> knots = Knot(Fraction(0), 1024), Knot(Fraction(12), 512)
+        >>> over = Overshoot(knots, (), window=Fraction(8), lowest=False)
         >>> over.between(Fraction(1, 20))  # ln(40) / 12 of an octave below the answer
         (827, None)
         """
-        end = self._end(Fraction(log(2 / failure)))
+        fall = Fraction(log(2 / failure))
+        end = self._end(self.knots, fall) if fall <= self.window else self._end(self.further, fall)
         return (None, end) if self.lowest else (end, None)
 
-    def _end(self, fall: Fraction) -> int | None:
+    def _end(self, knots: tuple[Knot, ...], fall: Fraction) -> int | None:
         """Return the value at which the log-weight had fallen that much less, rounded inward."""
-        if fall > self.window:
-            return next((knot.value for knot in self.further if knot.fall >= fall), None)
-        before = self.knots[0]
-        for knot in self.knots[1:]:
-            if knot.fall >= fall:
-                return self._inside(before, knot, float((fall - before.fall) / (knot.fall - before.fall)))
-            before = knot
-        return before.value
+        for near, far in pairwise(knots):
+            if far.fall >= fall:
+                return self._inside(near, far, float((fall - near.fall) / (far.fall - near.fall)))
+        return knots[-1].value if knots is self.knots else None
 
     def _inside(self, near: Knot, far: Knot, part: float) -> int:
         """Return a value between two knots; the far one where zero lies between them."""
