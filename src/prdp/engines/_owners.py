@@ -18,7 +18,6 @@ from prdp.engines._column_types import column_sql
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._keys import value_sql
-from prdp.grids import PER_OCTAVE
 from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind, Schema
 
@@ -40,7 +39,9 @@ class OwnerStatement:
         summaries = []
         for part, measure in zip((_TOTALS, _ROWS), _parts(self.reading), strict=True):
             budgets, code, *sums = (column[found["part"] == part] for column in columns)
-            cells = CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=PER_OCTAVE)
+            cells = CellColumns.coded(
+                budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave
+            )
             summaries.append(Summary(levels, measure.smallest, measure.largest, cells.added_up()))
         totals, counts = summaries
         return (counts if self.reading.measure is None else totals), counts

@@ -14,7 +14,6 @@ from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
-from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
@@ -226,8 +225,7 @@ class Planner:
         most = 2**63 if kind.integer and grain == 1 else 2**53
         squares = any(part.sees is None for part in query.parts)
         _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
-        fineness = method.fineness if self.protect is None else PER_OCTAVE  # owners' cells are of one kind
-        return replace(measure, squares=squares, per_octave=fineness)
+        return replace(measure, squares=squares, per_octave=method.fineness)
 
 
 def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
