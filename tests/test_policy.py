@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -245,3 +246,39 @@ def test_a_light_client_evaluates_a_policy_without_an_engine() -> None:
     assert Policy.of(from_json(to_json(policy.expression)), at_most=100) == policy
     run = subprocess.run([sys.executable, "-c", LIGHT_CLIENT], capture_output=True, text=True, check=True)
     assert run.stdout == "0.25\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("10000 / balance", {"balance": (0, 10**12)}),
+        ("10000 / balance", {"balance": (-100, 10**12)}),
+        ("10000 / balance", {}),
+        ("100 - age", {"age": (0, 120)}),
+        ("ln(age)", {"age": (0, 120)}),
+        ("age / balance", {"age": (0, 120)}),
+    ],
+)
+def test_a_refused_policy_is_refused_with_one_that_can_be_pasted(
+    text: str, bounds: dict[str, tuple[int, int]]
+) -> None:
+    schema = {"balance": ColumnType(Kind.NUMBER), "age": ColumnType(Kind.NUMBER)}
+    ends = {column: (Fraction(low), Fraction(high)) for column, (low, high) in bounds.items()}
+    with pytest.raises(PolicyError) as refused:
+        Policy(text).within(schema, ends)
+    said = re.search(r"A policy that works: '(.*)'\.$", str(refused.value))
+    assert said is not None
+    assert Policy(said[1]).within(schema, ends).levels.at_most > 0
+
+
+@pytest.mark.parametrize("policy", [Policy("-age"), Policy("age", at_least=200)])
+def test_nothing_is_proposed_where_no_record_has_a_budget(policy: Policy) -> None:
+    with pytest.raises(PolicyError) as refused:
+        policy.within({"age": ColumnType(Kind.NUMBER)}, {"age": (Fraction(1), Fraction(120))})
+    assert "A policy that works" not in str(refused.value)
+
+
+@pytest.mark.parametrize("balance", [150, 40_000, 10**9])
+def test_the_proposal_gives_the_budgets_of_the_policy_where_it_has_them(balance: int) -> None:
+    proposed = Policy("least(10000 / greatest(abs(balance), 100), 100)")
+    assert proposed.budget({"balance": balance}) == Policy("10000 / balance").budget({"balance": balance})

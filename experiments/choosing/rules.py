@@ -51,7 +51,7 @@ def chosen(case: Case, weight: float, tuning: Tuning, *, draw: Draw = flips) -> 
         draw: From penalties to chances.
     """
     places = strided(case, tuning.stride)
-    climbs = np.array(tuning.climbs(case.heights[places].tolist()), float)
+    climbs = np.array(tuning.climbs(tuple(case.heights[places].tolist())), float)
     return _at(case, places, draw(weight * case.masses[places] + climbs))
 
 
@@ -87,7 +87,7 @@ def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
         return in_tiers
     finder = PointFinder.for_totals(Fraction(share).limit_denominator(1000))
     leasts = [
-        float(finder.least(margin, tuning, case.heights[strided(case, tuning.stride)].tolist()))
+        float(finder.least(margin, tuning, tuple(case.heights[strided(case, tuning.stride)].tolist())))
         for margin, tuning in finder.tunings
         if margin is not None
     ]

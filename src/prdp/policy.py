@@ -204,7 +204,10 @@ class Policy:
         return f"{said} ({shown_name(name)} {where})" if regions else "records without a budget"
 
     def _proposal(self, schema: Schema, bounds: Bounds) -> str:
-        """Return a sentence with a policy that would be taken, if there is a simple one."""
+        """Return a sentence with a policy that would be taken, if a simple one has the same budgets."""
+        values = bound(check(self.expression, schema, Kind.NUMBER, self.text), ranges_of(bounds))
+        if values.empty or values.high <= 0 or self.at_least is not None:
+            return ""
         cap = None if self.at_most is None else float(self.at_most)
         for text in bounded_texts(self.expression, cap):
             try:
@@ -316,7 +319,7 @@ def _fill(
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """What the bounds say about a policy's budgets, and the refusals where they say too little."""
+    """The range of a policy's budgets over the bounds, and refusals where it is not finite."""
 
     text: str
     values: Interval

@@ -1,4 +1,4 @@
-"""What kinds of values a table's columns hold: public, and known before any record is read."""
+"""Types of a table's columns: public, and known before any record is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 
 
 class Kind(Enum):
-    """What an expression can do with a value."""
+    """The kind of a value, for expressions."""
 
     NUMBER = "number"
     TEXT = "text"

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow
 import pytest
 from hypothesis import given, settings
@@ -400,3 +401,24 @@ def test_how_far_noise_strays_is_found_once_for_all_groups_that_have_the_same(
     monkeypatch.setattr("prdp.release.release.spread", counted)
     answers.columns(level="0.93")
     assert 1 <= len(asked) <= 2 * len(scales) < 50
+
+
+def test_a_dict_of_keys_is_crossed_whatever_its_lengths() -> None:
+    table = prdp.open({"a": np.arange(9), "b": np.arange(9)}, policy="1")
+    for second in ([3, 4], [3, 4, 5]):
+        crossed = table.group_by("a", "b", keys={"b": second, "a": [1, 2]})
+        assert crossed.grouping.keys == tuple((a, b) for a in (1, 2) for b in second)
+
+
+def test_a_table_of_keys_has_one_key_a_row() -> None:
+    table = prdp.open({"a": np.arange(9), "b": np.arange(9)}, policy="1")
+    rows = ((1, 3), (2, 4))
+    columns = {"a": [1, 2], "b": [3, 4]}
+    for keys in (list(rows), pyarrow.table(columns), pd.DataFrame(columns), pl.DataFrame(columns)):
+        assert table.group_by("a", "b", keys=keys).grouping.keys == rows
+
+
+def test_more_combinations_than_can_be_answered_are_refused_before_they_are_made() -> None:
+    table = prdp.open({"a": np.arange(9), "b": np.arange(9)}, policy="1")
+    with pytest.raises(InvalidRequest, match="10,000,000,000 groups were listed"):
+        table.group_by("a", "b", keys={"a": range(100_000), "b": range(100_000)})

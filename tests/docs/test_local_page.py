@@ -16,7 +16,7 @@ from prdp.local import Bit, Hashed, NoisyValue, Symbol
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework
+from prdp.local.protocols.protocol import FrameworkProtocol
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.testing.local_contract import largest_log_ratio
 
@@ -63,7 +63,7 @@ def test_the_page_s_own_protocol_keeps_its_promise() -> None:
 RANDOMISERS = {Bit: "local_bit", Symbol: "local_symbol", Hashed: "local_hashed", NoisyValue: "local_laplace"}
 PROTOCOLS = (
     DomainCount, ProportionalCount, RatioSum, RatioMass, ProportionalSum, ValueOctaves, ClippedSum,
-    Frequencies, Framework,
+    Frequencies, FrameworkProtocol,
 )  # fmt: skip
 
 

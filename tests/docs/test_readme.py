@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,12 +37,27 @@ def test_the_readme_s_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
+PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    if "```python" in page.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_s_examples_run_one_after_the_other(page: str) -> None:
+    ran(page)
+
+
+@cache
 def ran(page: str) -> str:
     """Run all examples of a page as one program, warnings as errors; return what it prints."""
     text = (ROOT / page).read_text(encoding="utf-8")
     examples = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
     command = [sys.executable, "-W", "error", "-c", examples]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tempfile.mkdtemp())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_questions_page_runs_as_printed() -> None:
@@ -52,6 +71,15 @@ def test_the_framework_page_runs_as_printed_also_with_opendp() -> None:
     mean, total = ran("docs/framework.md").splitlines()
     assert re.match(r"mean log balance of balance: \d", mean)
     assert re.match(r"clamped sum of balance: -?\d", total)
+
+
+def test_the_interface_page_shows_what_is_printed() -> None:
+    text = (ROOT / "docs/interface.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n.*?```\n\n```\n(.*?)```", text, flags=re.DOTALL)
+    printed = ran("docs/interface.md").splitlines()
+    for line in "".join(shown).splitlines():
+        begin = line.partition("...")[0].split()
+        assert any(found.split()[: len(begin)] == begin for found in printed), line
 
 
 def test_the_owners_page_runs_as_printed() -> None:

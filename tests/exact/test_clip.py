@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

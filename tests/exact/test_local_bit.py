@@ -13,7 +13,7 @@ from prdp.local.client.client import laws_for, own_of
 from prdp.local.protocols.categories import Categories, Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.protocol import FrameworkProtocol, Record
 from prdp.local.protocols.randomisers import Bit, Law
 from prdp.local.protocols.summing import RatioMass
 from prdp.testing import Seeded
@@ -62,7 +62,7 @@ def lifted_to_the_full(campaign: Campaign, record: Record | None) -> Sequence[La
 
 def nobody_is_a_dummy(campaign: Campaign, record: Record | None) -> Sequence[Law]:
     """Let records below the threshold answer as they are."""
-    assert isinstance(campaign.protocol, Framework)
+    assert isinstance(campaign.protocol, FrameworkProtocol)
     return campaign.protocol.inner.law(campaign.protocol.budget(campaign.terms), record)
 
 
@@ -105,7 +105,7 @@ class TestRatioMass(OnThisUniverse):
 
 
 class TestValueOctaves(OnThisUniverse):
-    campaigns = campaigns(Framework(ValueOctaves(MEASURE), 3))
+    campaigns = campaigns(FrameworkProtocol(ValueOctaves(MEASURE), 3))
 
     def twins(self) -> Mapping[str, Laws]:
         return {
@@ -116,8 +116,8 @@ class TestValueOctaves(OnThisUniverse):
 
 class TestOneBitSum(OnThisUniverse):
     campaigns = campaigns(
-        Framework(ClippedSum(POSITIVE, 12), 1),
-        Framework(ClippedSum(POSITIVE, 8), 3),  # 4 of 8: a fair coin, whose chance is rational
+        FrameworkProtocol(ClippedSum(POSITIVE, 12), 1),
+        FrameworkProtocol(ClippedSum(POSITIVE, 8), 3),  # 4 of 8: a fair coin, whose chance is rational
     )
 
     def twins(self) -> Mapping[str, Laws]:
@@ -128,7 +128,7 @@ class TestOneBitSum(OnThisUniverse):
 
 
 class TestFrequenciesByBits(OnThisUniverse):
-    campaigns = campaigns(Framework(Frequencies(Categories("job", ("a", "b", "c")), "bits"), 2))
+    campaigns = campaigns(FrameworkProtocol(Frequencies(Categories("job", ("a", "b", "c")), "bits"), 2))
 
     def twins(self) -> Mapping[str, Laws]:
         return {
@@ -138,7 +138,7 @@ class TestFrequenciesByBits(OnThisUniverse):
 
 
 class TestOptimisedUnaryEncoding(OnThisUniverse):
-    campaigns = campaigns(Framework(Frequencies(Categories("job", ("a", "b", "c")), "oue"), 2))
+    campaigns = campaigns(FrameworkProtocol(Frequencies(Categories("job", ("a", "b", "c")), "oue"), 2))
 
     def twins(self) -> Mapping[str, Laws]:
         return {

@@ -13,7 +13,7 @@ from prdp.local.client.client import laws_for, own_of
 from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import DomainCount
 from prdp.local.protocols.ldp_sums import ClippedSum
-from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.protocol import FrameworkProtocol, Record
 from prdp.local.protocols.randomisers import Law, NoisyValue
 from prdp.local.protocols.summing import ProportionalSum, RatioSum
 from prdp.testing.local_contract import Laws, largest_log_ratio
@@ -89,7 +89,7 @@ class TestProportionalSum(OnThisUniverse):
 
 
 class TestClippedSum(OnThisUniverse):
-    campaigns = campaigns(Framework(ClippedSum(MEASURE, 6, "laplace"), 3))
+    campaigns = campaigns(FrameworkProtocol(ClippedSum(MEASURE, 6, "laplace"), 3))
 
     def twins(self) -> Mapping[str, Laws]:
         return {

@@ -11,7 +11,7 @@ import pytest
 from prdp.local.client.campaign import Campaign
 from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Bins, Categories, Frequencies
-from prdp.local.protocols.protocol import Framework, Record
+from prdp.local.protocols.protocol import FrameworkProtocol, Record
 from prdp.local.protocols.randomisers import Hashed, Law, Symbol
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
@@ -39,8 +39,8 @@ def dummies_fall_silent(campaign: Campaign, record: Record | None) -> Sequence[L
 
 class TestGeneralisedRandomisedResponse(OnThisUniverse):
     campaigns = campaigns(
-        Framework(Frequencies(JOBS, "grr"), 2),
-        Framework(Frequencies(Bins("v", (Fraction(0), Fraction(4), Fraction(9))), "grr"), 1),
+        FrameworkProtocol(Frequencies(JOBS, "grr"), 2),
+        FrameworkProtocol(Frequencies(Bins("v", (Fraction(0), Fraction(4), Fraction(9))), "grr"), 1),
     )
 
     def twins(self) -> Mapping[str, Laws]:
@@ -52,7 +52,7 @@ class TestGeneralisedRandomisedResponse(OnThisUniverse):
 
 
 class TestHashedResponse(OnThisUniverse):
-    campaigns = campaigns(Framework(Frequencies(JOBS, "olh", 3), 2))
+    campaigns = campaigns(FrameworkProtocol(Frequencies(JOBS, "olh", 3), 2))
 
     def twins(self) -> Mapping[str, Laws]:
         return {

@@ -333,12 +333,12 @@ def test_a_tally_is_of_all_reports() -> None:
 @pytest.mark.parametrize("at_most", ["1000", "1e9", "1e60"])
 def test_enormous_budgets_take_no_longer_than_small_ones(at_most: str) -> None:
     """A probability of 1 but for e^-1e60 is never written out; a client that hung would tell its budget."""
-    from prdp.local import Categories, Framework  # noqa: PLC0415
+    from prdp.local import Categories, FrameworkProtocol  # noqa: PLC0415
     from prdp.local.protocols.categories import Frequencies  # noqa: PLC0415
 
     policy = prdp.Policy("1 / v", at_least="1e-3", at_most=at_most)
     domain = policy.levels.domains
-    grr = Framework(Frequencies(Categories("v", (0, 1)), "grr"), domain)
+    grr = FrameworkProtocol(Frequencies(Categories("v", (0, 1)), "grr"), domain)
     for protocol in (DomainCount(), DomainCount("laplace"), grr):
         campaign = Campaign("rich", policy, "1", protocol)
         assert all(Client().report(campaign, {"v": 0}).payload for _ in range(5))

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 import prdp
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import MOST_CONSTANTS, MOST_LEVELS
-from prdp.local import Bins, Campaign, Categories, Client, Collector, Framework, Report, Tally, measured
+from prdp.local import (
+    Bins,
+    Campaign,
+    Categories,
+    Client,
+    Collector,
+    FrameworkProtocol,
+    Report,
+    Tally,
+    measured,
+)
 from prdp.local.client.account import another_policy
 from prdp.local.client.campaign import MOST_REPORT_BITS, policy_text
 from prdp.local.client.client import Checked
@@ -125,7 +135,7 @@ def test_a_campaign_of_very_many_keys_takes_no_longer_than_it_is_long() -> None:
 def test_more_values_than_a_report_has_bits_for_are_refused(method: Method) -> None:
     most = Categories("v", range(MOST_BITS))
     assert Frequencies(most, method).size == MOST_BITS
-    text = Campaign("most", POLICY, "1", Framework(Frequencies(most, method), 1)).to_json()
+    text = Campaign("most", POLICY, "1", FrameworkProtocol(Frequencies(most, method), 1)).to_json()
     more = text.replace(f",{MOST_BITS - 1}]", f",{MOST_BITS - 1},{MOST_BITS}]")
     assert "olh" in refusal(more)
     assert "olh" in refusal(frequencies(list(range(1 << 20)), method))
@@ -350,7 +360,7 @@ def test_a_report_that_says_what_no_client_can_is_refused() -> None:
     values = Categories("v", ["a", "b", "c", "d"])
     for method, low, high in (("grr", 4, 5), ("olh", PRIME * (PRIME - 1) * 3 - 1, PRIME * (PRIME - 1) * 3)):
         protocol = Frequencies(values, method, 3 if method == "olh" else 0)  # type: ignore[arg-type]
-        campaign = Campaign("v", POLICY, "1", Framework(protocol, 1))
+        campaign = Campaign("v", POLICY, "1", FrameworkProtocol(protocol, 1))
         collector, size = Collector(campaign), len(Client().report(campaign, None).payload)
         (field,) = campaign.fields
         assert 1 << field.bits > high  # the bits would hold it

@@ -273,7 +273,7 @@ def test_a_policy_tells_how_much_a_client_could_say_in_an_octave() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"share": "2"}, {"share": 0.5}, {"beta": "0"}, {"beta": "1e-9"}, {"first": "1"}, {"threshold": "?"},
+        {"share": "2"}, {"share": 1 / 3}, {"beta": "0"}, {"beta": "1e-9"}, {"first": "1"}, {"threshold": "?"},
         {"noise": "?"},
     ],
 )  # fmt: skip

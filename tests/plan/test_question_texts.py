@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import prdp
 from prdp.declare.groups import bins, read_grouping
 from prdp.expressions.spelling import listed, quoted
+from prdp.ledger import Binding
 from prdp.plan import queries
 from prdp.plan.text import without_token
 from prdp.tables.custom import custom_plan
@@ -203,6 +205,10 @@ def test_texts_of_ordinary_questions_are_what_ledgers_hold() -> None:
         '{"format": 2, "ask": [{"query": "sum", "of": "\\"größe\\"", "range": ["0", "10", "1"], '
         '"method": "clip", "share": "1/4"}], "share": "1/4"}'
     )
+    assert asked(["age", "job"])[queries.CountDistinct, "job"] == (
+        '{"format": 2, "ask": [{"query": "distinct", "of": "job", "method": "distinct", "share": "1/4"}], '
+        '"share": "1/4"}'
+    )
     assert released(["age", "balance"], [["age", "balance"]], ["mine"])[("age", "balance"), "mine"] == (
         '{"format": 2, "ask": [{"query": "custom", "name": "mine", "columns": ["age", "balance"], '
         '"named": true, "sample": false, "method": "framework", "share": "1", "beta": "1/10", '
@@ -251,3 +257,18 @@ def test_graphs_and_links_over_different_relations_are_different_questions() -> 
         for records in people
     ]
     differ({place: link.plan(prdp.count(), "1").text for place, link in enumerate(links)})
+
+
+def test_names_and_spellings_of_numbers_are_no_part_of_a_question() -> None:
+    table = table_of(["age"])
+    plain = table.plan(prdp.count(), prdp.sum("age"), share="1/4").text
+    assert table.plan(prdp.count().alias("n"), prdp.sum("age").alias("t"), share=0.25).text == plain
+    assert table.plan(prdp.count(), prdp.sum("age"), share=1, shares=[0.125, 0.125]).text == plain
+
+
+def test_the_facts_of_a_ledger_keep_their_words() -> None:
+    """A ledger of format 2 calls grains units: another word would refuse every ledger written before."""
+    facts = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 100)}).facts
+    assert facts["units"] == {"price": "1/100"}
+    differing = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 10)})
+    assert Binding(facts).differences(differing) == ["grain of price: 1/100 -> 1/10"]

@@ -20,7 +20,7 @@ from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Bins, Categories, Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework, Own, Protocol, Tally, Terms
+from prdp.local.protocols.protocol import FrameworkProtocol, Own, Protocol, Tally, Terms
 from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.local.simulation.simulation import crowd_tally
@@ -151,13 +151,13 @@ PROTOCOLS: list[Protocol] = [
     RatioSum(MEASURE),
     RatioMass(MEASURE),
     ProportionalSum(MEASURE, Fraction(30)),
-    Framework(ValueOctaves(MEASURE), 5),
-    Framework(ClippedSum(MEASURE, 50), 5),
-    Framework(ClippedSum(MEASURE, 50, "laplace"), 5),
-    Framework(Frequencies(JOBS, "bits"), 5),
-    Framework(Frequencies(JOBS, "oue"), 5),
-    Framework(Frequencies(JOBS, "grr"), 5),
-    Framework(Frequencies(Bins("v", (Fraction(0), Fraction(10), Fraction(100))), "bits"), 5),
+    FrameworkProtocol(ValueOctaves(MEASURE), 5),
+    FrameworkProtocol(ClippedSum(MEASURE, 50), 5),
+    FrameworkProtocol(ClippedSum(MEASURE, 50, "laplace"), 5),
+    FrameworkProtocol(Frequencies(JOBS, "bits"), 5),
+    FrameworkProtocol(Frequencies(JOBS, "oue"), 5),
+    FrameworkProtocol(Frequencies(JOBS, "grr"), 5),
+    FrameworkProtocol(Frequencies(Bins("v", (Fraction(0), Fraction(10), Fraction(100))), "bits"), 5),
 ]
 RUNS = 600
 
@@ -211,7 +211,7 @@ def client_by_client(campaign: Campaign, entropy: Seeded) -> Tally:
 def test_frequencies_have_no_bias_by_clients_or_by_crowds(method: Any) -> None:
     """Over many runs the estimates' mean is the truth: of those whose budget is in domain 5 or above."""
     inner = Frequencies(JOBS, method, 4 if method == "olh" else 0)
-    campaign = Campaign("crowd", POLICY, "1", Framework(inner, 5))
+    campaign = Campaign("crowd", POLICY, "1", FrameworkProtocol(inner, 5))
     crowd, entropy = Crowd.of(ROWS, POLICY), Seeded(SEED)
     part = crowd.from_domain(5)
     truth = [int(np.sum(part & (ROWS["job"] == job))) for job in "abc"]

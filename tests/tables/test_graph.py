@@ -243,7 +243,7 @@ def test_simulated_answers_repeat_and_charge_nothing() -> None:
         ({"nodes": pyarrow.table({"a": [1, None]})}, "without a name"),
         ({"source": "c"}, "names the column 'c'"),
         ({"target": "a"}, "an edge has two ends"),
-        ({"policy": "100 / eps"}, "not a policy"),
+        ({"policy": 100}, "not a policy"),
         ({"name": 3}, "no name"),
         ({"nodes": 1005}, r"nodes= is 1005, not a set of nodes. Write nodes=range\(1000\)"),
         ({"nodes": None}, "nodes= is None"),

@@ -358,3 +358,42 @@ def test_more_than_a_million_answers_are_refused_before_anything_is_charged() ->
     with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
         thousand.agg(prdp.count(), quantiles, share="1/2")
     assert table.ledger.left == 1
+
+
+def test_queries_have_the_names_that_the_caller_gives_them() -> None:
+    table = accounts()
+    answers = table.agg(prdp.count(), prdp.median("balance").alias("share"), n=prdp.sum("balance"), share=0.5)
+    assert answers.asked == ("count", "share", "n")
+    assert answers["n"].question == "sum of balance"  # type: ignore[union-attr]
+    assert {"n", "n_low", "n_high"} <= answers.columns().keys()
+
+
+def test_several_quantiles_under_one_name_are_told_apart_by_their_parts() -> None:
+    asked = accounts().agg(spread=prdp.quantile("balance", [0.25, 0.75]), share=0.5).asked
+    assert asked == ("spread_0.25", "spread_0.75")
+
+
+def test_the_same_question_under_another_name_is_not_charged_again() -> None:
+    table = accounts()
+    first = table.agg(prdp.count(), prdp.mean("balance"), share=0.25)
+    again = table.agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.25)
+    assert again.releases == first.releases
+    assert again.asked == ("n", "avg")
+    assert table.left == Fraction(3, 4)
+
+
+def test_shares_are_parts_of_every_budget_and_what_they_add_up_to_is_charged() -> None:
+    table = accounts()
+    asked: Any = {"n": prdp.count(), "avg": prdp.mean("balance")}
+    answers = table.agg(**asked, share=0.5, shares={"avg": 0.3, "n": 0.1})
+    assert [release.share for release in answers.releases[0]] == [Fraction(1, 10), Fraction(3, 10)]
+    assert table.left == Fraction(6, 10)
+    assert table.agg(**asked, share=0.5, shares=[0.1, 0.3]) == answers
+    assert table.left == Fraction(6, 10)
+
+
+def test_equal_parts_of_a_share_are_the_question_that_lists_them() -> None:
+    table = accounts()
+    first = table.agg(prdp.count(), prdp.sum("balance"), share=0.5)
+    assert table.agg(prdp.count(), prdp.sum("balance"), share=0.5, shares=[0.25, 0.25]) == first
+    assert table.left == Fraction(1, 2)

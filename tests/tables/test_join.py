@@ -273,7 +273,7 @@ def test_empty_tables_are_answered() -> None:
         ({"types": {"orders": "BIGINT"}}, "is no dict"),
         ({"types": {"order": {"number": "BIGINT"}}}, "names the table 'order'"),
         ({"most_rows": 0}, "no number of rows"),
-        ({"policy": "1"}, "not a policy"),
+        ({"policy": 1}, "not a policy"),
         ({"name": 5}, "no name"),
     ],
 )

@@ -32,7 +32,7 @@ ORDERS = pd.DataFrame(
         "o_shippriority": RNG.integers(0, 100, N),
     }
 )
-POLICY = prdp.Policy("100000 / o_totalprice", at_most=50)
+POLICY = prdp.Policy("100000 / o_totalprice", at_least="1/10", at_most=50)
 BOUNDS = {"o_totalprice": PRICES}
 
 

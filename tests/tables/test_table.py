@@ -112,7 +112,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"grain": {"balance": "0"}}, "more than 0"),
         ({"grain": {"balance": 1 / 3}}, "is a float of more than 12 decimals"),
         ({"bounds": {"balance": 5}}, "not a pair of finite numbers"),
-        ({"policy": 10}, r"policy='1' for one budget for all"),
+        ({"policy": 10}, r"policy='1' for the same for all"),
         ({"policy": "10000 / balance"}, r"'least\(10000 / greatest\(abs\(balance\), 100\), 100\)'"),
     ],
 )

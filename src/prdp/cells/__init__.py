@@ -1,1 +1,1 @@
-"""What comes back from an engine, and the public grids that it lies on."""
+"""Exact columns of counts and totals that engines return, and the public grids that they lie on."""

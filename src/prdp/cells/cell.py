@@ -14,7 +14,7 @@ from prdp.grids import PER_OCTAVE, largest_until, smallest_from
 
 
 class CellKey(NamedTuple):
-    """What the records of a cell have in common: public by construction.
+    """The budget level and magnitude that the records of a cell have in common: public by construction.
 
     Attributes:
         quanta: The cell's budget in quanta, at most the budget of each of its records.

@@ -20,7 +20,7 @@ Fold = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How far an owner of each level may count, over all groups together.
+    """The most that an owner of each level may count, over all groups together.
 
     Attributes:
         by_level: The caps, in steps of the finer lattice.
@@ -57,7 +57,7 @@ class OwnerGroups:
 
 @dataclass(frozen=True, slots=True)
 class OwnerCells:
-    """What an engine finds of owners.
+    """The cells of owners: by what each contributes, and by its number of rows.
 
     Attributes:
         totals: What owners contribute.

@@ -1,7 +1,7 @@
-"""Which ratios of a value to its record's budget the policy and the public bounds allow.
+"""The ratios of a value to its record's budget that the policy and the public bounds allow.
 
-Found by interval arithmetic over the bounds; no record takes part. A mechanism's promise never depends on it:
-clipping points that no possible record needs are left away, that is all.
+Found by interval arithmetic over the bounds; no record takes part. Only prunes clipping points; privacy never
+depends on it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from prdp.policy import Policy, ranges_of
 from prdp.schema import Bounds
 
 _STEP = 2 ** (1 / PER_OCTAVE)
-_CELL = _STEP**2
-_SHORT = 2**0.5
+_CELL = _STEP**2  # budgets this close lie on one level or on two neighbours: halving tells no more
+_SHORT = 2**0.5  # half an octave, the distance of two clipping points: a finer piece would prune none
 _MOST_HALVINGS = 4096
 _MOST_NODES = 40_000
 _LARGEST_POLICY = 150
 """Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
-_SLACK = Fraction(2**28 + 1, 2**28)
-_DOUBLE_SLACK = 2.0**-30
+_SLACK = Fraction(2**28 + 1, 2**28)  # above what rounding adds to a ratio of doubles, far below a step
+_DOUBLE_SLACK = 2.0**-30  # covers the last places of an engine's logarithm: proofs/lemmas.md
 
 
 Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
@@ -40,7 +40,7 @@ Piece = tuple[Interval, Interval]
 
 
 class Bounded(Protocol):
-    """What is public of the records that a read is about."""
+    """The public facts of the records that a read is about."""
 
     @property
     def policy(self) -> Policy:

@@ -42,7 +42,7 @@ Span = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """Which ratios of a cell's upper end to its budget can be, in steps a quantum: public.
+    """The possible ratios of a cell's upper end to its budget, in steps a quantum: public.
 
     Spans are ascending and at least two octaves apart.
 
@@ -167,7 +167,7 @@ class Summary:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return total(self.cells.count)
 
     def clipped_total(self, caps: Column | int) -> int:
@@ -248,7 +248,7 @@ class KeySummary:
 
     @property
     def keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return total(self.count)
 
     @property

@@ -38,12 +38,12 @@ class DemoLine:
 
     @property
     def error(self) -> float:
-        """How far the answer is from the truth, in percent of it."""
+        """The distance of the answer from the truth, in percent of it."""
         return 100 * abs(float(self.release.exact) - self.truth) / max(1, abs(self.truth))
 
     @property
     def reach(self) -> float:
-        """How far the noise strays, 95 times in 100."""
+        """Half the width of the noise's 95 % interval."""
         low, high = self.release.interval(reach=1)
         return (high - low) / 2
 

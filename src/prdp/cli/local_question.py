@@ -1,4 +1,4 @@
-"""What ``prdp local simulate`` asks, and the truth beside what the runs said."""
+"""The question of ``prdp local simulate``, and the truth beside the estimates of its runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 
 if TYPE_CHECKING:
-    from prdp.cells.measure import Measure
     from prdp.local import Bins, Categories, Crowd, Estimate, Study
 
 
 class Ask(StrEnum):
-    """What can be asked of virtual clients."""
+    """The kinds of questions to virtual clients."""
 
     COUNT = "count"
     SUM = "sum"
@@ -93,7 +92,7 @@ def kind_of(values: Iterable[Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LocalQuestion:
-    """What the options ask."""
+    """The question that the options describe."""
 
     ask: Ask
     column: str | None
@@ -113,34 +112,26 @@ class LocalQuestion:
 
     def study(self, policy: Policy) -> Study:
         """Return the study of the question."""
-        from prdp.local.analyst.framework_study import frequencies  # noqa: PLC0415
-        from prdp.local.analyst.study import CountStudy, SumStudy  # noqa: PLC0415
+        from prdp.local.analyst.asked import study  # noqa: PLC0415
+        from prdp.plan.queries import Count, Mean, Sum  # noqa: PLC0415
 
         known = METHODS[self.ask]
-        method: Any = self.method or known[0]
+        method = self.method or known[0]
         if method not in known:
             raise InvalidRequest(f"--method {method} is not for {self.ask}: write one of {', '.join(known)}.")
-        basics: dict[str, Any] = {"name": "simulation", "policy": policy, **self.basics}
+        basics: dict[str, Any] = {"name": "simulation", "policy": policy, "method": method, **self.basics}
         if self.ask is Ask.COUNT:
-            if method == "proportional":
-                return CountStudy(**basics, proportional=True)
-            if method == "printed":
-                return CountStudy(**basics, noise="laplace", threshold="paper")
-            return CountStudy(**basics, noise=method)
+            return study(Count(), **basics)
         if self.ask is not Ask.FREQUENCIES and self.kind not in (None, "numbers"):
             raise InvalidRequest(
                 f"--ask {self.ask} needs a column of numbers, and {self.named} holds {self.kind}."
             )
         if self.ask in (Ask.SUM, Ask.MEAN):
-            return SumStudy(**basics, measure=self._measure(), method=method, mean=self.ask is Ask.MEAN)
-        return frequencies(self._by(), **basics, method=method)
-
-    def _measure(self) -> Measure:
-        from prdp.local.protocols.summing import measured  # noqa: PLC0415
-
-        if self.named not in self.bounds:
-            raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
-        return measured(self.named, *self.bounds[self.named], grain=self.grain)
+            if self.named not in self.bounds:
+                raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
+            query = Sum(self.named) if self.ask is Ask.SUM else Mean(self.named)
+            return study(query, bounds=self.bounds, grain={self.named: self.grain}, **basics)
+        return study(Count(), by=self._by(), **basics)
 
     def _by(self) -> Categories | Bins:
         from prdp.local.protocols.categories import Bins, Categories  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What there is to say about a policy: its range, its domains, and one record's losses."""
+"""Compute the facts of a policy: its range, its domains, and one record's losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ranges = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumns:
-    """What the command line says about a table.
+    """The columns that the command line declares.
 
     Attributes:
         schema: Its columns.
@@ -59,7 +59,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class RecordFacts:
-    """What becomes of one record.
+    """The budget and the losses of one record.
 
     Attributes:
         value: What the expression gives; None where it gives no number.

@@ -1,4 +1,4 @@
-"""What the commands have in common when they print: width, plain text, JSON, and waiting."""
+"""Print what commands find: width, plain text, JSON, and a note while a command waits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the owner of the data says of it: columns, bounds, grains, groups and their keys."""
+"""Declarations of the data's owner: columns, bounds, grains, groups and their keys."""

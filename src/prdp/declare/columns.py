@@ -1,4 +1,4 @@
-"""What the caller declares of a table, read exactly and held against its columns."""
+"""Read a caller's declarations exactly, and check them against the table's columns."""
 
 from __future__ import annotations
 

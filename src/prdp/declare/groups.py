@@ -66,7 +66,7 @@ class Values:
 
     @property
     def facts(self) -> object:
-        """What a question says of it."""
+        """The key as a ledger's question text has it."""
         return self.column
 
 
@@ -82,7 +82,7 @@ class Truncated:
 
     @property
     def facts(self) -> object:
-        """What a question says of it."""
+        """The key as a ledger's question text has it."""
         return {"date_trunc": [self.part, self.column]}
 
 
@@ -98,7 +98,7 @@ class Binned:
 
     @property
     def facts(self) -> object:
-        """What a question says of it."""
+        """The key as a ledger's question text has it."""
         return {"bins": self.column}
 
     @property
@@ -185,7 +185,7 @@ class Grouping:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a question says of its groups: all keys while they are few, else their number and a digest."""
+        """The groups for a ledger's question text: all keys while they are few, else a digest."""
         listed = [[_json(value) for value in key] for key in self.keys]
         facts: dict[str, Any] = {"by": [key.facts for key in self.by]}
         if len(listed) <= _LISTED:

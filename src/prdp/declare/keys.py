@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 from prdp.declare.exact import told
@@ -44,18 +45,23 @@ def at_most(items: Iterable[object], most: int, what: str) -> list[object]:
 
 
 def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
-    """Return the listed keys as rows: from a list, a list of tuples, or a public table with these columns.
+    """Return the listed keys as rows.
+
+    A list has a value or a tuple a row, and a public table (a frame, Arrow) a key a row. A dict lists the
+    values of each column, and every combination of them is a key, the last column's changing fastest.
 
     >>> rows_of(["clerk", "chef"], ["job"])
     [('clerk',), ('chef',)]
-    >>> rows_of({"job": ["clerk", "chef"], "year": [2025, 2026]}, ["year", "job"])
-    [(2025, 'clerk'), (2026, 'chef')]
+    >>> rows_of({"job": ["clerk", "chef"], "year": [2025, 2026]}, ["job", "year"])
+    [('clerk', 2025), ('clerk', 2026), ('chef', 2025), ('chef', 2026)]
     """
+    if isinstance(keys, Mapping):
+        listed = [_column_of(keys, name) for name in names]
+        refuse_too_many(math.prod(map(len, listed)))
+        return list(product(*listed))
     table = _columns_of(keys)
     if table is not None:
         columns = [_column_of(table, name) for name in names]
-        if len({len(column) for column in columns}) > 1:
-            raise InvalidRequest("the columns of keys= have different lengths.")
         return list(zip(*columns, strict=True))
     if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
         raise InvalidRequest(
@@ -93,8 +99,6 @@ def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]
 
 def _columns_of(keys: object) -> Mapping[str, Sequence[object]] | None:
     """Return the columns of a public table of keys; None if it is none."""
-    if isinstance(keys, Mapping):
-        return keys
     if hasattr(keys, "to_pydict"):  # Arrow
         return dict(keys.to_pydict())
     if hasattr(keys, "to_dicts"):  # a Polars frame

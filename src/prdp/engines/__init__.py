@@ -1,1 +1,1 @@
-"""Who reads the records: each engine turns a reading into exact totals per cell."""
+"""Engines read the records: each turns a read into exact totals per cell."""

@@ -1,4 +1,4 @@
-"""How DuckDB's column types are read: as which SQL, in which range, with NaN or without."""
+"""Map DuckDB's column types to SQL, a range of numbers, and whether they have NaN."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from prdp.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class EdgeRead(Whole):
-    """What must be found out of a table of edges.
+    """A read of a table of edges.
 
     Attributes:
         source: The column of one end of an edge.

@@ -23,7 +23,7 @@ from prdp.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class KeyedRecords:
-    """What must be found out of a private table: its keys, and the budget level of each.
+    """A read of a private table: its keys, and the budget level of each.
 
     Rows that share a key are one record, with the least of their levels; it is left out if one has none.
     """
@@ -41,7 +41,7 @@ class KeyedRecords:
 
 @dataclass(frozen=True, slots=True)
 class LinkRows:
-    """What must be found out of a table whose rows name private records: who is named together."""
+    """A read of a table whose rows name private records: which of them are named together."""
 
     columns: tuple[str, ...]
     where: Node | None

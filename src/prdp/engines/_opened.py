@@ -1,4 +1,4 @@
-"""What one process opened: of no use to another, and with an account that must not be doubled."""
+"""Refuse to copy or fork what one process opened: its account must not be doubled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from prdp.safety.forks import this_process
 
 
 class InOneProcess:
-    """What was opened by one process, and is of no use to another."""
+    """A base of what belongs to the process that opened it."""
 
     def __init__(self) -> None:
         self._process = this_process()

@@ -1,4 +1,4 @@
-"""Which of DuckDB's optimisers may work on prdp's statements: those that know nothing of other records.
+"""Turn off DuckDB's optimisers but for those that know nothing of other records.
 
 Statistics of a file or a table (least and greatest values, counts, bloom filters) are facts about all of
 its records together. An optimiser that folds a condition, prunes a row group or picks an algorithm by them

@@ -1,4 +1,4 @@
-"""Where a table comes from, by public facts: which files, which memory, which tables of a database.
+"""Find a table's origin by public facts: its files, its memory, its tables of a database.
 
 Two tables with a common origin are one table in two roles. A record's own row would then be in the other one
 too, where it belongs to another record and is protected by that one's budget. Copies cannot be recognised.
@@ -35,7 +35,7 @@ _AS = re.compile(r"\bAS\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """Where a table comes from, as far as it can be told.
+    """The origin of a table, as far as it can be told.
 
     Attributes:
         source: The source itself.

@@ -1,4 +1,4 @@
-"""What may be opened, judged by public facts: file names, column names, types; never by rows."""
+"""Check sources by public facts: file names, column names, types; never by rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prdp asks of an engine: its columns, and exact totals per cell. Rows stay inside."""
+"""The protocol of engines: columns, and exact totals per cell. Rows stay inside."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from prdp.schema import Schema
 
 
 class Engine(Protocol):
-    """Whoever reads the records."""
+    """A reader of records that returns exact totals."""
 
     @property
     def name(self) -> str:
-        """What the engine is called."""
+        """The engine's name."""
 
     @property
     def schema(self) -> Schema:
@@ -23,7 +23,7 @@ class Engine(Protocol):
 
     @property
     def source(self) -> str:
-        """What was made of the table before prdp sees it, as a ledger keeps it; else nothing."""
+        """The SQL of a relation, for the ledger's question text; empty for a plain table."""
 
     def ensure_there(self) -> None:
         """Refuse, by public facts and before any charge, a source that is gone or has changed its columns.

@@ -1,4 +1,4 @@
-"""What an expression means for one record: the reference that every engine is held to.
+"""Evaluate an expression for one record: the reference that every engine is held to.
 
 Numbers are doubles: a whole number beyond 2^53, a decimal or a fraction is rounded to the nearest
 double first, and one beyond their range becomes an infinity. NaN in a record is the unknown value.

@@ -78,7 +78,7 @@ _NOT_NEGATIVE = Interval(0.0, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operation can give when its operands have values.
+    """The possible results of an operation whose operands have values.
 
     Attributes:
         values: Encloses every number that it can give.

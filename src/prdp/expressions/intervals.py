@@ -1,4 +1,4 @@
-"""What an expression can be over all records whose columns lie in given ranges.
+"""Bound an expression over all records whose columns lie in given ranges.
 
 The range is sound, not always tight: for every record whose number columns are unknown or in their
 ranges, the value of the expression is unknown or in the interval. A column without a range may hold
@@ -130,7 +130,7 @@ def _case(node: Case, ranges: Ranges) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """What a condition can be; ``unknown`` is meant for records whose columns all have values."""
+    """The possible truth values of a condition; ``unknown`` is for records whose columns all have values."""
 
     true: bool
     false: bool

@@ -1,4 +1,4 @@
-"""Where a policy gives no valid budget: regions of one column, or an example among several."""
+"""Find where a policy gives no valid budget: regions of one column, or an example among several."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLAUSIBLE = (1.0, 10.0, 100.0)
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Which budgets are valid; whatever is larger than a valid one is valid too."""
+    """The set of valid budgets; whatever is larger than a valid one is valid too."""
 
     is_valid: Callable[[Value], bool]
 

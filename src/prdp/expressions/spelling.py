@@ -1,4 +1,4 @@
-"""How names, texts, numbers and moments are spelled in SQL; what is written reads back the same."""
+"""Write names, texts, numbers and moments in SQL; what is written reads back the same."""
 
 from __future__ import annotations
 

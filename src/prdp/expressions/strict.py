@@ -1,4 +1,4 @@
-"""What each operation gives on doubles: the one table that evaluation and bounds both read.
+"""Compute each operation on doubles: the one table that evaluation and bounds both read.
 
 Unknown is ``None``, and NaN does not exist: an operation that would give it gives ``None``. Zero
 has no sign. What is too large is an infinity. Nothing here ever raises.

@@ -42,7 +42,7 @@ class Token:
 
     @property
     def content(self) -> str:
-        """What is written, without the quotes around it."""
+        """The text without the quotes around it."""
         quote = self.written[0]
         return self.written[1:-1].replace(quote * 2, quote) if quote in "'\"" else self.written
 

@@ -1,4 +1,4 @@
-"""What is spent: written down before any record is read, and never given back.
+"""Ledgers: what is spent is written down before any record is read, and never given back.
 
 Losses add up record by record, and each question uses the same fraction of everybody's budget, so
 one sum of fractions that must not pass 1 is the whole account. It says nothing about any record.

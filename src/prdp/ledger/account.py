@@ -1,4 +1,4 @@
-"""What a ledger is: charges, the releases they paid for, and what is left."""
+"""The protocol of ledgers: charges, the releases they paid for, and what is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prdp.release.table import Released
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What stands beside a charge's question: kept with the charge, and never what a question is found by.
+    """Notes beside a charge's question: kept with the charge, and never what a question is found by.
 
     Attributes:
         region: Whom it is charged to, as JSON; None for everybody. All ledgers of this version count it as

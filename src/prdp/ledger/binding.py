@@ -1,4 +1,4 @@
-"""What a durable ledger is bound to: public facts alone, never anything computed from records."""
+"""Bind a ledger to public facts of a table, never to anything computed from records."""
 
 from __future__ import annotations
 

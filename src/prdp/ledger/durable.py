@@ -122,7 +122,7 @@ class DurableLedger:
 
     @property
     def quotas(self) -> dict[str, Fraction]:
-        """What each name may spend by the newest word on it. Kept and shown; nothing is refused by it yet."""
+        """The newest quota of each name. Kept and shown; nothing is refused by it yet."""
         with self._operating("nothing was read") as database, decoded(self.path):
             rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
             return {name: fraction_of(share) for name, share in rows}

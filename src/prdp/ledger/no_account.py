@@ -1,4 +1,4 @@
-"""What a stand-in has in a ledger's place: its records are public or made up, and nothing is charged."""
+"""The ledger of a stand-in: its records are public or made up, and nothing is charged."""
 
 from __future__ import annotations
 

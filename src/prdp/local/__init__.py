@@ -3,10 +3,11 @@
 For who holds a record (neither NumPy nor SQL is loaded for it):
     Client, Checked, Campaign, Report
 For who asks:
-    CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
+    study, CountStudy, SumStudy, FrameworkStudy, frequencies, quantiles, Categories, Bins, measured, Measure,
     Collector, Estimate
 For who writes a protocol:
-    Protocol, LdpProtocol, Framework, Field, Terms, Own, Tally, column_totals, Bit, Symbol, Hashed, NoisyValue
+    Protocol, LdpProtocol, FrameworkProtocol, Field, Terms, Own, Tally, column_totals,
+    Bit, Symbol, Hashed, NoisyValue
 For experiments, never for publication:
     simulate, Crowd
 """
@@ -20,6 +21,7 @@ from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
     from prdp.cells.measure import Measure
+    from prdp.local.analyst.asked import study
     from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
     from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from prdp.local.protocols.categories import Bins, Categories
     from prdp.local.protocols.protocol import (
         Field,
-        Framework,
+        FrameworkProtocol,
         LdpProtocol,
         Own,
         Protocol,
@@ -46,15 +48,26 @@ else:
         "Collector": "prdp.local.analyst.collector",
         "Estimate": "prdp.local.analyst.estimate",
         **dict.fromkeys(
-            ("Field", "Framework", "LdpProtocol", "Own", "Protocol", "Tally", "Terms", "column_totals"),
+            (
+                "Field",
+                "FrameworkProtocol",
+                "LdpProtocol",
+                "Own",
+                "Protocol",
+                "Tally",
+                "Terms",
+                "column_totals",
+            ),
             "prdp.local.protocols.protocol",
         ),
         **dict.fromkeys(("Bit", "Hashed", "Law", "NoisyValue", "Symbol"), "prdp.local.protocols.randomisers"),
+        "column_totals": "prdp.local.protocols.protocol",
         "Crowd": "prdp.local.simulation.crowd",
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
         "quantiles": "prdp.local.analyst.reading_off",
+        "study": "prdp.local.analyst.asked",
         "measured": "prdp.local.protocols.summing",
         "Measure": "prdp.cells.measure",
     }
@@ -82,7 +95,7 @@ __all__ = [
     "Crowd",
     "Estimate",
     "Field",
-    "Framework",
+    "FrameworkProtocol",
     "FrameworkStudy",
     "Hashed",
     "Law",
@@ -102,4 +115,5 @@ __all__ = [
     "measured",
     "quantiles",
     "simulate",
+    "study",
 ]

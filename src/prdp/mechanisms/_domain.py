@@ -1,4 +1,4 @@
-"""Where budgets become numerous: the first of the paper's domains that holds many records."""
+"""Find the first of the paper's domains that holds many records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every mechanism has in common: cells in, a law to draw from, answers out."""
+"""The protocol of mechanisms: cells in, a law to draw from, answers out."""
 
 from __future__ import annotations
 

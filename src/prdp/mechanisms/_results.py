@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from prdp.levels import Levels
 from prdp.mechanisms._packing import Integers, Packing
 
-_SLACK_BITS = 8
+_SLACK_BITS = 8  # a certificate may be off by 1/256 of the least allowance, which the noise makes up for
 
 
 class Results(Protocol):

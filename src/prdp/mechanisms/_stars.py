@@ -16,7 +16,7 @@ import numpy as np
 from prdp.cells.edges import Integers, Pairs
 from prdp.levels import Levels
 
-_FINEST_BITS = 20
+_FINEST_BITS = 20  # as in ``clip``
 _VALUE_BITS = 40
 
 

@@ -9,13 +9,8 @@ from functools import cache, partial
 from math import isqrt
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import (
-    PointFinder,
-    Points,
-    RecordLadder,
-    SparingLadder,
-    Tuning,
-)
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -26,6 +21,7 @@ from prdp.release.drawn import Answer
 FINEST_BITS = 20
 """How many bits finer than the values a sum's lattice is at most."""
 _VALUE_BITS = 40
+"""Values that have so many bits need no finer lattice: a step is below 2^-40 of the largest value."""
 
 PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""

@@ -1,4 +1,4 @@
-"""How many different keys there are: each counts up to a multiple of what its records' budgets add up to."""
+"""Count different keys: each counts up to a multiple of the sum of its records' budgets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prdp.noise.laws import Gated, Noisy
 from prdp.release.bias import Clipping
 from prdp.release.drawn import Answer
 
-_OCTAVE = 4
+_OCTAVE = 4  # edges of keys are a quarter of an octave apart, as clipping points are
 _SEEN = Fraction(41, 100)
 """The least part of a key's budget that the mass of an edge sees, if the key counts in part: √2 - 1."""
 _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum

@@ -18,13 +18,8 @@ from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
-from prdp.mechanisms._point import (
-    PointFinder,
-    Points,
-    RecordLadder,
-    SparingLadder,
-    Tuning,
-)
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

@@ -16,7 +16,7 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.drawn import Answer
 
-_GRID_BITS = 20
+_GRID_BITS = 20  # as for other clipping points: to one in a million
 _CAP, _CAP_PER_OCTAVE = 300, 20
 """Masses are computed up to this, over the share: far more than the choice's fall over the whole ladder."""
 
@@ -34,7 +34,7 @@ class Truncation(Protocol):
 
     @property
     def steps(self) -> int:
-        """How many lattice steps a result is; public."""
+        """The lattice steps of one result; public."""
 
     @property
     def reach(self) -> int:
@@ -42,7 +42,7 @@ class Truncation(Protocol):
 
     @property
     def how(self) -> str:
-        """How results are cut, in words; public."""
+        """The way in which results are cut, in words; public."""
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all records, on a lattice of so many quanta."""

@@ -1,4 +1,4 @@
-"""Where random bytes come from; the only file that touches the operating system's generator."""
+"""Random bytes; the only file that touches the operating system's generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which coins make a discrete Laplace draw; one draw of them, in plain Python."""
+"""Draw a discrete Laplace variable from coins, in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a private answer is distributed: the objects that are drawn from are the ones that are proved.
+"""Distributions of private answers: the objects that are drawn from are the ones that are proved.
 
 A mechanism turns a summary into a law, by exact arithmetic. Everything random happens in a law's
 ``draw``; everything after it is post-processing. The exact tests enumerate the same laws.
@@ -150,7 +150,7 @@ class Gated:
 
 
 class Lazily(Sequence["Law"]):
-    """Laws that are made when they are first asked for; which ones are says nothing that is not drawn."""
+    """Laws that are built on first use; which are built depends only on drawn values, so nothing leaks."""
 
     def __init__(self, count: int, make: Callable[[int], Law]) -> None:
         self._count = count

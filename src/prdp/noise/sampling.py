@@ -1,4 +1,4 @@
-"""Which of many records to keep, by one exact coin each."""
+"""Sample records by one exact coin each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a sum of independent noises strays: exact quantiles for intervals."""
+"""Compute quantiles of a sum of independent noises, for intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many independent coins or noises add up to, drawn together; the law is that of drawing each one."""
+"""Draw the sum of many independent coins or noises at once; the law is that of drawing each one."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from prdp.plan.steps import QueryPlan, Step
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose budget an entry point spends, and where it is proved that all of a record's rows stay within it.
+    """The record whose budget is spent, and the proof that all of its rows stay within it.
 
     Attributes:
         record: What one record is.
@@ -35,9 +35,12 @@ def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, a
     >>> import numpy
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
-    >>> text = accounts.explain(prdp.count(), share="1/4")
+    >>> plan = accounts.plan(prdp.count(), share="1/4")
+    >>> text = explained(plan, accounts._engine, Whose("a row"), left=Fraction(1, 8), answered=False)
+    >>> text.splitlines()[0]
+    'charges  nothing: it would be refused, since 1/4 is more than the 1/8 that is left'
     >>> [line.split()[0] for line in text.splitlines()]
-    ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'ledger']
+    ['charges', 'record', 'answers', 'reads', 'draws', 'ledger']
 
     Args:
         plan: What would be done.

@@ -66,7 +66,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a caller wants a query answered; None where the query's own way will do.
+    """A caller's choice of method and of its options; None for the query's default.
 
     Attributes:
         method: Which mechanism answers.

@@ -1,4 +1,4 @@
-"""What will be done to answer a question: all of it public, and drawn from what a reader finds."""
+"""Plans: the steps that answer a question, all of them public, and the draw from what a reader finds."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from prdp.noise.entropy import Entropy
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import QueryPlan, Row, refuse_overspending
 from prdp.plan.text import question_text
+from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
 
@@ -29,9 +30,15 @@ class Answered(Protocol):
         """Return the release that a purpose has had for a share."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What one charge pays for: one query or several, for all records or for each public group.
+    """The plan of one charge: one query or several, for all records or for each public group.
+
+    >>> import numpy
+    >>> import prdp
+    >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
+    >>> accounts.where("age >= 40").plan(prdp.count(), prdp.mean("age"), share=0.1)
+    <plan of count, mean of age where age >= 40: charges 1/10 of every record's budget>
 
     Attributes:
         queries: How each query is answered; their shares add up to the plan's, or to less.
@@ -64,6 +71,29 @@ class Plan:
                 f"at most {_MOST_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
             )
 
+    def __repr__(self) -> str:
+        return f"<plan of {self._shown}: charges {self.share} of every record's budget>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                ", ".join(query.query.headings),
+                str(query.query),
+                query.method,
+                str(query.share),
+                "; ".join(f"{step.name} {step.mechanism.name} {step.share}".strip() for step in query.steps),
+            ]
+            for query in self.queries
+        ]
+        heads = ["column", "query", "method", "share", "draws"]
+        return html_table(self._shown, heads, rows, [f"charges {self.share} of every record's budget"])
+
+    @property
+    def _shown(self) -> str:
+        words = ", ".join(str(query.query) for query in self.queries) + self._about
+        by = ", ".join(map(str, self.groups.by)) if self.groups is not None else ""
+        return f"{words} by {by}, {len(self._keys):,} groups" if by else words
+
     @property
     def text(self) -> str:
         """The question with all that decides its answer's distribution: what a ledger keeps."""
@@ -81,7 +111,7 @@ class Plan:
 
     @property
     def reads(self) -> dict[Read, Read]:
-        """Which read serves each query's; one may serve several."""
+        """Map each query's read to the wider read that serves it."""
         return widened([query.read for query in self.queries])
 
     def standing(self, ledger: Answered) -> Released | None:

@@ -17,9 +17,10 @@ from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
+from prdp.plan.asked import Asked
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, DerivedPart, Query
+from prdp.plan.queries import DerivedPart, Query
 from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
@@ -36,7 +37,7 @@ _MOST_SHARED_OUT = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is public about a table, and the plans of the questions that it allows.
+    """Plan questions about a table from its public facts, or refuse them.
 
     Attributes:
         schema: The table's columns.

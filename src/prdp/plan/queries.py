@@ -1,9 +1,9 @@
-"""What is asked of a table: one class a query, each with its rows of the table of methods."""
+"""The queries of tables: one class each, with its rows of the table of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, canonical
-from prdp.expressions.spelling import is_writable
+from prdp.plan.asked import Asked, said
 from prdp.plan.methods import (
     COUNT,
     DISTINCT,
@@ -33,7 +33,7 @@ _MOST_QUANTILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DerivedPart:
-    """What a derived answer is computed from.
+    """One part of a derived answer.
 
     Attributes:
         name: Which part it is.
@@ -66,93 +66,8 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of any entry point; subclasses say what it is called and what answers it.
-
-    Attributes:
-        named: The name of its column in a table of answers, where the caller gives one; it is no part of the
-            question, so that the same question under another name is not charged again.
-
-    Class attributes:
-        methods: The rows of the table of methods that answer it, the default first.
-    """
-
-    named: str | None = field(default=None, kw_only=True, compare=False, repr=False)
-
-    methods: ClassVar[tuple[Method, ...]] = ()
-
-    def alias(self, name: str) -> Self:
-        """Return the query with a name for its column in a table of answers, as in Polars.
-
-        >>> Count().alias("share").headings  # agg(share=...) is the budget, so this name needs an alias
-        ('share',)
-        """
-        if not isinstance(name, str) or not name or not is_writable(name):
-            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
-        return replace(self, named=name)
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """The names of its columns in a table of answers: the caller's, or its own."""
-        if self.named is None or len(self.labels) == 1:
-            return self.labels if self.named is None else (self.named,)
-        return tuple(f"{self.named}_{label}" for label in self.labels)
-
-    @property
-    def word(self) -> str:
-        """The name of the query, as in its method on tables."""
-        return type(self).__name__.lower()
-
-    def __str__(self) -> str:
-        return self.word
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What its answers are called in words."""
-        return (str(self),)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What its answers are called as columns of a table."""
-        return (self.word,)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What a ledger keeps of it."""
-        return said(self)
-
-
-def said(query: Asked, name: str = "") -> dict[str, Any]:
-    """Return a query's name; of one from outside the package, where it is from and all that it says.
-
-    Raises:
-        InvalidRequest: It says more than its text can hold, so that another could be taken for it.
-    """
-    kind = type(query)
-    if kind.__module__.startswith("prdp."):
-        return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "named"}
-    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - {"named"}
-    if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
-        raise InvalidRequest(
-            "a query from outside prdp is found again by its class and its fields, but "
-            f"{kind.__qualname__!r} is defined inside a function, or says something that is no text, whole "
-            "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
-            "dataclass of such fields."
-        )
-    told = [f"{name}={value!r}" for name, value in values.items()]
-    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_plain, value))
-    return value is None or type(value) in (str, int, bool, Fraction)
-
-
-@dataclass(frozen=True, slots=True)
 class Query(Asked):
-    """What is asked of a table; one from outside the package brings rows of methods of its own.
+    """A query of a table; one from outside the package brings rows of methods of its own.
 
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
@@ -166,7 +81,7 @@ class Query(Asked):
 
     @property
     def parts(self) -> tuple[DerivedPart, ...]:
-        """What a derived answer is computed from, in order."""
+        """The parts of a derived answer, in order."""
         return _parts(self.rule) if self.rule else ()
 
     @property
@@ -184,7 +99,7 @@ class Query(Asked):
 
 
 class Count(Query):
-    """How many records there are.
+    """The number of records.
 
     >>> str(Count()), [method.name for method in Count.methods]
     ('count', ['clip', 'partition', 'framework', 'naive'])
@@ -223,7 +138,7 @@ class OfColumn(Query):
 
 
 class Sum(OfColumn):
-    """What a column's values add up to; records without a value add nothing.
+    """The sum of a column's values; records without a value add nothing.
 
     >>> str(Sum("balance")), Sum("balance").labels
     ('sum of balance', ('sum_balance',))
@@ -274,7 +189,7 @@ class Std(OfColumn):
 
 
 class CountDistinct(OfColumn):
-    """How many different values a column has; NULL is none of them.
+    """The number of different values of a column; NULL is none of them.
 
     >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
     ('distinct job', True)

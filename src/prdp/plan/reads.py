@@ -1,4 +1,4 @@
-"""What must be read of the records to answer a question, and what each read asks of an engine."""
+"""The reads that answer questions, and the engine's call for each of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from prdp.schema import Bounds
 
 
 class PlanReader(Protocol):
-    """Whoever reads, and keeps what was read."""
+    """A reader that keeps what it has read."""
 
     @property
     def source(self) -> Any:
-        """Who reads the records: an engine, or what an entry point has in its place."""
+        """The engine that reads the records, or what an entry point has in its place."""
 
     @property
     def stand_in(self) -> bool:
@@ -38,7 +38,7 @@ class PlanReader(Protocol):
 
 
 class Read(Protocol):
-    """What must be read: equal reads find the same, and so do those that one of them serves."""
+    """One read of the records: equal reads find the same, and so do those that one of them serves."""
 
     def serves(self, other: Read) -> bool:
         """Say whether what this read finds answers another one too."""
@@ -72,7 +72,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class CellRead(Whole):
-    """How many records, and what total, there are in every cell.
+    """Read the number of records and their total in every cell.
 
     Attributes:
         policy: The policy, checked against the table, with both ends of its range.
@@ -106,7 +106,7 @@ class CellRead(Whole):
 
     @property
     def empty(self) -> Summary:
-        """What would be found in a table without records: public facts alone."""
+        """The result for a table without records: public facts alone."""
         empty = Summary.of(self.levels, self.smallest, self.largest, ())
         return replace(empty, ratios=possible_ratios(self))
 
@@ -142,7 +142,7 @@ def _covers(read: Measure | None, wanted: Measure | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeyRead(Whole):
-    """How much budget stands behind each of a column's values.
+    """Read the sum of budgets behind each of a column's values.
 
     Attributes:
         policy: The policy, as in ``CellRead``.
@@ -165,7 +165,7 @@ class KeyRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class TopRead(Whole):
-    """How many of a column's values have their highest record at which level, and all records by level."""
+    """Read a column's values by the highest level of their records, and all records by level."""
 
     keys: KeyRead
     records: CellRead
@@ -178,7 +178,7 @@ class TopRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class RowRead(Whole):
-    """Which rows a caller's own mechanism is given; they are not kept.
+    """Read the rows for a caller's own mechanism; they are not kept.
 
     Attributes:
         policy: The policy, as in ``CellRead``.
@@ -201,7 +201,7 @@ class RowRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class OwnerRead(Whole):
-    """How many owners there are, and what they add with all of their rows, in every cell.
+    """Read the number of owners and the total of all their rows in every cell.
 
     Attributes:
         policy: The policy of a row, as in ``CellRead``.
@@ -223,12 +223,12 @@ class OwnerRead(Whole):
 
     @property
     def counted(self) -> Measure:
-        """How many rows an owner can contribute: from 1 on, since one with none is not there at all."""
+        """The range of rows that an owner can contribute: from 1 on, since one with none takes no part."""
         return Measure("", Fraction(1), 1, MOST_ROWS)
 
     @property
     def folded(self) -> Measure:
-        """What an owner can contribute; to several groups, its absolute contributions added up."""
+        """The range of an owner's contribution; to several groups, its absolute contributions added up."""
         measure = self.measure
         if measure is None:
             return self.counted

@@ -1,4 +1,4 @@
-"""How one query of a plan is answered: its steps, and how its answer follows from what they draw."""
+"""Answer one query of a plan: draw its steps, and derive its answer from what they draw."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Literal
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
+from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
-from prdp.plan.queries import Asked
 from prdp.plan.reads import Read
 from prdp.release.derived import combined
 from prdp.release.drawn import Answer
@@ -82,7 +82,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How an answer follows from its parts: pure post-processing.
+    """Derive an answer from its parts: pure post-processing.
 
     Attributes:
         rule: ``"mean"``, ``"variance"`` or ``"std"``.
@@ -191,7 +191,7 @@ class QueryPlan:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the answer's distribution, but for the records and the filter: for the ledger."""
+        """The facts that decide the answer's distribution, for the ledger, but for records and filter."""
         facts = dict(self.query.facts)
         if self.measure is not None:
             facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]

@@ -1,4 +1,4 @@
-"""How far clipping can have pulled an answer: what the choice says about what it clipped or dropped."""
+"""Bound the bias of clipping, from what the private choice says about what it clipped or dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from prdp.noise.spread import log
 
 _QUARTERS = 4
-_ALL_KEPT = Fraction(3, 4)
+_ALL_KEPT = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ PROMISE = "that the mechanism is differentially private is its caller's promise"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CustomRelease:
-    """What a caller's mechanism returned on the rows that the framework kept.
+    """The result of a caller's mechanism on the rows that the framework kept.
 
     >>> print(CustomRelease("median of age", 41, Fraction(1, 4), Fraction(1, 8)))  # doctest: +ELLIPSIS
     median of age: 41 (share 1/4, framework); ... is its caller's promise

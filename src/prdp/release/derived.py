@@ -8,8 +8,10 @@ from math import isqrt
 
 Ends = tuple[Fraction, Fraction]
 
-_ROOT_BITS = 40
+_ROOT_BITS = 40  # a root to 2^-40: finer than the lattice that the answer is given on
 
+# A sum's values differ and a count's are all 1, so a sum errs by more: it gets three times the count's part.
+# A variance gives half to its mean, and half to the squares around it.
 _VARIANCE = (("sum", Fraction(3, 8)), ("count", Fraction(1, 8)), ("squares", Fraction(1, 2)))
 PARTS: dict[str, tuple[tuple[str, Fraction], ...]] = {
     "mean": (("sum", Fraction(3, 4)), ("count", Fraction(1, 4))),

@@ -15,7 +15,7 @@ class Scaled(Protocol):
 
     @property
     def scale(self) -> Fraction:
-        """How wide it is, in steps."""
+        """The scale of the noise, in steps."""
 
 
 @dataclass(frozen=True, slots=True)

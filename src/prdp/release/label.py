@@ -11,7 +11,7 @@ from prdp.release.release import Release
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What is said of an answer beside its number; all of it public.
+    """The words and scales beside an answer's number; all of it public.
 
     Attributes:
         words: What was asked, without the filter and the group.

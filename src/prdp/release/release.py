@@ -170,7 +170,7 @@ class Release:
 
     @property
     def kind(self) -> str:
-        """What ``short`` says of how sure the answer is."""
+        """The kind of interval that ``short`` shows."""
         return self._shown()[2]
 
     def _shown(self) -> tuple[str, str, str]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-_SHOWN_ROWS = 40
-_LISTED = 20
+_SHOWN_ROWS = 40  # what fits on a screen
+_LISTED = 20  # keys that a message names before it stops
 
 Key = tuple[KeyValue, ...]
 
@@ -82,14 +82,14 @@ class ReleaseTable:
 
     @cached_property
     def _places(self) -> dict[tuple[object, ...], int]:
-        """Which row each key has, by the key itself and by its words."""
+        """The row of each key, by the key itself and by its words."""
         rows = list(enumerate(self.keys))[::-1]  # of keys that read alike, the first is found
         words = {tuple(map(shown_key, key)): place for place, key in rows}
         return words | {key: place for place, key in rows}
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the answers' intervals do not cover, by method."""
+        """The errors that the answers' intervals do not cover, by method."""
         found = {(release.method, release.caveat): None for row in self.releases for release in row}
         return tuple(f"{method}: {caveat}" for method, caveat in found if caveat)
 

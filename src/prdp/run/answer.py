@@ -28,7 +28,7 @@ class Answerable(Protocol):
 
     @property
     def on_interrupt(self) -> str:
-        """What whoever interrupts the answer is told about the charge."""
+        """The sentence about the charge for a caller who interrupts the answer."""
 
     def standing(self, ledger: Ledger) -> Released | None:
         """Return the answer that it has had, if it can be found again."""

@@ -1,4 +1,4 @@
-"""What was read of an open table, kept so that no record is read twice."""
+"""Read an open table and keep what was read, so that no record is read twice."""
 
 from __future__ import annotations
 

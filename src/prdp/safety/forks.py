@@ -1,4 +1,4 @@
-"""What a fork would double or tear: an account in memory, and a database in the middle of an operation."""
+"""Guard accounts in memory and open databases against forks, which would double or tear them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from prdp.tables.outcomes import Mechanism, outcome, refuse_unless_mechanism
 
 @dataclass(frozen=True, slots=True)
 class CustomPlan:
-    """What will be done to run a mechanism on the rows that the framework keeps.
+    """The plan to run a caller's mechanism on the rows that the framework keeps.
 
     Attributes:
         planner: What is public about the table.

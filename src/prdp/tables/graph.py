@@ -22,11 +22,11 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
+from prdp.plan.asked import Asked, said
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
-from prdp.plan.queries import Asked, said
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
@@ -99,18 +99,18 @@ def _truncate(terms: MethodTerms) -> Truncate:
 
 
 class GraphQuery(Asked):
-    """What is asked of a graph."""
+    """A query of a graph."""
 
 
 class Edges(GraphQuery):
-    """How many edges there are."""
+    """The number of edges."""
 
     methods = (Method("clip", _clip, reads=_pairs, sees=Pairs.summary),)
 
 
 @dataclass(frozen=True, slots=True)
 class Stars(GraphQuery):
-    """How many sets of ``size`` edges meet in a node.
+    """The number of sets of ``size`` edges that meet in a node.
 
     >>> str(Stars(3)), [method.name for method in Stars.methods]
     ('stars of 3 edges', ['truncate'])
@@ -131,7 +131,7 @@ class Stars(GraphQuery):
 
 @dataclass(frozen=True, slots=True)
 class Paths(GraphQuery):
-    """How many pairs of edges meet in a node.
+    """The number of pairs of edges that meet in a node.
 
     >>> str(Paths()), [method.name for method in Paths.methods]
     ('paths of 2 edges', ['truncate', 'framework'])
@@ -154,7 +154,7 @@ class Paths(GraphQuery):
 
 
 class Triangles(GraphQuery):
-    """How many triples of edges close a triangle."""
+    """The number of triples of edges that close a triangle."""
 
     methods = (Method("truncate", _truncate, reads=_cut),)
 
@@ -218,7 +218,7 @@ def open_graph(
     >>> import prdp
     >>> calls, one = {"a": numpy.array([0, 1, 2]), "b": numpy.array([1, 2, 0])}, prdp.Policy.constant(1)
     >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one)  # doctest: +ELLIPSIS
-    <prdp graph ... on 5 nodes: Policy('1', ...); a, b; 1 of every budget left>
+    <prdp graph ... on 5 nodes: Policy('1', ...); a, b; all of every budget left>
 
     Args:
         edges: A table, as in ``prdp.open``; one row an edge.

@@ -40,7 +40,7 @@ class Groups(Questions[ReleaseTable]):
     >>> import prdp
     >>> sales = prdp.open({"year": numpy.array([2025, 2026])}, policy=prdp.Policy.constant(1), name="sales")
     >>> sales.group_by("year", keys=[2025, 2026])  # doctest: +ELLIPSIS
-    <2 groups by year of <prdp table 'sales': Policy('1', ...); year; 1 of every budget left>>
+    <2 groups by year of <prdp table 'sales': Policy('1', ...); year; all of every budget left>>
     """
 
     table: Grouped

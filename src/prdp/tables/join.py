@@ -21,10 +21,11 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Column, Node, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
+from prdp.plan.asked import Asked
 from prdp.plan.explain import Whose
 from prdp.plan.methods import COUNT, MethodTerms, whole
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, Count, Sum
+from prdp.plan.queries import Count, Sum
 from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
 from prdp.release.label import Label

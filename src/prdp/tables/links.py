@@ -19,11 +19,12 @@ from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
+from prdp.plan.asked import Asked
 from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
-from prdp.plan.queries import Asked, Count
+from prdp.plan.queries import Count
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
@@ -184,7 +185,7 @@ class LinkSource:
 
     @property
     def text(self) -> str:
-        """What was made of the tables before prdp sees them, as a ledger keeps it; else nothing."""
+        """The SQL of relations, for the ledger's question text; empty for plain tables."""
         texts = {"rows": self.engine.source} | {
             column: self.tables[place][0].source for column, place in self.table_of.items()
         }
@@ -219,7 +220,7 @@ class LinkRead(Whole):
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(Asked):
-    """How many rows name a record in every column."""
+    """The number of rows that name a record in every column."""
 
     columns: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""What every entry point has: an account of what questions cost, and a view of its public facts."""
+"""The base of all entry points: an account of what questions cost, and a view of public facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN_COLUMNS = 6
 
 
 class Opened:
-    """What is open to questions: with an account of what they cost, or as a stand-in that has none."""
+    """Data that is open to questions: with an account of what they cost, or as a stand-in that has none."""
 
     ledger: Ledger
     _reader: Reader
@@ -67,7 +67,7 @@ class Opened:
 
     @property
     def _title(self) -> str:
-        """What is open, with its filter."""
+        """The kind and the name of the data, with its filter."""
         return self._called
 
     @property
@@ -76,7 +76,7 @@ class Opened:
 
     @property
     def _shown_policies(self) -> Mapping[str, Policy]:
-        """Whose policy is which; the one of a single table has no name."""
+        """Policies by the column that names their records; that of a single table has no name."""
         return {}
 
     @property
@@ -92,7 +92,8 @@ class Opened:
         if self.stand_in:
             return "public or made up: nothing is charged, and no answer is private"
         try:
-            return f"{spelled(self.ledger.left)} of every budget left"
+            left = self.ledger.left
+            return f"{'all' if left == 1 else spelled(left)} of every budget left"
         except PrdpError:  # a view must not fail: questions will say what is wrong with the account
             return "account not readable here"
 

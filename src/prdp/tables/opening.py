@@ -1,4 +1,4 @@
-"""What all ways to open data share (``open``, ``open_join``, ...): policy, name, account and filters."""
+"""Read the arguments that ``open``, ``open_join`` and others share: policy, name, account, filters."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def read_policy(policy: Policy | str) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidRequest(
             f"policy={told(policy)} is not a policy. Write a record's budget as SQL over its columns, such "
-            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for one budget for "
-            "all."
+            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for the same for all."
         )
     return policy
 

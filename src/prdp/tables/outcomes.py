@@ -1,4 +1,4 @@
-"""What comes of running a caller's own mechanism: plain values, or that it failed; nothing else comes out."""
+"""Run a caller's own mechanism: plain values come out, or that it failed, and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_BITS = 1990  # under 600 digits: read back under every limit that Python c
 
 @dataclass(frozen=True, slots=True)
 class MechanismOutcome:
-    """What came of running a mechanism: plain values, or that it failed, or that somebody interrupted it."""
+    """The outcome of a mechanism: plain values, or that it failed, or that somebody interrupted it."""
 
     value: Any
     failed: bool = False

@@ -18,7 +18,7 @@ Answered = TypeVar("Answered")
 
 
 class Questions(ABC, Generic[Answered]):
-    """What can be asked.
+    """The questions of tables and groups.
 
     Every question takes ``share``, the part of every record's budget to use, such as 0.1, and ``fresh``, to
     pay for a new answer although the same question has been answered before. ``method`` names the mechanism,

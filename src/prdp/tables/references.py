@@ -1,4 +1,4 @@
-"""How tables refer to each other: a tree that hangs on the private table, or a refusal.
+"""Check the references between tables: a tree that hangs on the private table, or a refusal.
 
 Every row of a table that is not public belongs, by its references, to records of the private table. A public
 table is looked up by a key that is unique in it. So a result of the join belongs to one private record.

@@ -21,7 +21,7 @@ class Declared(Protocol):
 
     @property
     def source(self) -> object:
-        """Where its records are."""
+        """The source of its records."""
 
     @property
     def key(self) -> str:

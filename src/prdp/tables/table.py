@@ -153,9 +153,9 @@ class Table(Opened, Questions[Release]):
 
         >>> import numpy
         >>> import prdp
-        >>> people = {"age": numpy.array([31, 58]), "job": numpy.array(["clerk", "chef"])}
+        >>> people = {"age": numpy.array([31, 58]), "height": numpy.array([1.71, 1.68])}
         >>> prdp.open(people, policy="1").schema
-        {'age': BIGINT, 'job': VARCHAR}
+        {'age': BIGINT, 'height': DOUBLE}
         """
         return dict(self._engine.schema)
 
@@ -191,7 +191,7 @@ class Table(Opened, Questions[Release]):
         >>> import prdp
         >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), name="people")
         >>> people.where("age >= 40").where("age < 60")  # doctest: +ELLIPSIS
-        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; 1 of every budget left>
+        <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return replace(self, condition=narrowed(self.condition, condition, self._engine.schema))
 
@@ -211,8 +211,9 @@ class Table(Opened, Questions[Release]):
 
         Args:
             columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
-            keys: The public keys: a list of values (of tuples for several columns), or a public table (a dict
-                of columns, Arrow, pandas, Polars) with these columns. Bins are their own keys.
+            keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
+                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
         """
         is_path = isinstance(keys, str | Path)
         shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
@@ -311,7 +312,7 @@ class Table(Opened, Questions[Release]):
 
     @property
     def planner(self) -> Planner:
-        """What is public about the table, and the plans that it allows."""
+        """The planner of questions about the table, from its public facts."""
         return Planner(
             self._engine.schema,
             self.policy,

@@ -1,4 +1,4 @@
-"""What every engine must do, as tests: subclass ``EngineContract``, and say how to open and lose a table."""
+"""The contract of engines, as tests: subclass ``EngineContract``, and say how to open and lose a table."""
 
 from __future__ import annotations
 

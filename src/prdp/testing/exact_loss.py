@@ -1,4 +1,4 @@
-"""What a record really loses: output distributions compared without chance, in outward-rounded numbers.
+"""Compute a record's exact loss: output distributions compared in outward-rounded numbers.
 
 Needs python-flint (``pip install prdp[testing]``), whose balls contain the true value whatever was
 rounded. The laws that are compared are the objects that real releases are drawn from. What is in a law and

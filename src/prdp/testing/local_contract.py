@@ -1,4 +1,4 @@
-"""What every protocol of the local model must do, as tests: subclass ``LocalContract``."""
+"""The contract of protocols of the local model, as tests: subclass ``LocalContract``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every mechanism must do, as tests: subclass ``MechanismContract`` with a tiny universe.
+"""The contract of mechanisms, as tests: subclass ``MechanismContract`` with a tiny universe.
 
 The loss is measured on ``law``; callers get ``answers``. Both are looked at: what is said must follow from
 what is drawn from the law, or the measured loss would be that of something else.

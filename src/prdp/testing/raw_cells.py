@@ -1,4 +1,4 @@
-"""What plans read of a stand-in: cells, edges and counts as they are, for experiments on public records."""
+"""Return what plans read of a stand-in: cells, edges and counts, for experiments on public records."""
 
 from __future__ import annotations
 

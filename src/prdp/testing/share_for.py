@@ -1,4 +1,4 @@
-"""How large a share a question needs: the inverse of simulation, on a public or made-up stand-in."""
+"""Find the share that a question needs, by simulation on a public or made-up stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold wherever the same rows are kept: every storage gives the same cells, record by record.
+"""The contract of storages, as tests: the same rows give the same cells, record by record.
 
 A storage keeps facts about all of its rows together (statistics, dictionaries, sorted runs, indices), and an
 engine that reads by them may treat a record otherwise because of another one. Subclass ``StorageContract``,

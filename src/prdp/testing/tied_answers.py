@@ -19,7 +19,7 @@ _ONE_BY_ONE = 20
 
 
 class Drawable(Protocol):
-    """What can be drawn from."""
+    """A distribution that can be drawn from."""
 
     def draw(self, entropy: Entropy, runs: int) -> Iterable[Hashable]:
         """Draw independent outcomes."""

@@ -1,4 +1,4 @@
-"""What is true of a table, from its cells: for experiments on public or made-up records alone."""
+"""Compute true answers from cells, for experiments on public or made-up records alone."""
 
 from __future__ import annotations
 

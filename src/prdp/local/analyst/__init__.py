@@ -1,1 +1,1 @@
-"""Who asks: studies, collectors and estimates."""
+"""The analyst's side: studies, collectors and estimates."""

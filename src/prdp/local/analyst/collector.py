@@ -1,4 +1,4 @@
-"""Who gathers reports: each one once, and only of the form that the campaign asks for."""
+"""Gather reports: each one once, and only of the form that the campaign asks for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Collector:
 
     @property
     def tally(self) -> Tally:
-        """What all reports together say, bound to the campaign."""
+        """The totals of all reports, bound to the campaign."""
         gathered = self.campaign.protocol.tally(self.campaign.terms, self._reports.values())
         return replace(gathered, campaign=self.campaign.digest, collectors=frozenset({self._mark}))
 

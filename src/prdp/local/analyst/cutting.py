@@ -1,4 +1,4 @@
-"""Where a second round cuts, from what the first one said: least noise and loss together."""
+"""Choose the second round's cut from the first round's estimates: least noise and loss together."""
 
 from __future__ import annotations
 

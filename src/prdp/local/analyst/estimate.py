@@ -1,4 +1,4 @@
-"""What an analyst may say after the last round, with its honest label."""
+"""The estimate after the last round, with its noise, its bias and what was not heard."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def caveat(self) -> str:
-        """What the interval does not cover."""
+        """The errors that the interval does not cover."""
         said = ["The interval is that of the noise alone.", self.bias]
         if self.unheard:
             said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")

@@ -17,7 +17,7 @@ from prdp.local.analyst.study import LEFT_OUT, NO_DOMAIN, Rounds, Study, domain_
 from prdp.local.client.facts import listed
 from prdp.local.protocols.categories import Bins, Categories, Frequencies
 from prdp.local.protocols.counting import DomainCount
-from prdp.local.protocols.protocol import Framework, LdpProtocol, Terms
+from prdp.local.protocols.protocol import FrameworkProtocol, LdpProtocol, Terms
 from prdp.policy import Policy
 
 
@@ -49,7 +49,7 @@ class FrameworkStudy(Study):
         rest = 1 - self.first_part
         terms = Terms(self.policy.levels, self.whole_share * rest)
         counted, first = yield from self._found_domain(self.first_part, DomainCount())
-        framed = Framework(self._at(terms.domain_loss(counted.first)), counted.first)
+        framed = FrameworkProtocol(self._at(terms.domain_loss(counted.first)), counted.first)
         campaign = self._campaign(rest, framed, 2)
         tally = yield campaign
         pairs = self._pairs(framed.estimate(campaign.terms, tally))

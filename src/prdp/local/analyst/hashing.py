@@ -1,4 +1,4 @@
-"""Which categories the reports of hashed values speak for; the analyst's side of ``Hashed``."""
+"""Find the categories that reports of hashed values support; the analyst's side of ``Hashed``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from prdp.local.analyst.universe import reaches
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework, Protocol, Tally
+from prdp.local.protocols.protocol import FrameworkProtocol, Protocol, Tally
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
 from prdp.policy import Policy
 
@@ -145,7 +145,7 @@ class Study(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountStudy(Study):
-    """How many clients have a record with a valid budget.
+    """A study of the number of clients that have a record with a valid budget.
 
     >>> policy = Policy("20 / visits", at_least="1/100", at_most=10)
     >>> campaign = CountStudy(name="visits", policy=policy, share="1/2", proportional=True).after()
@@ -195,7 +195,7 @@ class CountStudy(Study):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a sum's own rounds said: the total in grains and its deviation, the clients of each round."""
+    """The estimates of a sum's own rounds: the total in grains, its deviation, the clients of each round."""
 
     total: tuple[float, float]
     clients: tuple[int, ...]
@@ -205,7 +205,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumStudy(Study):
-    """What a column adds up to.
+    """A study of the sum or the mean of a column.
 
     >>> from prdp.local.protocols.summing import measured
     >>> policy, income = Policy("20 / visits", at_least="1/100", at_most=10), measured("income", 0, 10_000)
@@ -299,12 +299,12 @@ class SumStudy(Study):
 
     def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
         inner = ValueOctaves(self.measure)
-        radius = Framework(inner, counted.first)
+        radius = FrameworkProtocol(inner, counted.first)
         campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
         tally = yield campaign
         octaves = inner.estimate(radius.budget(campaign.terms), tally, beta=self.failure)
         limit = 1 << octaves.top
-        protocol = Framework(ClippedSum(self.measure, limit, self._form), counted.first)
+        protocol = FrameworkProtocol(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
         choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.grain):.3g}"))

@@ -1,4 +1,4 @@
-"""How far the noise of all clients strays: what an empty coordinate exceeds with a given chance."""
+"""Compute quantiles of all clients' noise: what an empty coordinate exceeds with a given chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much one client could say in each octave, whoever it is: public bounds, for accuracy alone.
+"""Public upper bounds on value and budget per octave; for accuracy only.
 
 An analyst need not listen to an octave in which all clients together could not be heard through the noise. No
 record takes part, and the promise does not depend on it.

@@ -1,1 +1,1 @@
-"""Who holds a record: campaign, report and account; the standard library alone."""
+"""The client's side: campaign, report and account; the standard library alone."""

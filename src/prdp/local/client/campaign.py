@@ -16,7 +16,7 @@ from prdp.local.client.facts import FactReader, read_object, sayable, whole_text
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Field, Framework, Known, LdpProtocol, Protocol, Terms
+from prdp.local.protocols.protocol import Field, FrameworkProtocol, Known, LdpProtocol, Protocol, Terms
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.policy import Policy
 
@@ -84,7 +84,7 @@ class Campaign:
 
     @cached_property
     def terms(self) -> Terms:
-        """What the protocol may count on."""
+        """The grid of budgets and the share, as the protocol has them."""
         return Terms(self.policy.levels, self.share)
 
     @cached_property
@@ -109,18 +109,18 @@ class Campaign:
 
     @cached_property
     def digest(self) -> bytes:
-        """What reports are bound to: the SHA-256 of the text."""
+        """The SHA-256 of the text, to which reports are bound."""
         return sha256(self.text.encode()).digest()
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """What is read of a record: the policy's columns, and the one that the protocol's facts name.
+        """The columns that are read of a record: the policy's, and the one that the protocol's facts name.
 
         >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
         >>> sorted(Campaign("ages", policy, "1/2", DomainCount(column="age")).columns)
         ['age', 'visits']
         """
-        protocol = self.protocol.inner if isinstance(self.protocol, Framework) else self.protocol
+        protocol = self.protocol.inner if isinstance(self.protocol, FrameworkProtocol) else self.protocol
         named = protocol.facts().get("column")
         return self.policy.columns | ({named} if isinstance(named, str) else set())
 
@@ -183,7 +183,7 @@ def read_policy(facts: object) -> Policy:
 def _refuse_unless_fitting(campaign: Campaign) -> None:
     """Refuse a protocol that the dummy record cannot answer: by public facts, before any client does."""
     domains = campaign.policy.levels.domains
-    if isinstance(campaign.protocol, Framework) and campaign.protocol.domain > domains:
+    if isinstance(campaign.protocol, FrameworkProtocol) and campaign.protocol.domain > domains:
         raise InvalidRequest(f"domain {campaign.protocol.domain} is beyond the policy's {domains}.")
     size = sum(field.bits for field in campaign.fields)
     if size > MOST_REPORT_BITS:

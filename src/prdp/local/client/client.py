@@ -1,4 +1,4 @@
-"""Who holds a record and trusts nobody: from a campaign and the record to a report."""
+"""Randomise a record that never leaves its owner: from a campaign and the record to a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOKEN = 16
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a client's owner should know before answering; it is about the record and leaves no machine.
+    """A dry run of a report, for the record's owner alone; it is never sent.
 
     >>> str(Checked(missing=("visits",), loss=None, says_something=False))
     'the record lacks visits, which the campaign reads'

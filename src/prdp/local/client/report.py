@@ -15,7 +15,7 @@ _TOKEN = 16
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a client sends; it may be seen by anybody.
+    """A client's randomised report; it may be seen by anybody.
 
     Attributes:
         campaign: The digest of the campaign that it answers.

@@ -1,4 +1,4 @@
-"""How many clients have which value: categories or bins of a number, as protocols of ordinary LDP."""
+"""Count clients by category, or by bins of a number, with protocols of ordinary LDP."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Categories:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the counts are called."""
+        """The names of the counts."""
         return tuple(map(str, self.values))
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.values)
 
     def facts(self) -> dict[str, object]:
@@ -103,14 +103,14 @@ class Bins:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the counts are called; a bin's upper end belongs to the last one alone."""
+        """The names of the counts; a bin's upper end belongs to the last one alone."""
         ends = [f"{float(edge):.12g}" for edge in self.edges]
         pairs = list(pairwise(ends))
         return (*(f"{low} to below {high}" for low, high in pairs[:-1]), f"{pairs[-1][0]} to {pairs[-1][1]}")
 
     @property
     def count(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         return len(self.edges) - 1
 
     def facts(self) -> dict[str, object]:
@@ -129,7 +129,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """How many clients have each of the public values.
+    """The number of clients that have each of the public values.
 
     ``"bits"`` is randomised response for every value; it uses that our promise is against the dummy record,
     and has the smallest variance. ``"grr"``, ``"oue"`` and ``"olh"`` are the textbook's: they also keep any
@@ -200,7 +200,7 @@ class Frequencies:
 
     @property
     def size(self) -> int:
-        """How many public values there are."""
+        """The number of public values."""
         return self.by.count
 
     def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002  (the form is the same)

@@ -23,7 +23,7 @@ _MOST_EXPONENT = 700.0
 
 @dataclass(frozen=True, slots=True)
 class DomainCounts:
-    """What one round says of how many clients each of the paper's domains has.
+    """One round's estimates of the number of clients in each of the paper's domains.
 
     >>> budgets = Fraction(1), Fraction(2), Fraction(4)
     >>> counted = DomainCounts((3.0, 40.0, 25.0), (9.0, 3.0, 4.0), (False, True, True), budgets)

@@ -1,4 +1,4 @@
-"""Adding up a column as ordinary LDP does: find a radius, then send values cut at it; for ``Framework``."""
+"""Add up a column as ordinary LDP does, for ``FrameworkProtocol``: find a radius, send values cut at it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ValueOctaves(OfOneColumn):
 
     @property
     def count(self) -> int:
-        """How many octaves there are; octave j holds the values up to 2^j."""
+        """The number of octaves; octave j holds the values up to 2^j."""
         return octave_of(Fraction(self.measure.largest)) + 1
 
     def fields(self, budget: Fraction) -> tuple[Field, ...]:  # noqa: ARG002

@@ -1,8 +1,9 @@
-"""What a protocol of the local model is: from a record to a report, and from all reports to an estimate.
+"""Protocols of the local model: from a record to a report, and from all reports to an estimate.
 
 Two kinds can be written, by us or by others. A ``Protocol`` knows every client's own budget and answers for
 the whole promise. An ``LdpProtocol`` is an ordinary protocol of local differential privacy with one budget
-for all; ``Framework`` makes a ``Protocol`` of it: clients below the threshold answer as the dummy record.
+for all; ``FrameworkProtocol`` makes a ``Protocol`` of it: clients below the threshold answer as the dummy
+record.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ BIT = Field(0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a campaign's protocol may count on: the grid of budgets, and the part of them that it uses."""
+    """The terms of a campaign: the grid of budgets, and the part of them that it uses."""
 
     levels: Levels
     share: Fraction
@@ -97,7 +98,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the analyst keeps of all reports.
+    """The totals that the analyst keeps of all reports.
 
     Tallies of one campaign add up: ``tally + other`` is the tally of both collectors' reports, if they have
     none in common. What one collector has gathered is refused a second time; that two collectors were sent
@@ -233,7 +234,7 @@ class LdpProtocol(Interface):
 
 
 @dataclass(frozen=True, slots=True)
-class Framework:
+class FrameworkProtocol:
     """The paper's general framework: an LDP protocol at one domain's budget; who has less is a dummy.
 
     Guarantee:
@@ -255,7 +256,7 @@ class Framework:
         return {"domain": self.domain, "inner": {"kind": self.inner.kind, **self.inner.facts()}}
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Framework:  # noqa: ARG003
+    def from_facts(cls, facts: Facts) -> FrameworkProtocol:  # noqa: ARG003
         """Refuse: reading the inner protocol needs the list of known ones, see ``protocol_from_facts``."""
         raise InvalidRequest("a framework is read with the protocols that it may hold.")
 
@@ -291,14 +292,14 @@ class Known:
     def read(self, facts: object) -> Protocol:
         """Return the protocol that facts describe."""
         kind, rest = _kind(facts)
-        if kind == Framework.kind:
+        if kind == FrameworkProtocol.kind:
             inner, parts = _kind(rest.get("inner"))
             domain = rest.get("domain")
             if inner not in self.inner or type(domain) is not int or domain < 1 or len(rest) != 2:
                 raise InvalidRequest(
                     f"a framework of '{shown(inner)}' is not known. Known are {_list(self.inner)}."
                 )
-            return Framework(self.inner[inner].from_facts(parts), domain)
+            return FrameworkProtocol(self.inner[inner].from_facts(parts), domain)
         if kind not in self.protocols:
             raise InvalidRequest(
                 f"the protocol '{shown(kind)}' is not known. Known are {_list(self.protocols)}."

@@ -1,4 +1,4 @@
-"""What one coordinate of a report is drawn from: exact, in plain Python, and open to enumeration.
+"""Distributions of one coordinate of a report: exact, in plain Python, and open to enumeration.
 
 A law is built from the client's record; the form of its outcome is not. ``draw`` and ``chance`` are two
 views of the same probabilities: clients draw, the exact tests compare the chances of every outcome.
@@ -24,7 +24,7 @@ _SPARE = 8
 
 
 class Law(Protocol):
-    """How one coordinate of a report is distributed; laws that are equal are interchangeable."""
+    """The distribution of one coordinate of a report; laws that are equal are interchangeable."""
 
     def __hash__(self) -> int: ...
 

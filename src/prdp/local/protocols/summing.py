@@ -66,7 +66,7 @@ def checked_measure(given: Measure) -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class Octaves:
-    """What one round says of a row of octaves, the smallest first.
+    """One round's estimates for octaves, the smallest first.
 
     Attributes:
         totals: Estimates without bias: a sum, a budget mass or a number of clients each.
@@ -108,7 +108,7 @@ class RatioGrid:
 
     @property
     def count(self) -> int:
-        """How many there are: as many as the largest value at the smallest budget needs."""
+        """The number of octaves: as many as the largest value at the smallest budget needs."""
         least = self.terms.levels.quanta(0) * self.terms.levels.quantum
         return octave_of(self.measure.largest / (least * self.slope(0))) + 1
 
@@ -216,7 +216,7 @@ class RatioSum(OfOneColumn):
 
 @dataclass(frozen=True, slots=True)
 class RatioMass(OfOneColumn):
-    """How much budget lies in each octave of |value| / budget: what a clipping point is chosen by.
+    """Measure the budget in each octave of |value| / budget, by which a clipping point is chosen.
 
     Each client tells a bit for every octave; its own is lifted by as much as its budget allows.
 

@@ -100,13 +100,13 @@ class Crowd:
 
     @cached_property
     def domains(self) -> Integers:
-        """Which of the paper's domains every client is in; 0 for a dummy."""
+        """The paper's domain of every client; 0 for a dummy."""
         domains = [self.grid.domain(self.quanta(level)) for level in range(self.grid.top + 1)]
         return np.array([*domains, 0], np.int64)[self.levels]
 
     @cached_property
     def domain_sizes(self) -> tuple[int, ...]:
-        """How many clients each of the paper's domains has."""
+        """The number of clients in each of the paper's domains."""
         return self._sizes(self.domains)
 
     def domain_sizes_with(self, column: str) -> tuple[int, ...]:

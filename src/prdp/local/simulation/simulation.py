@@ -26,7 +26,7 @@ from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import Framework, Own, Tally
+from prdp.local.protocols.protocol import FrameworkProtocol, Own, Tally
 from prdp.local.protocols.randomisers import PRIME, Bit, Law, NoisyValue, Symbol, complement
 from prdp.local.protocols.summing import ProportionalSum, RatioGrid, RatioMass, RatioSum
 from prdp.local.simulation.crowd import Crowd, Integers, record_at, refuse_missing
@@ -92,7 +92,7 @@ def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
     protocol = campaign.protocol
     refuse_missing(campaign.columns, crowd.columns)
-    own = type(protocol.inner) if isinstance(protocol, Framework) else type(protocol)
+    own = type(protocol.inner) if isinstance(protocol, FrameworkProtocol) else type(protocol)
     known = {*drawn_together.registry, *inner_drawn_together.registry} - {object}
     if own in known:  # itself: a class that is derived from it may differ
         return drawn_together(protocol, campaign, crowd, entropy)
@@ -189,7 +189,7 @@ def _(protocol: ProportionalSum, campaign: Campaign, crowd: Crowd, entropy: Entr
 
 
 @drawn_together.register
-def _(protocol: Framework, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
+def _(protocol: FrameworkProtocol, campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
     budget = protocol.budget(campaign.terms)
     return inner_drawn_together(protocol.inner, budget, crowd, crowd.from_domain(protocol.domain), entropy)
 
