@@ -25,7 +25,6 @@ from prdp.schema import Kind, Schema
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
 _EXPONENTS = (-1000, 1000)
-_FARTHEST = 1e300
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -141,7 +140,7 @@ class Policy:
         (True, True)
         """
         value = evaluate(self.expression, record)
-        if not self._is_valid(value) or not isinstance(value, float):
+        if not self.is_valid(value) or not isinstance(value, float):
             return None
         if self.at_most is not None and value > self.at_most:
             return _double_below(self.at_most)
@@ -185,24 +184,6 @@ class Policy:
         below = _octaves_below(at_least, at_most, bound(expression, {}).low)
         return self._of(self.text, expression, at_least, at_most, below)
 
-    def leaves_out(self) -> str:
-        """Return, in words, which records no answer is about, wherever their values lie; all of it public.
-
-        >>> Policy("10000 / balance", at_least="1/100", at_most=100).leaves_out()
-        'records without a budget or with one below 0.01 (balance below 0 or above 1e6)'
-        """
-        if self.at_least is None:
-            return "records without a budget"
-        least = float(self.at_least / 2**self.below)
-        said = f"records without a budget or with one below {_shown(least)}"
-        if len(self.columns) != 1:
-            return said
-        (name,) = self.columns
-        everything = Interval(-_FARTHEST, _FARTHEST)
-        regions = invalid_regions(self.expression, name, everything, Threshold(self._is_valid))
-        where = " or ".join(_beyond(region) for region in regions[:3])
-        return f"{said} ({shown_name(name)} {where})" if regions else "records without a budget"
-
     def _proposal(self, schema: Schema, bounds: Bounds) -> str:
         """Return a sentence with a policy that would be taken, if a simple one has the same budgets."""
         values = bound(check(self.expression, schema, Kind.NUMBER, self.text), ranges_of(bounds))
@@ -233,7 +214,7 @@ class Policy:
             whole: The columns that hold whole numbers only.
         """
         ranges = ranges_of(bounds)
-        threshold = Threshold(self._is_valid)
+        threshold = Threshold(self.is_valid)
         if threshold.everywhere(outcome(self.expression, ranges)):
             return None
         if len(self.columns) == 1 and self.columns <= ranges.keys():
@@ -249,9 +230,9 @@ class Policy:
 
     def _regions_sentence(self, name: str, regions: list[Interval]) -> str:
         shown = [
-            f"{shown_name(name)} from {_shown(region.low)} to {_shown(region.high)}"
+            f"{shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
             if region.low < region.high
-            else f"{shown_name(name)}={_shown(region.low)}"
+            else f"{shown_name(name)}={shown_value(region.low)}"
             for region in regions[:3]
         ]
         more = " and elsewhere" if len(regions) > len(shown) else ""
@@ -269,14 +250,15 @@ class Policy:
 
     def _case(self, record: Mapping[str, Value]) -> str:
         """Return what a made-up record would have for a budget."""
-        values = ", ".join(f"{shown_name(name)}={_shown(value)}" for name, value in record.items())
+        values = ", ".join(f"{shown_name(name)}={shown_value(value)}" for name, value in record.items())
         budget = evaluate(self.expression, record)
         if not isinstance(budget, float):
             return f"with {values} there is no budget."
-        floor = f"at_least is {_shown(float(self.at_least))}" if self.at_least else "it must be positive"
-        return f"with {values} the budget is {_shown(budget)}, and {floor}."
+        floor = f"at_least is {shown_value(float(self.at_least))}" if self.at_least else "it must be positive"
+        return f"with {values} the budget is {shown_value(budget)}, and {floor}."
 
-    def _is_valid(self, value: Value) -> bool:
+    def is_valid(self, value: Value) -> bool:
+        """Return whether a record with this budget takes part in answers."""
         return isinstance(value, float) and value > 0 and value >= float((self.at_least or 0) / 2**self.below)
 
     @classmethod
@@ -357,7 +339,7 @@ class _Range:
         return Fraction(repr(low))
 
     def _so(self) -> str:
-        ends = f"from {_shown(self.values.low)} to {_shown(self.values.high)}"
+        ends = f"from {shown_value(self.values.low)} to {shown_value(self.values.high)}"
         missing = " and ".join(map(shown_name, self.unbounded))
         return f"over the bounds it ranges {ends}" + (f"; {missing} has no bounds" if missing else "")
 
@@ -394,15 +376,6 @@ def ranges_of(bounds: Bounds) -> dict[str, Interval]:
     }
 
 
-def _beyond(region: Interval) -> str:
-    """Return a region in words; what goes on to the farthest number has no end."""
-    if region.low <= -_FARTHEST:
-        return f"below {_shown(math.nextafter(region.high, math.inf) + 0.0)}"
-    if region.high >= _FARTHEST:
-        return f"above {_shown(math.nextafter(region.low, -math.inf))}"
-    return f"from {_shown(region.low)} to {_shown(region.high)}"
-
-
 def _whole_part(region: Interval) -> Interval:
     """Return the whole numbers of a region as the interval from the first to the last."""
     low = math.ceil(region.low) if math.isfinite(region.low) else region.low
@@ -416,7 +389,7 @@ def _double_below(value: Fraction) -> float:
     return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 
-def _shown(value: Value) -> str:
+def shown_value(value: Value) -> str:
     """Return a value for a sentence: 9,990 or 1e12 or 0.25 or 'student'."""
     if not isinstance(value, float):
         return repr(value) if isinstance(value, str) else str(value)

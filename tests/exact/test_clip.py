@@ -103,9 +103,14 @@ class TargetFinder(PointFinder):
     """Looks for a point that clips a mass of 1: a weight that moves both ways has twice the loss."""
 
     def choice(
-        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: tuple[int, ...]
+        self,
+        masses: Sequence[int],
+        weight: Fraction,
+        tuning: Tuning,
+        heights: tuple[int, ...],
+        usual: int | None = None,
     ) -> PermuteAndFlip:
-        right = super(TargetFinder, self).choice(masses, weight, tuning, heights)
+        right = super(TargetFinder, self).choice(masses, weight, tuning, heights, usual)
         return PermuteAndFlip(tuple(abs(penalty - tuning.choice) for penalty in right.penalties))
 
 

@@ -19,7 +19,7 @@ from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.mechanisms.rank import Rank
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Together
+from prdp.noise.laws import Gated, Law, Then, Together
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing import Seeded
@@ -48,7 +48,7 @@ LIGHT, FULL = 2, 10
 ALL = 8
 """The place of the bracket that holds all of the nine octaves from -12 to 12."""
 
-Choices = Callable[[Summary, Fraction], Gated]
+Choices = Callable[[Summary, Fraction], Gated | Then]
 
 
 def bracket_of(law: Any) -> Law:
@@ -62,7 +62,7 @@ def ranges_at(place: int) -> Callable[[Any], Law]:
     return lambda law: law.laws[0].then(place).then(ALL).first
 
 
-def sides_at(place: int, chosen: int) -> Callable[[Any], Law]:
+def sides_at(place: int, chosen: int) -> Callable[[Any], Any]:
     """Return the noisy weights around a range."""
     return lambda law: law.laws[0].then(place).then(ALL).then(chosen)
 

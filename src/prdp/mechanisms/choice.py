@@ -51,12 +51,12 @@ class Choice:
         high: The greatest one.
         lowest: Whether the smallest value is asked for.
         per_octave: How finely the summary's magnitudes are cut.
-        most: For each octave, outward, the largest budget that the policy allows there; public. Empty where
-            it is ``at_most`` in all of them.
+        typical: For each octave, outward, a budget in the middle of those that the policy allows there;
+            public. Empty where they are the same in all of them.
         fall: By how much the log-weight falls outward with each octave beyond zero, at least.
         inner: The same on the way to zero.
         steep: By how much the log-weight of steps falls with each octave, over the square root of the weight
-            of a record of the largest budget; less where one such record would not outweigh it.
+            of a record of typical budget; less where one such record would not outweigh it.
         fine: The part of the share that chooses the step; half of it where every record weighs a lot.
     """
 
@@ -64,7 +64,7 @@ class Choice:
     high: int
     lowest: bool = False
     per_octave: int = FINE_PER_OCTAVE
-    most: tuple[Fraction, ...] = ()
+    typical: tuple[Fraction, ...] = ()
     fall: Fraction = Fraction(5)
     inner: Fraction = Fraction(2)
     steep: Fraction = Fraction(12)
@@ -108,8 +108,9 @@ class Choice:
         inner, outer = (max(fall, seen) / _EIGHTHS for fall in (self.inner, self.fall))
         beyond_zero = ((steps.codes[first] < 0) == self.lowest for first in steps.eighths[1:-1])
         climbs = accumulate((outer if beyond else inner for beyond in beyond_zero), initial=Fraction(0))
-        most = self.most or (summary.levels.at_most,) * (len(steps.octaves) - 1)
-        weights = tuple(share * fine * budget for budget in most)
+        levels = summary.levels
+        typical = self.typical or (_root(levels.at_least * levels.at_most),) * (len(steps.octaves) - 1)
+        weights = tuple(share * fine * budget for budget in typical)
         return Prior(steps, tuple(climbs), weights, self.steep)
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
@@ -125,7 +126,7 @@ class Prior:
     Attributes:
         steps: The candidates.
         climbs: By how much the log-weight of each eighth of an octave has fallen.
-        weights: For each octave, what a record of the largest budget there weighs in the choice of a step.
+        weights: For each octave, what a record of typical budget there weighs in the choice of a step.
         steep: By how much the log-weight of steps falls with each octave, over the root of such a weight.
     """
 
@@ -137,7 +138,7 @@ class Prior:
     def window(self, eighth: int) -> tuple[int, int]:
         """Return the first step to choose from near an eighth, and the first one after them.
 
-        It is the last step alone where the largest budget is too small for steps to be told apart.
+        It is the last step alone where budgets are too small for steps to be told apart.
         """
         starts = self.steps.eighths
         if self._weight(eighth) < _LEAST_WEIGHT:

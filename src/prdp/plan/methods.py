@@ -255,8 +255,8 @@ def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
-def _largest_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
-    """Return the largest budget that the policy allows in each octave of the measured column, outward."""
+def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
+    """Return the middle, on a logarithmic scale, of the budgets in each octave of the measured column, outward."""
     measure = terms.measure
     if measure is None or measure.column not in terms.policy.columns:
         return ()
@@ -265,11 +265,12 @@ def _largest_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...
         return ()
     steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
     found = []
+    least, most = terms.levels.least, float(terms.levels.at_most)
     for first, after in pairwise(steps.octaves):
         ends = sorted(float(end * measure.grain) for end in (steps.near_end(first), steps.far_end(after - 1)))
         budgets = bound(terms.policy.expression, {**ranges, measure.column: Interval(*ends)})
-        most = terms.levels.at_most
-        found.append(min(most, Fraction(budgets.high)) if 0 < budgets.high < math.inf else most)
+        low, high = (min(max(end, least), most) for end in (budgets.low, budgets.high))
+        found.append(Fraction(math.sqrt(low) * math.sqrt(high)))
     return tuple(found)
 
 
@@ -279,7 +280,7 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
 
     def choice(terms: MethodTerms) -> Choice:
         fineness = terms.measure.per_octave if terms.measure else FINE_PER_OCTAVE
-        return Choice(*_ends(terms), lowest, fineness, _largest_budgets(terms, lowest=lowest))
+        return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
 
     return (
         Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE, deep=True),

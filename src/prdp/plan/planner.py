@@ -18,6 +18,7 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import DerivedPart, Query
@@ -121,6 +122,7 @@ class Planner:
             groups,
         )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
+        steps = tuple(self._saying_who_is_left_out(step, terms.levels) for step in steps)
         together = self._together(steps[0].mechanism, groups)
         if together == "joint":
             steps = tuple(_jointly(step) for step in steps)
@@ -146,6 +148,11 @@ class Planner:
         labels = tuple(replace(label, words=name) for name in terms.query.names)
         sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
         return Step("", terms.share, mechanism, labels, sees)
+
+    def _saying_who_is_left_out(self, step: Step, levels: Levels) -> Step:
+        numbers = all(self.schema[column].kind is Kind.NUMBER for column in self.policy.columns)
+        said = leaves_out(self.policy, levels, numbers=numbers)
+        return replace(step, labels=tuple(replace(label, left_out=said) for label in step.labels))
 
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
@@ -299,7 +306,8 @@ def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
-    return Label(str(query), share, step.mechanism.name, step.mechanism.caveat(signed=True))
+    label = Label(str(query), share, step.mechanism.name, step.mechanism.caveat(signed=True))
+    return replace(label, left_out=step.labels[0].left_out)
 
 
 def _jointly(step: Step) -> Step:

@@ -21,6 +21,7 @@ class Label:
         grain: What the values of the cells are counted in.
             below: Whether there may be values below zero.
         above: Whether there may be values above zero.
+        left_out: Which records the answer is not about, in words; empty where all take part.
     """
 
     words: str
@@ -30,6 +31,7 @@ class Label:
     grain: Fraction = Fraction(1)
     below: bool = False
     above: bool = True
+    left_out: str = ""
 
     def on(self, answer: Answer, about: str, *, simulated: bool) -> Release:
         """Return the release of an answer; ``about`` says of which records.
