@@ -80,9 +80,10 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
         (prdp.min("o_totalprice"), prdp.min("smallest")),
     ):
         found, same = (
-            np.median(np.array(values(*one, "1/3"), float)) for one in ((table, asked), (folded, other))
+            float(np.median(np.array(values(source, extreme, "1/3"), float)))
+            for source, extreme in ((table, asked), (folded, other))
         )
-        assert found == pytest.approx(same, rel=0.3)  # a policy that reads the column has another prior
+        assert same / 3 < found < 3 * same  # a policy that reads the column has another prior
 
 
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])

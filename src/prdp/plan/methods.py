@@ -256,12 +256,10 @@ def _clip(terms: MethodTerms) -> Clip:
 
 
 def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
-    """Return the middle, on a logarithmic scale, of the budgets in each octave of the measured column, outward."""
+    """Return a budget in the middle of those that each octave of the measured column allows, outward."""
     measure = terms.measure
-    if measure is None or measure.column not in terms.policy.columns:
-        return ()
     ranges = ranges_of(terms.bounds)
-    if measure.column not in ranges:
+    if measure is None or measure.column not in terms.policy.columns & ranges.keys():
         return ()
     steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
     found = []
