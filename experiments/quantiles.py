@@ -1,6 +1,6 @@
 """Quantiles, maxima and counts within tight bounds: how far off they are, and how often their intervals cover.
 
-Run ``python -m experiments.quantiles --data FOLDER``; ``--only quantiles``, ``maxima``, ``bounds`` or ``distinct``
+Run ``python -m experiments.quantiles --data FOLDER``; ``--only maxima`` (quantiles, bounds, distinct)
 for one table. A quantile is *lost* where its rank is off by more than 40 % of the records. Rank errors are in
 percent of the records; *covered* is how often ``interval()`` at 95 % holds the truth, for the noise alone
 (reach 1), and *width* the median width of such an interval in ranks, in percent; open ends reach to the end.
