@@ -22,8 +22,15 @@ from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse, with_budgets_raised
 
 HALF = Fraction(1, 2)
-SLOW: dict[str, Any] = {"per_octave": 8, "fall": Fraction(1, 4), "inner": Fraction(1, 8), "fine": HALF}
-LARGEST = Choice(MEASURE.low, MEASURE.high, **SLOW)
+SLOW: dict[str, Any] = {
+    "per_octave": 8,
+    "fall": Fraction(1, 4),
+    "inner": Fraction(1, 8),
+    "steep": Fraction(1),
+    "fine": HALF,
+}
+"""Gentle falls, so that a few records are enough to outweigh them."""
+LARGEST = Choice(MEASURE.low, MEASURE.high, typical=(Fraction(4),) * 9, **SLOW)
 SMALLEST = replace(LARGEST, lowest=True)
 
 

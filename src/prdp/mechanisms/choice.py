@@ -25,7 +25,7 @@ _EIGHTHS = 8
 _WINDOW = 2 * _EIGHTHS
 """How many eighths inward a value is looked for again."""
 
-_LEAST_WEIGHT = Fraction(1, 5)
+_LEAST_WEIGHT = Fraction(1)
 """What a record weighs at least for steps to be told apart."""
 
 _RICH = 8
