@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
+# A test tool that runs as a command only, in an environment of its own: it wants newer packages than prdp.
+OPENAPI := .venv-openapi
 # Of tests/engines, not those that hold a newer DuckDB's optimiser to be as careless as it is, nor those of
 # types that a newer Polars has.
 LOWEST_TESTS := tests/engines tests/expressions/test_parse.py tests/test_policy.py tests/tables/test_table.py \
 	tests/tables/test_groups.py tests/declare/test_keys.py tests/release/test_release.py tests/tables/test_custom.py \
 	tests/ledger/test_durable.py tests/tables/test_join.py tests/tables/test_roles.py tests/cli/test_app.py \
-	tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
+	tests/collector/test_server.py tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -33,7 +35,13 @@ $(VENV)/dev: pyproject.toml
 demo: $(VENV)/base  ## set up, then answer questions about a million made-up bank accounts
 	@$(BIN)/prdp demo
 
-test: $(VENV)/dev  ## set up, then run every test
+$(OPENAPI)/ready: pyproject.toml
+	@test -x $(OPENAPI)/bin/python || $(PYTHON) -m venv $(OPENAPI)
+	@echo "installing schemathesis into $(OPENAPI) ..."
+	@$(OPENAPI)/bin/python -m pip install --quiet 'schemathesis>=4'
+	@touch $@
+
+test: $(VENV)/dev $(OPENAPI)/ready  ## set up, then run every test
 	@$(BIN)/python -m pytest -n auto -q
 
 $(LOWEST)/dev: pyproject.toml
@@ -56,12 +64,14 @@ format: $(VENV)/dev  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/dev  ## speed: the engine's pass and the noise, as ratios to a baseline in the same run
+bench: $(VENV)/dev  ## speed, as ratios to a baseline in the same run; what is killed and attacked, in short
 	@$(BIN)/python -m benchmarks.scan_speed
 	@$(BIN)/python -m benchmarks.group_speed
 	@$(BIN)/python -m benchmarks.noise_speed
 	@$(BIN)/python -m benchmarks.ledger_stress --quick
 	@$(BIN)/python -m benchmarks.local_speed
+	@$(BIN)/python -m benchmarks.collector_stress --clients 500
+	@$(BIN)/python -m benchmarks.collector_hostile --times 100
 
 questions: $(VENV)/dev  ## errors of the questions that the paper does not ask; DATA=folder adds the real sets
 	@$(BIN)/python -m experiments.questions $(if $(DATA),--data $(DATA))
@@ -75,4 +85,4 @@ paper-quick: $(VENV)/dev  ## the same in a minute or two, with few runs and smal
 	@$(BIN)/python -m experiments.paper --quick $(if $(DATA),--data "$(DATA)")
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(LOWEST) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OPENAPI) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -94,9 +94,8 @@ def opened(folder: Path, alpha: int) -> prdp.Join:
 
 
 def answers(join: prdp.Join, question: Question, share: str, runs: int, seed: int) -> Floats:
-    query = prdp.sum(REVENUE) if question.revenue else prdp.count()
-    grain = "0.01" if question.revenue else None
-    releases = simulate(join, query, share=share, grain=grain, runs=runs, seed=seed)
+    query = prdp.sum(REVENUE, grain="0.01") if question.revenue else prdp.count()
+    releases = simulate(join, query, share=share, runs=runs, seed=seed)
     return np.array([float(release.exact) for release in releases])
 
 

@@ -8,6 +8,7 @@
     │   └── PolicyError       a policy whose range is unknown or impossible
     ├── BudgetExhausted       the ledger has less left than was asked for
     ├── LedgerError           the ledger cannot keep its promise
+    ├── CollectorError        the store of a collector cannot be used, or cannot be reached
     └── EngineFailure         the engine stopped while it read the records
 
     RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
@@ -105,6 +106,19 @@ def shown_part(part: Fraction) -> str:
     return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
 
 
+def offered_share(left: Fraction) -> str:
+    """Return the largest share that may be asked for of what is left; empty if there is none.
+
+    >>> from fractions import Fraction
+    >>> offered_share(Fraction(1, 4)), offered_share(Fraction(0))
+    ('1/4', '')
+    """
+    parts = int(left * _FINEST)  # rounded down to what may be asked for
+    if not parts:
+        return ""
+    return str(left) if left.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
+
+
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     """The ledger, or a client's own account, has less left than a question asks for.
 
@@ -116,9 +130,8 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
         self.asked = asked
         self.left = left
-        parts = int(left * _FINEST)  # rounded down to what may be asked for
-        offer = str(left) if left.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
-        remedy = f"Ask for share={offer!r} or less." if parts else "Nothing is left to spend."
+        offer = offered_share(left)
+        remedy = f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."
         super().__init__(
             message
             or f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
@@ -128,6 +141,10 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
 
 class LedgerError(PrdpError):
     """The ledger cannot keep its promise: wrong table, unreadable file, unknown version."""
+
+
+class CollectorError(PrdpError):
+    """The store of a collector cannot be used, or its server cannot be reached."""
 
 
 class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)

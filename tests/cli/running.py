@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,13 @@ from typer.testing import CliRunner, Result
 
 import prdp
 from prdp.cli import app
+from prdp.collector.accepting import accept
+from prdp.collector.plan import StudyPlan
+from prdp.collector.rounds import Begun, advance, begin, close_round
+from prdp.collector.store.opening import open_store
+from prdp.collector.tickets import hashed
+from prdp.collector.wire import Submission
+from prdp.local import Campaign, Client
 
 PROGRAM = "import sys; sys.argv[0] = 'prdp'; from prdp.cli import main; main()"
 
@@ -82,3 +90,21 @@ def write_ledger(path: Path, who: str = "ada", name: str = "accounts") -> prdp.T
     table.where("kind = '[b]old'").sum("balance", share="1/7", method="partition")
     table.ledger.charge('{"ask": "count", "method": "clip", "share": "1/5"}', Fraction(1, 5))
     return table
+
+
+def write_study(path: Path, *, closed: bool = False) -> Begun:
+    """Begin a study for real clients; one that is closed has the reports of three and a result."""
+    policy = prdp.Policy("20 / visits", at_least="1/100", at_most=10)
+    begun = begin(path, StudyPlan("visits 2026", "count", policy, "1/2"), tickets=3, now=0)
+    if closed:
+        with closing(open_store(path)) as store:
+            campaign = Campaign.from_json(store.last_round().campaign)
+            reports = [Client().report(campaign, {"visits": 2}) for _ in begun.tickets]
+            sent = [
+                Submission(campaign.digest, hashed(bytes.fromhex(ticket)), report.token, report.payload)
+                for ticket, report in zip(begun.tickets, reports, strict=True)
+            ]
+            accept(store, campaign.digest, sent, 0)
+            close_round(store)
+            advance(store, 0)
+    return begun

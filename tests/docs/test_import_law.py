@@ -14,12 +14,12 @@ SOURCE = Path(__file__).parents[2] / "src" / "prdp"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 ORDER = (
-    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "methods"),
-    *("policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run", "tables"),
+    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "regions"),
+    *("methods", "policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run", "tables"),
 )
 """Every package imports itself and what stands before it; whoever is not here comes after all."""
 
-BELIEVED = ("policy", "levels", "grids", "cells", "plan", "run", "mechanisms", "noise")
+BELIEVED = ("policy", "levels", "grids", "regions", "cells", "plan", "run", "mechanisms", "noise")
 """What is read by whoever must believe the guarantee, whole; ARCHITECTURE.md says the same."""
 
 FORBIDDEN = {
@@ -41,6 +41,7 @@ ONLY_IN = {
     "pyarrow": {"release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
+    "psycopg": {"collector/store/postgres.py"},
     "scipy": {"mechanisms/_packing.py"},
     "secrets": set(),
 }
@@ -83,6 +84,15 @@ def test_a_file_imports_only_what_its_room_may_see(path: Path) -> None:
         if within(name, "prdp.testing"):
             known = room(path) == "testing" or str(path.relative_to(SOURCE)) in SEEDED
             assert known, "seeded noise must not reach real releases"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_collector_s_server_knows_what_serves_it(path: Path) -> None:
+    for name in imports(path):
+        if any(within(name, served) for served in ("fastapi", "starlette", "pydantic", "uvicorn")):
+            assert path.is_relative_to(SOURCE / "collector" / "server")
+        if within(name, "prdp.collector"):
+            assert room(path) in ("collector", "cli")
 
 
 def package(name: str) -> str:

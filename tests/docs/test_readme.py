@@ -21,7 +21,7 @@ def test_the_readme_s_example_runs_as_printed() -> None:
         [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
     )
     count, total, left = ran.stdout.splitlines()
-    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", count)
+    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ \(95 %; share 1/10, clip\)", count)
     assert re.match(r"sum of balance where age >= 40: ", total)
     assert left == "4/5 of every budget is left"
 
@@ -84,7 +84,7 @@ def test_the_interface_page_shows_what_is_printed() -> None:
 
 def test_the_owners_page_runs_as_printed() -> None:
     printed = ran("docs/owners.md")
-    assert re.match(r"count: [\d,.]+ ± [\d,.]+ \(95 % of the noise; share 1/10, clip\)", printed)
+    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ \(95 %; share 1/10, clip\)", printed)
     assert "joint: clipped records can only pull it toward zero" in printed
 
 
@@ -95,4 +95,4 @@ def test_links_between_the_pages_lead_somewhere() -> None:
 
 
 def test_the_relation_that_the_page_of_sources_opens_is_answered() -> None:
-    assert re.match(r"count: [\d,.]+ ± [\d,.]+ ", ran("docs/sources.md"))
+    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ ", ran("docs/sources.md"))

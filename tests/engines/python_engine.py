@@ -56,7 +56,7 @@ class PythonEngine:
     def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
         counted = CellRead(reading.policy, reading.levels, {}, None, reading.where)
         groups = in_groups(self._read(), reading.groups)
-        return tuple(reference_keys(group, counted, reading.column) for group in groups)
+        return tuple(reference_keys(group, counted, reading.column, reading.expression) for group in groups)
 
     def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         return tuple(reference_tops(group, reading) for group in in_groups(self._read(), reading.groups))
@@ -68,7 +68,7 @@ class PythonEngine:
         schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
         return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
+    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         return reference_owners(self._read(), reading)
 
     def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:

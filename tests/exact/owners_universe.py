@@ -12,6 +12,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.owners import Fold, OwnerGroups
 from prdp.cells.summary import Summary
 from prdp.declare.groups import read_grouping
+from prdp.declare.owners import Owners
 from prdp.engines.duckdb import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
@@ -68,7 +69,7 @@ def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> Ow
     """Return what is read of owners: the rows that are kept, and for groups those of a and b."""
     kept = check(parse("kept"), COLUMNS, Kind.BOOLEAN, "kept")
     groups = read_grouping(["grp"], ["a", "b"], COLUMNS) if grouped else None
-    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, "id", measure, fold, kept, groups)
+    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, Owners("id"), measure, fold, kept, groups)
 
 
 def folded(
@@ -76,11 +77,13 @@ def folded(
 ) -> Summary:
     """Return the cells of owners, as DuckDB finds them."""
     engine = open_source(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), None)
-    return engine.fold_owners(reading(measure, grouped=False, fold=fold))[0]
+    ((totals, _),) = engine.fold_owners(reading(measure, grouped=False, fold=fold))
+    return totals
 
 
 def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> OwnerGroups:
     """Return owners whose rows lie in two groups, by the reference that engines are held to."""
     asked, rows = reading(measure, grouped=True), rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
-    return OwnerGroups(reference_owners(rows, asked)[0], look)
+    ((totals, _),) = reference_owners(rows, asked)
+    return OwnerGroups(totals, look)

@@ -37,6 +37,8 @@ class Drawing:
 
     text = "count"
     share = SHARE
+    region = None
+    edition = ""
     on_interrupt = "the charge stands"
 
     def standing(self, ledger: Ledger) -> Released | None:

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.declare.groups import bins, read_grouping
+from prdp.declare.references import Reference, Tree
 from prdp.expressions.spelling import listed, quoted
 from prdp.ledger import Binding
 from prdp.plan import queries
 from prdp.plan.text import without_token
 from prdp.tables.custom import custom_plan
-from prdp.tables.references import Reference, Tree
 
 pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])
 name = st.lists(pieces, min_size=1, max_size=4).map("".join)
@@ -184,7 +184,7 @@ def joined(tables: list[str], **options: Any) -> prdp.Join:
 def test_different_joins_of_oddly_named_tables_have_different_texts(tables: list[str]) -> None:
     join = joined(tables)
     chosen = [some for size in range(len(tables) + 1) for some in combinations(sorted(tables), size)]
-    differ({some: join.over(*some).plan(prdp.count(), "1").text for some in chosen})
+    differ({some: join.over(*some).plan(prdp.count(), share="1").text for some in chosen})
 
 
 def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_join_of_two_tables_is_not_answered_by_one_of_a_table_of_that_name(tmp
 def test_texts_of_ordinary_questions_are_what_ledgers_hold() -> None:
     """Written out by hand: another text would be another question, charged again."""
     join = joined(["orders", "items"])
-    assert join.over("orders", "items").plan(prdp.count(), "1/4").text == (
+    assert join.over("orders", "items").plan(prdp.count(), share="1/4").text == (
         '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], '
         '"over": ["items", "orders", "p"], "share": "1/4"}'
     )

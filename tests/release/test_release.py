@@ -51,9 +51,14 @@ def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
 
 
 def test_one_line_says_value_interval_share_and_method() -> None:
-    line = "count: 12,345.0 ± 30.0 (95 % of the noise; share 1/10, clip)"
+    assert str(replace(COUNT, caveat="")) == "count: 12,345.0 ± 30.0 (95 %; share 1/10, clip)"
+    whole = replace(COUNT, caveat="", whole=True)
+    assert str(whole) == "count: 12,345 ± 30 (95 %; share 1/10, clip)"
+
+
+def test_an_answer_that_was_written_before_pulls_were_says_that_its_interval_is_the_noise_s() -> None:
+    line = "count: 12,345.0, from 12,315.0 to 12,375.0 (95 % of the noise; share 1/10, clip)"
     assert str(COUNT) == f"{line}; clipped records pull toward zero"
-    assert str(replace(COUNT, caveat="")) == line
 
 
 def test_a_simulated_release_says_so_everywhere() -> None:
@@ -82,24 +87,38 @@ CLIPPED = replace(COUNT, clipping=CLIPPING)
 
 def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     low, high = COUNT.interval(0.95)
-    assert CLIPPED.interval(0.95)[0] == low
-    mass = (math.log(1 / 0.0125) + 2 * 3 - math.log(1 - math.exp(-1))) / 0.5  # 8 is three doublings
-    noise = 10 * math.log(1 / 0.025)  # half of that side's failures
-    assert CLIPPED.interval(0.95)[1] == pytest.approx(12345 + noise + mass * (8 - 1) * 5, rel=1e-6)
+    below, above = CLIPPED.interval(0.95)
+    assert 12345 - below == pytest.approx(10 * math.log(1 / (2 * 0.01)), rel=1e-3)  # 1 of the 5 failures
+    scale = (8 - 1) * 5 / 0.5  # steps that a unit of mass can lose, over the weight with which it is seen
+    height = 2 * 3 - math.log(2 * (1 - math.exp(-1)))  # 8 is three octaves, and points are half of one apart
+    far = above - 12345
+    noise = 10 / scale
+    missed = math.exp(height - far / scale) / (1 - noise**2)  # where the noise does not pass it alone
+    assert missed == pytest.approx(0.035, rel=1e-3)
     assert CLIPPED.interval(reach=1) == (low, high)
     negative = replace(CLIPPED, clipping=replace(CLIPPING, below=True, above=False))
-    assert negative.interval()[1] == high
+    assert negative.interval()[1] - 12345 == pytest.approx(12345 - below)
     assert negative.interval()[0] < low
     both = replace(CLIPPED, clipping=replace(CLIPPING, below=True)).interval()
     assert both[0] < low
     assert both[1] > high
 
 
+def test_no_more_can_be_missing_than_the_reach_times_the_answer() -> None:
+    """Where no record counts for more than 8 times its cap, the truth is at most 8 times what was counted."""
+    small = replace(CLIPPED, steps=20 << 20)
+    noise = 10 * math.log(1 / (2 * 0.005))  # one of ten failures
+    assert small.interval()[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
+    signed = replace(small, clipping=replace(CLIPPING, mixed=True))
+    assert signed.interval()[1] > 8 * (20 + noise)  # where signs may cancel, the answer's size says nothing
+
+
 def test_what_groups_spare_together_may_have_been_clipped_as_well() -> None:
-    spared = replace(CLIPPED, clipping=replace(CLIPPING, spared=Fraction(600)))
-    more = spared.interval()[1] - CLIPPED.interval()[1]
+    large = replace(CLIPPED, steps=10**6 << 20)
+    spared = replace(large, clipping=replace(CLIPPING, spared=Fraction(600)))
+    more = spared.interval()[1] - large.interval()[1]
     assert more == pytest.approx(600 * (8 - 1) * 5)  # 600 units of budget, 5 records each, up to 8 times that
-    assert spared.interval()[0] == CLIPPED.interval()[0]
+    assert spared.interval()[0] == large.interval()[0]
     assert release_from_json(release_to_json(spared)) == spared
 
 
@@ -139,7 +158,9 @@ def test_a_table_too_poor_to_see_has_no_upper_end() -> None:
     poor = replace(CLIPPED, clipping=replace(CLIPPING, blind=True))
     assert poor.interval()[0] == COUNT.interval()[0]
     assert poor.interval()[1] == math.inf
-    assert "12,315.0 or more" in str(poor).replace("12,315 ", "12,315.0 ")
+    assert str(poor).startswith("count: 12,345.0, 12,315.0 or more (95 %; share 1/10, clip)")
+    assert poor.flag == "too poor"
+    assert poor.to_dict()["high"] is None
 
 
 ODD: list[Any] = [
@@ -207,17 +228,64 @@ def test_a_reach_below_one_is_refused(reach: float) -> None:
         CLIPPED.interval(reach=reach)
 
 
-def test_a_line_tells_noise_from_clipping() -> None:
+def test_every_form_of_an_answer_has_the_same_interval() -> None:
+    whole = replace(CLIPPED, whole=True)
+    low, high = whole.interval()
+    ends = f"{math.floor(low):,} to {math.ceil(high):,}"
+    assert f"12,345, from {ends} (95 %; share 1/10, clip)" in str(whole)
+    assert ends in whole._repr_html_()
+    assert (whole.to_dict()["low"], whole.to_dict()["high"]) == (low, high)
+    assert json.loads(whole.to_json())["high"] == high
+    table = ReleaseTable("count", Fraction(1, 10), ("k",), ("count",), ((1,),), ((whole,),))
+    assert (table.columns()["count_low"], table.columns()["count_high"]) == ([low], [high])
+    assert table.to_dict()["rows"][0]["count_high"] == high
+    assert f"{math.floor(low):,}" in table.lines[1]
+    assert f"{math.ceil(high):,}" in table.lines[1]
+
+
+def test_what_an_interval_takes_for_granted_is_said_where_it_matters() -> None:
+    assert "more than 8 times as much" in str(CLIPPED)
+    within = replace(CLIPPED, clipping=replace(CLIPPING, most=CLIPPING.at * 8))
+    assert within.condition == ""  # the bounds allow no more
+    assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).condition == ""
+    table = ReleaseTable("q", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((CLIPPED,), (CLIPPED,)))
+    assert str(table).count("more than 8 times as much") == 1
+
+
+def test_an_answer_smaller_than_its_noise_is_flagged() -> None:
+    assert replace(COUNT, steps=29 << 20).flag == "mostly noise"
+    assert replace(COUNT, steps=-29 << 20).flag == "mostly noise"
+    assert replace(COUNT, steps=31 << 20).flag == ""
+
+
+def test_answers_compute_like_numbers_and_their_intervals_move_along() -> None:
     low, high = CLIPPED.interval()
-    assert str(CLIPPED) == f"{COUNT}: 95 % of both, {low:,.0f} to {high:,.0f}"
-    assert "95 % of both" in CLIPPED._repr_html_()
-    assert "95 % of both" not in COUNT._repr_html_()
+    thousands = CLIPPED / 1000
+    assert float(thousands) == 12.345
+    assert thousands.interval() == pytest.approx((low / 1000, high / 1000))
+    assert (10 - CLIPPED).interval() == pytest.approx((10 - high, 10 - low))
+    assert (CLIPPED * 2 + 1 - 0.5).exact == 2 * 12345 + Fraction(1, 2)
+    assert (-CLIPPED).interval() == pytest.approx((-high, -low))
+    open_end = replace(CLIPPED, clipping=replace(CLIPPING, blind=True))
+    assert (-open_end).interval()[0] == -math.inf
+    assert f"{CLIPPED:,.0f}" == "12,345"
+    assert (int(replace(COUNT, steps=(12345 << 20) + (3 << 18))), round(CLIPPED)) == (12346, 12345)
+    assert thousands.question == "count / 1000"
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), "x", None, CLIPPED])
+def test_answers_do_not_compute_with_what_is_no_plain_number(odd: Any) -> None:
+    with pytest.raises((TypeError, InvalidRequest)):
+        CLIPPED + odd
 
 
 def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
     assert release_from_json(release_to_json(CLIPPED)) == CLIPPED
     tiers = replace(CLIPPED, clipping=Dropped(40, Fraction(7, 3), 2, below=True))
     assert release_from_json(release_to_json(tiers)) == tiers
+    left_out = replace(tiers, clipping=replace(tiers.clipping, seen="all", unknown=True, at=Fraction(9, 2)))  # type: ignore[type-var]
+    assert release_from_json(release_to_json(left_out)) == left_out
     before = json.loads(release_to_json(COUNT))
     del before["clipping"], before["noise"]
+    assert "whole" not in before
     assert release_from_json(json.dumps(before)) == COUNT

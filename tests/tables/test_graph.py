@@ -204,8 +204,9 @@ def test_the_framework_answers_under_policies_with_huge_budgets(most: str) -> No
 def test_a_release_of_the_framework_states_the_most_that_its_noise_can_be() -> None:
     release = opened(complete(5)).paths(2, share="1", method="framework")
     assert release_from_json(release_to_json(release)) == release
-    narrow, wide = (release.interval(level) for level in ("1/2", "99/100"))
+    narrow, wide = (release.interval(level, reach=1) for level in ("1/2", "99/100"))
     assert wide[0] < narrow[0] < release.value < narrow[1] < wide[1]
+    assert release.interval()[1] >= wide[1] or release.caveat == ""  # dropped edges may add up to anything
     other = opened(edges((0, 1, 16.0))).paths(2, share="1", method="framework")
     if other.choices == release.choices:  # the same domain: the stated scale says nothing of the graph
         assert other.noise_scales == release.noise_scales

@@ -65,7 +65,11 @@ def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY
 
 
 def part_above_a_half(opened: prdp.Join | prdp.Links) -> float:
-    releases = opened.plan(prdp.count(), "1").draw(opened._reader, Seeded(7), RUNS)
+    if isinstance(opened, prdp.Join):
+        plan = opened.planner.plan([prdp.count()], "1", single=True)
+    else:
+        plan = opened.plan(prdp.count(), "1")
+    releases = plan.draw(opened._reader, Seeded(7), RUNS)
     values = [release.value for release in releases if isinstance(release, prdp.Release)]
     return sum(value > 0.5 for value in values) / RUNS
 

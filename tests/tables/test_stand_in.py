@@ -273,14 +273,11 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
 @pytest.mark.parametrize(
     ("door", "query", "given", "says"),
     [
-        (table, prdp.count(), {"grain": "0.01"}, "grain='0.01' is for sums over a join"),
         (table, [prdp.count(), "sum"], {}, "simulate takes an open table and a query object"),
         (table, [], {}, "simulate takes an open table and a query object"),
         (table, "", {}, "simulate takes an open table and a query object"),
         (table, prdp.edges(), {}, "simulate takes an open table and a query object"),
         (table, prdp.count(), {"share": True}, "share=True is not a number"),
-        (join, prdp.count(), {"grain": "0.01"}, "grain='0.01' is for sums over a join"),
-        (links, prdp.count(), {"grain": "1"}, "grain='1' is for sums over a join"),
         (graph, prdp.paths(2), {"method": Framework(split="1/2")}, "takes no split= here"),
         (graph, prdp.count(), {}, "does not answer"),
     ],

@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.expressions.nodes import Node
 from prdp.grids import PER_OCTAVE
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column to add up, in whole grains between public bounds.
+    """A column to add up, or what is computed from columns, in whole grains between public bounds.
 
     >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
     >>> cents.high * cents.grain
     Fraction(5, 1)
 
     Attributes:
-        column: Its name.
+        column: Its name; of what is computed, the canonical text.
         grain: What one step of the lattice is worth.
         low: The least value, in grains; smaller ones are moved to it.
         high: The greatest value, in grains; larger ones are moved to it.
         per_octave: How many magnitude cells there are in a doubling.
         squares: Whether squares are added up too.
+        expression: What is computed; None for a column of the table.
     """
 
     column: str
@@ -31,6 +33,7 @@ class Measure:
     high: int
     per_octave: int = PER_OCTAVE
     squares: bool = False
+    expression: Node | None = None
 
     @property
     def smallest(self) -> int:

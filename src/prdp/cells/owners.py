@@ -12,9 +12,6 @@ from typing import Literal
 
 from prdp.cells.summary import Summary
 
-MOST_ROWS = 1 << 20
-"""An owner adds at most so many times what one row can add; what is more is cut off."""
-
 Fold = Literal["sum", "max", "min"]
 
 

@@ -76,8 +76,11 @@ def possible_ratios(reading: Bounded) -> Ratios | None:
 def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None) -> Ratios | None:
     """Return the ratios; kept, because every question about a table needs them again."""
     reading = _Public(policy, levels, dict(bounds), measure)
-    column = _cut_column(reading)
-    pieces = _pieces(reading, column) if column else _whole(reading)
+    if measure is not None and measure.expression is not None:
+        pieces = _computed(reading, measure)
+    else:
+        column = _cut_column(reading)
+        pieces = _pieces(reading, column) if column else _whole(reading)
     if not pieces:
         return None
     values: list[Span] = []
@@ -113,6 +116,13 @@ def _whole(reading: _Public) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
     budgets = _budgets(reading, _ranges(reading))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
+
+
+def _computed(reading: _Public, measure: Measure) -> list[Piece]:
+    """Return the one piece of a computed column: any value between its ends, with any budget."""
+    budgets = _budgets(reading, ranges_of(reading.bounds))
+    ends = Interval(float(measure.low * measure.grain), float(measure.high * measure.grain))
+    return [(piece, budgets) for piece in _signed(ends)] if budgets else []
 
 
 def _pieces(reading: _Public, column: str) -> list[Piece]:

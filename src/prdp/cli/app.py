@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from prdp.cli.collect import collect
 from prdp.cli.demo import demo
 from prdp.cli.ledger import ledger
 from prdp.cli.local import local
@@ -93,6 +94,7 @@ app.command()(demo)
 app.command()(policy)
 app.command()(ledger)
 app.add_typer(local)
+app.add_typer(collect)
 
 
 def _show_version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ import prdp
 from prdp.cli.figure import WIDE, DrawnDomain, drawn_domains, kept_total, picture
 from prdp.cli.printing import grid, number, show, show_json, waiting
 from prdp.release.release import Release
+from prdp.release.shown import CLIPPED, value_and_ends
 
 POLICY = "10000 / balance"
 _AT_MOST = 100
@@ -42,8 +43,8 @@ class DemoLine:
         return 100 * abs(float(self.release.exact) - self.truth) / max(1, abs(self.truth))
 
     @property
-    def reach(self) -> float:
-        """Half the width of the noise's 95 % interval."""
+    def noise(self) -> float:
+        """How far the noise alone strays, 95 times in 100."""
         low, high = self.release.interval(reach=1)
         return (high - low) / 2
 
@@ -149,8 +150,9 @@ def _show(story: Story) -> None:
         "",
         _answers(story.lines, width),
         "",
-        "Noise is not the whole error: what is clipped off the best protected accounts, or dropped with "
-        "them, pulls an answer toward zero. Each release says so in its caveat.",
+        "The truth lies in the interval with a probability of 95 %: noise goes both ways, and what is "
+        "clipped off the best protected accounts, or dropped with them, pulls an answer toward zero.",
+        *_conditions(story.lines),
         "",
         *_figure(story, width),
         "",
@@ -165,19 +167,29 @@ def _show(story: Story) -> None:
 def _answers(lines: list[DemoLine], width: int) -> RenderableType:
     wide = width >= WIDE
     made = grid(
-        ["question", "truth", "private answer", *(["95 % of noise"] if wide else []), "error"],
+        ["question", "truth", "private answer", *(["95 % between"] if wide else []), "error"],
         left=(0,),
         wraps=(0,),
     )
     for line in lines:
+        value, *ends = value_and_ends(line.release)
         made.add_row(
             line.asked,
             f"{line.truth:,}",
-            f"{line.release.value:,.0f}",
-            *([f"± {line.reach:,.0f}"] if wide else []),
+            value,
+            *(["\n".join(ends)] if wide else []),
             f"{number(line.error, 3)} %",
         )
     return made
+
+
+def _conditions(lines: list[DemoLine]) -> list[str]:
+    """Say once what intervals take for granted, and which accounts counted for less."""
+    said = {line.release.condition: None for line in lines if line.release.condition}
+    clipped = dict(lines[1].release.choices).get(CLIPPED)
+    return [f"An interval {condition}." for condition in said] + (
+        [f"In the sum of balances, accounts with a {clipped}."] if clipped else []
+    )
 
 
 def _figure(story: Story, width: int) -> list[RenderableType]:
@@ -192,7 +204,7 @@ def _figure(story: Story, width: int) -> list[RenderableType]:
 
 
 def _naive(story: Story) -> str:
-    ours, naive = story.lines[0].reach, story.lines[-1].reach
+    ours, naive = story.lines[0].noise, story.lines[-1].noise
     return (
         "What one budget for all would cost: ordinary differential privacy has to use the smallest budget "
         f"that the policy can give, {number(story.smallest)}, whether or not there is such an account. Its "
@@ -231,7 +243,7 @@ def _as_dict(story: Story) -> dict[str, object]:
             "answer": kept_total(story.domains),
             "truth": story.rows,
         },
-        "naive": {"budget": story.smallest, "reach": naive.reach, "reach_of_clip": ours.reach},
+        "naive": {"budget": story.smallest, "noise": naive.noise, "noise_of_clip": ours.noise},
         "again": {
             "answer": story.again.value,
             "equal": story.again == ours.release,

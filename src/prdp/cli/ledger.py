@@ -11,6 +11,7 @@ import typer
 from rich.console import RenderableType
 from rich.padding import Padding
 
+from prdp.cli.ledger_regions import by_region, left_where, set_quota
 from prdp.cli.printing import complain, grid, number, plain, show, write
 from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
@@ -36,7 +37,7 @@ def _ledgers_here(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def ledger(
+def ledger(  # noqa: PLR0917  (each is an option)
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -46,17 +47,39 @@ def ledger(
             show_default=False,
         ),
     ] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="quota NAME SHARE: a limit for a person.", metavar="[quota NAME SHARE]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
     backup: Annotated[
         Path | None,
         typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False),
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            help="Say what the records of a filter have left, such as 'week = 46'.", show_default=False
+        ),
+    ] = None,
 ) -> None:
-    """Show what is spent of a table's budgets, what is left, by whom, when and on what."""
+    """Show what is spent of a table's budgets, what is left, by whom, when and on what.
+
+    prdp ledger FILE quota NAME SHARE limits what a name may spend of any record's budget.
+    """
     if as_json and as_csv:
         raise InvalidRequest("--json and --csv are two exports: ask for one at a time.")
+    words = list(words or [])
+    if file == Path("quota"):
+        file, words = None, ["quota", *words]
     account = DurableLedger(file if file is not None else _only_ledger_here())
+    if words:
+        set_quota(account, words)
+        return
+    if where is not None:
+        write(left_where(account, where))
+        return
     if backup is not None:
         account.backup(backup)
         complain(f"{account.path} is copied to {backup}.")
@@ -95,7 +118,7 @@ def _show(account: DurableLedger) -> None:
         entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
     here = Path.cwd()
     shown = account.path.relative_to(here) if account.path.is_relative_to(here) else account.path
-    show(plain(str(shown)), "", facts, "", *_bar(account.left), "", *entries)
+    show(plain(str(shown)), "", facts, "", *_bar(account.left), "", *by_region(account), *entries)
 
 
 def _bar(left: Fraction) -> list[str]:
@@ -125,7 +148,8 @@ def _answer(release: Released | None) -> list[str]:
     if isinstance(release, CustomRelease):
         return ["! the mechanism failed" if release.failed else f"{release.value}"]
     if isinstance(release, Release):
-        return [f"{release.short} ({release.kind})"]
+        flag = f"; {release.flag}" if release.flag else ""
+        return [f"{release.short} ({release.kind}{flag})"]
     if len(release) > _MOST_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
     return release.lines
@@ -142,6 +166,8 @@ def _fact(name: str, value: Any) -> str:
         return number(fraction_of(value), 6)
     if isinstance(value, dict):
         return ", ".join(f"{key} {_fact('', inner)}" for key, inner in value.items())
+    if isinstance(value, list) and name == "fixed":
+        return ", ".join(map(str, value))
     if isinstance(value, list):
         return " to ".join(map(str, value))
     return str(value)

@@ -14,7 +14,8 @@ from prdp.schema import Bounds, Grains, Kind, Schema
 Number = Exact
 """A bound, or an edge of bins, as it may be written."""
 
-_LARGEST_GRAIN = 10**18
+LARGEST_GRAIN = 10**18
+"""A grain is a fraction of whole numbers up to this."""
 
 
 def refuse_unless_mappings(**options: object) -> None:
@@ -91,7 +92,7 @@ def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
             raise InvalidRequest(
                 f"grain[{name!r}] = {told(written)} is not a grain: it is more than 0 (1e-18 to 1e18)."
             )
-        if max(grain.numerator, grain.denominator) > _LARGEST_GRAIN:
+        if max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
             raise InvalidRequest(
                 f"grain[{name!r}] = {told(written)} is not a grain: it is a fraction of two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."

@@ -13,7 +13,8 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Literal, get_args
 
-from prdp.declare.columns import Number, known_column
+from prdp.declare.columns import Number
+from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import exact, told
 from prdp.declare.keys import (
     MOST_KEYS,
@@ -27,8 +28,9 @@ from prdp.declare.keys import (
     typed_key,
 )
 from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import number_text
-from prdp.schema import Kind, Schema
+from prdp.schema import ColumnType, Kind, Schema
 
 Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
 """What a moment can be cut down to."""
@@ -57,9 +59,10 @@ KeyValue = Plain | Bin
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Records told apart by a column's own value."""
+    """Records told apart by a column's own value, or by a computed one."""
 
     column: str
+    expression: Node | None = None
 
     def __str__(self) -> str:
         return self.column
@@ -67,7 +70,7 @@ class Values:
     @property
     def facts(self) -> object:
         """The key as a ledger's question text has it."""
-        return self.column
+        return _named(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Truncated:
 
     column: str
     part: Calendar
+    expression: Node | None = None
 
     def __str__(self) -> str:
         return f"date_trunc('{self.part}', {self.column})"
@@ -83,7 +87,7 @@ class Truncated:
     @property
     def facts(self) -> object:
         """The key as a ledger's question text has it."""
-        return {"date_trunc": [self.part, self.column]}
+        return {"date_trunc": [self.part, _named(self)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Binned:
 
     column: str
     edges: tuple[Fraction, ...]
+    expression: Node | None = None
 
     def __str__(self) -> str:
         return f"bins of {self.column}"
@@ -99,7 +104,7 @@ class Binned:
     @property
     def facts(self) -> object:
         """The key as a ledger's question text has it."""
-        return {"bins": self.column}
+        return {"bins": _named(self)}
 
     @property
     def bins(self) -> tuple[Bin, ...]:
@@ -109,6 +114,16 @@ class Binned:
 
 
 GroupKey = Values | Truncated | Binned
+
+
+def _named(key: GroupKey) -> object:
+    """Return what a question says of a key's column; what is computed could be some column's name."""
+    return key.column if key.expression is None else {"computed": key.column}
+
+
+def key_type(key: GroupKey, schema: Schema) -> ColumnType:
+    """Return what a key's column holds."""
+    return schema[key.column] if key.expression is None else computed_type(key.expression, schema)
 
 
 def bins(column: str, edges: Iterable[Number]) -> Binned:
@@ -221,9 +236,8 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
     binned = [key for key in read if isinstance(key, Binned)]
     refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
-    typed = [
-        tuple(_typed(key, value, schema) for key, value in zip(listed, row, strict=True)) for row in rows
-    ]
+    types = [key_type(key, schema) for key in listed]
+    typed = [tuple(map(_typed, listed, row, types)) for row in rows]
     _refuse_unless_distinct(typed)
     cells = list(product(*(key.bins for key in binned)))
     return Grouping(read, tuple(_ordered(read, row, cell) for row, cell in product(typed, cells)))
@@ -239,20 +253,23 @@ def _ordered(
 
 def _group_key(key: object, schema: Schema) -> GroupKey:
     if isinstance(key, str):
-        name = known_column(key, schema, "group_by")
-        if schema[name].kind is Kind.OTHER:
-            raise InvalidRequest(f"group_by({name!r}) cannot tell values of {schema[name].native} apart.")
-        return Values(name)
+        read = read_column(key, schema, "group_by")
+        if read.type.kind is Kind.OTHER:
+            raise InvalidRequest(f"group_by({read.name!r}) cannot tell values of {read.type.native} apart.")
+        return Values(read.name, read.expression)
     if isinstance(key, Truncated):
-        name = known_column(key.column, schema, "date_trunc")
-        if schema[name].kind is not Kind.MOMENT:
-            raise InvalidRequest(f"{key} needs dates or times, but {name!r} holds {schema[name].kind.value}.")
-        return Truncated(name, key.part)
+        read = read_column(key.column, schema, "date_trunc")
+        if read.type.kind is not Kind.MOMENT:
+            raise InvalidRequest(
+                f"{key} needs dates or times, but {read.name!r} holds {read.type.kind.value}."
+            )
+        return Truncated(read.name, key.part, read.expression)
     if isinstance(key, Binned):
-        name = known_column(key.column, schema, "bins")
-        if schema[name].kind is not Kind.NUMBER:
-            raise InvalidRequest(f"{key} need numbers, but {name!r} holds {schema[name].kind.value}.")
-        return _fitted(Binned(name, tuple(snapped(edge, schema[name]) for edge in key.edges)))
+        read = read_column(key.column, schema, "bins")
+        if read.type.kind is not Kind.NUMBER:
+            raise InvalidRequest(f"{key} need numbers, but {read.name!r} holds {read.type.kind.value}.")
+        edges = tuple(snapped(edge, read.type) for edge in key.edges)
+        return _fitted(Binned(read.name, edges, read.expression))
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
@@ -272,9 +289,9 @@ def _fitted(key: Binned) -> Binned:
     return key
 
 
-def _typed(key: Values | Truncated, value: object, schema: Schema) -> KeyValue:
+def _typed(key: Values | Truncated, value: object, column: ColumnType) -> KeyValue:
     """Return a listed value as the column's own kind, or refuse it."""
-    typed = typed_key(value, key.column, schema[key.column])
+    typed = typed_key(value, key.column, column)
     if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
         raise InvalidRequest(
             f"keys= lists {told(value)}, which is not the first moment of a {key.part}: "

@@ -18,6 +18,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping
 from prdp.engines._column_types import fits_64_bits
+from prdp.engines._computed import computed
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import joined, key_columns
 from prdp.engines._own_column import OwnColumn
@@ -118,6 +119,8 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         records: The name under which the statement finds the table.
         own_column: Whether the form with one key may be used.
     """
+    asked = reading
+    reading, schema, records = computed(reading, schema, records)
     own = OwnColumn.of(reading, schema) if own_column and not reading.by_level else None
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     measure = reading.measure
@@ -143,7 +146,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         keys = {"level": level_sql(reading.levels)}
         if measure:
             keys["code"] = code_sql(measure, "value")
-    return Statement(_grouped(keys, inner, reading, added), reading, own)
+    return Statement(_grouped(keys, inner, reading, added), asked, own)
 
 
 def grouped_records(

@@ -22,6 +22,7 @@ from prdp.engines._cells import (
     wide,
 )
 from prdp.engines._column_types import column_sql, has_nan
+from prdp.engines._computed import computed
 from prdp.engines._expressions import to_sql
 from prdp.engines._groups import by_code_point
 from prdp.expressions.spelling import quoted
@@ -76,6 +77,7 @@ def top_statement(reading: KeyRead, schema: Schema, records: str) -> TopStatemen
 
 def _leveled(reading: KeyRead, schema: Schema, records: str) -> str:
     """Return the query for the group, value and level of the records that have all of them."""
+    reading, schema, records = computed(reading, schema, records)
     group = "grp, " if reading.groups else ""
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     items = [

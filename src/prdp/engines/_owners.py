@@ -1,71 +1,76 @@
 """The statements that fold the rows of each owner into one contribution; no row can make them fail.
 
-The budget of an owner is taken over all its rows: a filter and a list of keys decide what a row contributes,
-never whether its budget counts. A row without a valid budget has the level -1, below all others: SQL's min()
-would skip a NULL.
+They are the same for a table and for a join: what differs is where rows come from (``_owner_rows.py``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from prdp.cells.cell_columns import NO_VALUE, CellColumns
 from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
-from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, level_sql, measured, wide
-from prdp.engines._column_types import column_sql
-from prdp.engines._expressions import to_sql
-from prdp.engines._groups import joined, key_columns
-from prdp.engines._keys import value_sql
+from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, wide
 from prdp.plan.reads import OwnerRead
-from prdp.schema import Kind, Schema
 
 _TOTALS, _ROWS = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerStatement:
-    """SQL that groups owners into cells; columns: part, level, code (of the magnitude), n and total."""
+    """SQL that groups owners into cells; its columns are part, level, code (of the magnitude), n and total.
+
+    Where owners are in one group at most, there is the group as well.
+    """
 
     sql: str
     reading: OwnerRead
 
-    def summaries(self, found: Arrays) -> tuple[Summary, Summary]:
-        """Return the cells of what owners contribute, and of how many rows they contribute."""
-        levels = self.reading.levels
+    @classmethod
+    def of(cls, reading: OwnerRead, rows: str) -> OwnerStatement:
+        """Write the statement: rows to owners, what an owner adds moved into public bounds, owners to cells.
+
+        Args:
+            reading: Which owners, and what is made of their rows.
+            rows: The query for their rows.
+        """
+        parts = list(zip((_TOTALS, _ROWS), ("total", "counted"), _parts(reading), strict=True))
+        group = "grp, " if reading.apart else ""
+        placed = " UNION ALL ".join(
+            f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
+            f"FROM (SELECT {group}level, {_moved(column, measure.low, measure.high)} AS added FROM owners)"
+            for part, column, measure in (parts if reading.measure else parts[_ROWS:])
+        )
+        keys = f"part, {group}level, code"
+        summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
+        cells = f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
+        return cls(f"{_owners(reading, rows)} {cells}", reading)
+
+    def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
+        """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
+        levels, reading = self.reading.levels, self.reading
         quanta, _ = level_quanta(levels, found["level"])
         columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
+        apart = reading.groups if reading.apart else None
+        group = filled(found["grp"], -1) if apart else np.zeros(len(quanta), dtype=np.int64)
         summaries = []
-        for part, measure in zip((_TOTALS, _ROWS), _parts(self.reading), strict=True):
-            budgets, code, *sums = (column[found["part"] == part] for column in columns)
+        for part, measure in zip((_TOTALS, _ROWS), _parts(reading), strict=True):
+            chosen = found["part"] == part
+            budgets, code, *sums = (column[chosen] for column in columns)
             cells = CellColumns.coded(
                 budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave
             )
-            summaries.append(Summary(levels, measure.smallest, measure.largest, cells.added_up()))
+            groups = cells.split(group[chosen], len(apart.keys) if apart else 1)
+            summaries.append([Summary(levels, measure.smallest, measure.largest, one) for one in groups])
         totals, counts = summaries
-        return (counts if self.reading.measure is None else totals), counts
+        return tuple(zip(counts if reading.measure is None else totals, counts, strict=True))
 
 
-def owner_statement(reading: OwnerRead, schema: Schema, records: str) -> OwnerStatement:
-    """Write the statement: rows to owners, what an owner adds moved into public bounds, owners to cells."""
-    parts = list(zip((_TOTALS, _ROWS), ("total", "counted"), _parts(reading), strict=True))
-    placed = " UNION ALL ".join(
-        f"SELECT {part} AS part, level, {code_sql(measure, 'added')} AS code, added "
-        f"FROM (SELECT level, {_moved(column, measure.low, measure.high)} AS added FROM owners)"
-        for part, column, measure in (parts if reading.measure else parts[_ROWS:])
-    )
-    summed = "SELECT part, level, code, count(*) AS n, sum(added) AS total"
-    cells = (
-        f"SELECT part, level, code, n, {halves('total')} "
-        f"FROM ({summed} FROM ({placed}) GROUP BY part, level, code)"
-    )
-    return OwnerStatement(f"{_owners(reading, schema, records)} {cells}", reading)
-
-
-def scaled_statement(
-    reading: OwnerRead, schema: Schema, records: str, caps: Caps, *, count_rows: bool
-) -> str:
+def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: bool) -> str:
     """Write the statement that adds up each group, with all that an owner adds scaled down to its cap.
 
     Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
@@ -81,31 +86,38 @@ def scaled_statement(
         f"CASE WHEN size * {fine} <= cap THEN added * {fine} "
         "WHEN added < 0 THEN -(-added * cap // size) ELSE added * cap // size END"
     )
-    return f"{_owners(reading, schema, records)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+    return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+
+
+def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return each group's total, in the order of the keys, from (group, total) where there is one."""
+    totals: dict[int, int] = dict(found)
+    return tuple(totals.get(place, 0) for place in range(len(reading.groups.keys) if reading.groups else 0))
 
 
 def _parts(reading: OwnerRead) -> tuple[Measure, Measure]:
     return reading.folded, reading.counted
 
 
-def _owners(reading: OwnerRead, schema: Schema, records: str) -> str:
+def _owners(reading: OwnerRead, rows: str) -> str:
     """Return the beginning of a statement: a table ``owners``, for groups made from a table ``parts``.
 
-    An owner with an invalid row, or with no row that contributes, is not in it.
+    An owner with an invalid own row, or with no row that contributes, is not in it.
     """
-    rows = _rows(reading, schema, records)
+    taking_part = "min(level) >= 0 AND count(value) > 0"
+    folded = f"min(level) AS level, {reading.fold}(value) AS total, count(value) AS counted"
     if reading.groups is None:
-        folded = f"min(level) AS level, {reading.fold}(value) AS total, count(value) AS counted"
-        taking_part = "min(level) >= 0 AND count(value) > 0"
-        return (
-            f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) WHERE id IS NOT NULL "
-            f"GROUP BY id HAVING {taking_part})"
-        )
+        return f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
+    if reading.apart:  # whoever had rows in two groups would be in none
+        adding = "FILTER (WHERE value IS NOT NULL)"
+        one = f"{folded}, min(grp) {adding} AS grp"
+        agreed = f"{taking_part} AND min(grp) {adding} = max(grp) {adding}"
+        return f"WITH owners AS MATERIALIZED (SELECT {one} FROM ({rows}) GROUP BY id HAVING {agreed})"
     most, most_rows = (measure.high for measure in _parts(reading))
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
     by_group = (
         f"SELECT id, grp, min(level) AS level, {total} AS total, {counted} AS counted "
-        f"FROM ({rows}) WHERE id IS NOT NULL GROUP BY id, grp"
+        f"FROM ({rows}) GROUP BY id, grp"
     )
     listed = "FILTER (WHERE grp IS NOT NULL)"
     folded = f"min(level) AS level, sum(abs(total)) {listed} AS total, sum(counted) {listed} AS counted"
@@ -113,30 +125,6 @@ def _owners(reading: OwnerRead, schema: Schema, records: str) -> str:
         f"WITH parts AS MATERIALIZED ({by_group}), owners AS MATERIALIZED (SELECT id, {folded} FROM parts "
         f"GROUP BY id HAVING min(level) >= 0 AND sum(counted) {listed} > 0)"
     )
-
-
-def _rows(reading: OwnerRead, schema: Schema, records: str) -> str:
-    """Return every row's owner, level and contribution, and for groups its group or NULL."""
-    value = measured(reading.measure, schema) if reading.measure else "1"
-    if reading.where is not None:
-        value = f"CASE WHEN {to_sql(reading.where, schema)} THEN {value} END"
-    items = [
-        f"{_id_sql(reading.protect, schema)} AS id",
-        f"{to_sql(reading.policy.expression, schema)} AS budget",
-        f"{value} AS value",
-        *(key_columns(reading.groups, schema) if reading.groups else ()),
-    ]
-    chosen = f"(SELECT {', '.join(items)} FROM {records})"
-    columns = f"id, coalesce({level_sql(reading.levels)}, -1) AS level, value"
-    if reading.groups is None:
-        return f"SELECT {columns} FROM {chosen}"
-    return f"SELECT {columns}, grp FROM {joined(chosen, reading.groups, schema, every_row=True)}"
-
-
-def _id_sql(column: str, schema: Schema) -> str:
-    """Return what owners are told apart by: for a text its bytes, whatever the caller's session collates."""
-    kind = schema[column]
-    return f"encode({column_sql(column, kind)})" if kind.kind is Kind.TEXT else value_sql(column, schema)
 
 
 def _moved(whole: str, low: int, high: int) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from prdp.cells.owners import Caps
 from prdp.engines._cells import statement
 from prdp.engines._keys import key_statement, top_statement
-from prdp.engines._owners import owner_statement, scaled_statement
+from prdp.engines._owner_rows import rows_of_table
+from prdp.engines._owners import OwnerStatement, scaled_statement
 from prdp.engines._rows import rows_statement
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
@@ -30,11 +31,11 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
         case RowRead():
             return (rows_statement(replace(read, least=_DRAWN), schema, records),)
         case OwnerRead():
-            return (owner_statement(read, schema, records).sql,)
+            return (OwnerStatement.of(read, rows_of_table(read, schema, records)).sql,)
         case _:
             return (read.statement(records, schema),)
 
 
-def later_statement(read: OwnerRead, schema: Schema, records: str, *, count_rows: bool) -> str:
+def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
     """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
-    return scaled_statement(read, schema, records, Caps((_DRAWN,)), count_rows=count_rows)
+    return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)

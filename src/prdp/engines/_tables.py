@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
+from prdp.cells.owners import Caps
+from prdp.cells.summary import Summary
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -24,7 +26,12 @@ from prdp.engines._database import (
 )
 from prdp.engines._interrupts import stoppable
 from prdp.engines._opened import InOneProcess
+from prdp.engines._owner_rows import id_sql, rows_of_join
+from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
+from prdp.engines._shown import later_statement
 from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted
+from prdp.plan.reads import OwnerRead
 from prdp.schema import Schema
 
 
@@ -65,6 +72,36 @@ class DuckDBTables(InOneProcess):
                 "a source cannot be read any more, or its columns have changed since it was opened. "
                 "Nothing was charged; open it again."
             )
+
+    def has_twice(self, table: str, column: str) -> bool:
+        """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
+        key = id_sql(quoted(column), column, self.schemas[table])
+        rows = f"SELECT {key} AS id FROM {self._views[table]}"
+        return bool(
+            self.rows(f"SELECT 1 FROM ({rows}) WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1 LIMIT 1")
+        )
+
+    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Read every joined table once and return the cells of owners: what they add, and how many rows."""
+        owners = OwnerStatement.of(reading, self._owner_rows(reading))
+        found: Arrays = guarded(lambda: self._run(owners.sql, as_arrays=True), self._lock)
+        return owners.summaries(found)
+
+    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every joined table once and return each group's total, every owner scaled down to its cap."""
+        sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
+        return in_order(reading, self.rows(sql))
+
+    def shown(self, read: OwnerRead) -> tuple[str, ...]:
+        """Return the statement of a read, for people; nothing is run."""
+        return (OwnerStatement.of(read, self._owner_rows(read)).sql,)
+
+    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+        """Return the statement that follows a drawn clipping point, for people; nothing is run."""
+        return later_statement(read, self._owner_rows(read), count_rows=count_rows)
+
+    def _owner_rows(self, reading: OwnerRead) -> str:
+        return rows_of_join(reading, self.schemas, self._views)
 
     def rows(self, sql: str) -> Rows:
         """Read what a statement gives."""

@@ -28,7 +28,8 @@ from prdp.engines._database import (
 from prdp.engines._interrupts import stoppable
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._opened import InOneProcess
-from prdp.engines._owners import owner_statement, scaled_statement
+from prdp.engines._owner_rows import rows_of_table
+from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
 from prdp.engines._relations import Relation
 from prdp.engines._rows import rows_statement
 from prdp.engines._shown import later_statement, statements
@@ -118,17 +119,15 @@ class DuckDBEngine(InOneProcess):
         found = guarded(lambda: self._arrow(sql), self._lock)
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
+    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         """Read every row once and return the cells of owners: what each contributes, and how many rows."""
-        owners = owner_statement(reading, self.schema, self._records)
+        owners = OwnerStatement.of(reading, rows_of_table(reading, self.schema, self._records))
         return owners.summaries(self._columns(owners.sql))
 
     def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Read every row once and return each group's total, every owner scaled down to its cap."""
-        sql = scaled_statement(reading, self.schema, self._records, caps, count_rows=count_rows)
-        totals: dict[int, int] = dict(self._read(sql))
-        groups = len(reading.groups.keys) if reading.groups else 0
-        return tuple(totals.get(place, 0) for place in range(groups))
+        rows = rows_of_table(reading, self.schema, self._records)
+        return in_order(reading, self._read(scaled_statement(reading, rows, caps, count_rows=count_rows)))
 
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
@@ -136,7 +135,7 @@ class DuckDBEngine(InOneProcess):
 
     def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
-        return later_statement(read, self.schema, self._records, count_rows=count_rows)
+        return later_statement(read, rows_of_table(read, self.schema, self._records), count_rows=count_rows)
 
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""

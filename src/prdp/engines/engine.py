@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from prdp.cells.owners import Caps
@@ -10,8 +11,50 @@ from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 
-class Engine(Protocol):
-    """A reader of records that returns exact totals."""
+class OwnerEngine(Protocol):
+    """A reader of the rows of owners: of a table that names them, or of several that are joined."""
+
+    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Return the cells of owners: what each contributes, and how many rows.
+
+        One pair for all of them; where owners are in one group at most (``apart``), one for each group.
+
+        Raises:
+            EngineFailure: As in ``Engine.summarise``.
+        """
+
+    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Return each group's total, every owner scaled down to its cap.
+
+        An owner whose absolute contributions to all groups add up to more than its cap counts in each group
+        for its contribution times cap / sum, rounded toward zero.
+
+        Args:
+            reading: Which owners and what they contribute; it has groups.
+            caps: How far owners may count.
+            count_rows: Whether rows are added up instead of values.
+
+        Raises:
+            EngineFailure: As in ``Engine.summarise``.
+        """
+
+
+class JoinEngine(OwnerEngine, Protocol):
+    """A reader of several tables, for the rows of owners that are results of a join."""
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        """Each table's columns; known without reading a record."""
+
+    def ensure_there(self) -> None:
+        """Refuse, by public facts and before any charge, sources that are gone or have changed columns."""
+
+    def has_twice(self, table: str, column: str) -> bool:
+        """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
+
+
+class Engine(OwnerEngine, Protocol):
+    """A reader of one table's records that returns exact totals."""
 
     @property
     def name(self) -> str:
@@ -55,28 +98,6 @@ class Engine(Protocol):
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone.
-
-        Raises:
-            EngineFailure: As in ``summarise``.
-        """
-
-    def fold_owners(self, reading: OwnerRead) -> tuple[Summary, Summary]:
-        """Read every row once and return the cells of owners: what each contributes, and how many rows.
-
-        Raises:
-            EngineFailure: As in ``summarise``.
-        """
-
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every owner scaled down to its cap.
-
-        An owner whose absolute contributions to all groups add up to more than its cap counts in each group
-        for its contribution times cap / sum, rounded toward zero.
-
-        Args:
-            reading: Which owners and what they contribute; it has groups.
-            caps: How far owners may count.
-            count_rows: Whether rows are added up instead of values.
 
         Raises:
             EngineFailure: As in ``summarise``.

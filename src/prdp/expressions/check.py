@@ -63,11 +63,16 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     Raises:
         ExpressionError: A column is unknown, or an operation cannot use what it is given.
     """
-    checked, kind = _Checker(schema, text).typed(node)
+    checked, kind = checked_kind(node, schema, text)
     if kind not in (None, expected):
         reason = f"this is a {kind.value}, and a {expected.value} is needed here"
         raise ExpressionError(text, node.span or (0, len(text)), reason)
     return checked
+
+
+def checked_kind(node: Node, schema: Schema, text: str) -> Typed:
+    """Return an expression with its columns spelled as in the table, and its kind; as ``check``."""
+    return _Checker(schema, text).typed(node)
 
 
 @dataclass(frozen=True, slots=True)

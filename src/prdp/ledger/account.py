@@ -20,8 +20,8 @@ class Notes:
     """Notes beside a charge's question: kept with the charge, and never what a question is found by.
 
     Attributes:
-        region: Whom it is charged to, as JSON; None for everybody. All ledgers of this version count it as
-            charged to everybody, which is never too little.
+        region: Whom it is charged to, as JSON; None for everybody. A ledger that was begun without fixed
+            columns counts it as charged to everybody, which is never too little.
         edition: Which edition of the data was asked; the question's own text says so as well.
         hint: Where an earlier release's exact place is used, that place and where it is from.
         quota: Out of whose quota it is paid, by name; None for nobody's.
@@ -88,6 +88,13 @@ class Ledger(Protocol):
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The columns that narrow whom a question is charged to; none where all is charged to everybody."""
+
+    def left_in(self, region: str | None) -> Fraction:
+        """Return the part of their budgets that all records of a region have left; None is everybody."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -168,9 +175,14 @@ def sum_with(spent: Fraction, share: Fraction) -> Fraction:
     ...
     prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
     """
-    total = spent + share
-    if total > 1:
+    if spent + share > 1:
         raise BudgetExhausted(asked=share, left=left_after(spent))
+    return total_with(spent, share)
+
+
+def total_with(spent: Fraction, share: Fraction) -> Fraction:
+    """Return the sum of all shares with one more, whomever they are charged to, if it can be kept."""
+    total = spent + share
     odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
     if odd.bit_length() > MOST_BITS:
         raise InvalidRequest(

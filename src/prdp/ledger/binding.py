@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from prdp.schema import Bounds, Grains, Schema
 
 _GRAINS = "units"  # what files call the grains of columns, from their first format on
 _MAY_GROW = {"bounds", _GRAINS}
+_FIXED = "fixed"  # said once, when a ledger is begun; whoever opens it later need not say it again
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Binding:
         bounds: Bounds,
         grains: Grains,
         protect: str | None = None,
+        fixed: Sequence[str] | None = None,
     ) -> Binding:
         """Collect the facts of an opened table.
 
@@ -45,6 +47,7 @@ class Binding:
         >>> Binding.of("accounts", {}, one, {"age": (Fraction(0), Fraction(120))}, {}).facts["bounds"]
         {'age': ['0', '120']}
         """
+        said = {} if fixed is None else {_FIXED: sorted(fixed)}
         return cls(
             {
                 "name": name,
@@ -58,7 +61,17 @@ class Binding:
                 _GRAINS: {column: spelled(grain) for column, grain in sorted(grains.items())},
                 "protect": protect,
             }
+            | said
         )
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The columns that narrow whom a question is charged to.
+
+        >>> Binding({"name": "visits", "fixed": ["week"]}).fixed, Binding({"name": "visits"}).fixed
+        (('week',), ())
+        """
+        return tuple(self.facts.get(_FIXED) or ())
 
     @classmethod
     def from_json(cls, text: str) -> Binding:
@@ -73,7 +86,8 @@ class Binding:
         """Return, in words, each fact in which another binding differs from this one.
 
         Bounds and grains of a column that had none may be added: a question about the column states
-        them itself, and if the policy read it, its range would differ as well.
+        them itself, and if the policy read it, its range would differ as well. Fixed columns need not be said
+        again, and are never changed.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
         >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))
@@ -84,6 +98,7 @@ class Binding:
         return [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
+            if fact != _FIXED or fact in other.facts
             for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
         ]
 
@@ -105,6 +120,8 @@ def _difference(fact: str, kept: Any, given: Any) -> list[str]:
     if kept == given:
         return []
     shown = shown_fact(fact)
+    if fact == _FIXED:
+        return [f"{shown}: {', '.join(kept or ()) or 'none'} -> {', '.join(given or ()) or 'none'}"]
     if isinstance(kept, dict) and isinstance(given, dict):
         compared = kept.keys() if fact in _MAY_GROW else kept.keys() | given.keys()
         changed = sorted(key for key in compared if kept.get(key) != given.get(key))

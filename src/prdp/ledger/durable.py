@@ -7,7 +7,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -23,13 +23,17 @@ from prdp.ledger.account import (
     Notes,
     left_after,
     refuse_unless_a_charge,
+    refuse_unless_a_share,
     sum_with,
+    total_with,
 )
 from prdp.ledger.binding import Binding
+from prdp.ledger.by_region import Spent, left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
 from prdp.ledger.drafts import draft, without_drafts
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
 from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.regions.region import Region
 from prdp.release.table import Released
 from prdp.safety.transaction import writing
 
@@ -96,10 +100,22 @@ class DurableLedger:
             return Binding.from_json(_fact(database, "binding"))
 
     @property
+    def fixed(self) -> tuple[str, ...]:
+        """The columns that narrow whom a question is charged to; said when the ledger was begun."""
+        return self.binding.fixed
+
+    @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
+        return self.left_in(None)
+
+    def left_in(self, region: str | None) -> Fraction:
+        """Return the part of their budgets that all records of a region have left."""
         with self._operating("nothing was read") as database:
-            return left_after(self._spent(database))
+            fixed = self._fixed(database)
+            if not fixed:
+                return left_after(self._spent(database))
+            return left_in(whom(region, fixed), self._charges(database), fixed)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -122,10 +138,30 @@ class DurableLedger:
 
     @property
     def quotas(self) -> dict[str, Fraction]:
-        """The newest quota of each name. Kept and shown; nothing is refused by it yet."""
-        with self._operating("nothing was read") as database, decoded(self.path):
+        """What each name may spend of any record's budget, by the newest word on it."""
+        with self._operating("nothing was read") as database:
+            return self._quotas(database)
+
+    def _quotas(self, database: sqlite3.Connection) -> dict[str, Fraction]:
+        with decoded(self.path):
             rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
             return {name: fraction_of(share) for name, share in rows}
+
+    def set_quota(self, name: str, share: Fraction) -> None:
+        """Limit what a name may spend of any record's budget, from now on; 0 lets it spend nothing more.
+
+        A limit for people. The promise comes from the one account that all share.
+        """
+        if not name or _label(name) != name:
+            raise InvalidRequest(f"{name!r} is no name for a quota: write a text.")
+        if share != 0:
+            refuse_unless_a_share(share)
+        with self._writing("no quota was written") as database:
+            database.execute(
+                "INSERT INTO quotas (number, name, share, who, at) "
+                "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ? FROM quotas",
+                (name, str(share), self.who, _now()),
+            )
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
@@ -137,23 +173,32 @@ class DurableLedger:
             standing = None if fresh else self._standing(database, purpose, share)
             if standing is not None:
                 return standing
+            fixed = self._fixed(database)
             unanswered = database.execute(
                 f"SELECT number, token, {_NOTES} FROM charges WHERE purpose = ? AND share = ? "
-                "AND number NOT IN (SELECT number FROM releases) ORDER BY number LIMIT 1",
+                "AND number NOT IN (SELECT number FROM releases) ORDER BY number",
                 asked,
-            ).fetchone()
-            if unanswered:
-                number, token, *kept = unanswered
-                return Charge(number, purpose, token, Notes(*kept))
-            return self._new_charge(database, purpose, share, notes)
+            )
+            for number, token, *kept in unanswered:
+                if not fixed or kept[0] in {None, notes.region}:
+                    return Charge(number, purpose, token, Notes(*kept))
+            return self._new_charge(database, purpose, share, notes, fixed)
 
     def _new_charge(
-        self, database: sqlite3.Connection, purpose: str, share: Fraction, notes: Notes
+        self,
+        database: sqlite3.Connection,
+        purpose: str,
+        share: Fraction,
+        notes: Notes,
+        fixed: tuple[str, ...],
     ) -> Charge:
-        known = database.execute("SELECT 1 FROM quotas WHERE name = ?", (notes.quota,)).fetchone()
-        if notes.quota is not None and not known:
-            raise InvalidRequest(f"{self.path} has no quota {notes.quota!r}. Nothing was charged.")
-        spent = sum_with(self._spent(database), share)
+        region = whom(notes.region, fixed)
+        notes = self._within_quota(database, share, region, notes, fixed)
+        if fixed:
+            refuse_what_does_not_fit(share, region, self._charges(database), fixed)
+            spent = total_with(self._spent(database), share)
+        else:
+            spent = sum_with(self._spent(database), share)
         token = uuid.uuid4().hex
         ((number,),) = database.execute(
             f"INSERT INTO charges (number, purpose, share, spent, who, at, token, {_NOTES}) "
@@ -161,6 +206,25 @@ class DurableLedger:
             (purpose, str(share), spelled(spent), self.who, _now(), token, *astuple(notes)),
         ).fetchall()
         return Charge(number, purpose, token, notes)
+
+    def _within_quota(
+        self,
+        database: sqlite3.Connection,
+        share: Fraction,
+        region: Region,
+        notes: Notes,
+        fixed: tuple[str, ...],
+    ) -> Notes:
+        """Return the notes with out of whose quota it is paid: the one named, or that of whoever asks."""
+        quotas = self._quotas(database)
+        if notes.quota is not None and notes.quota not in quotas:
+            raise InvalidRequest(f"{self.path} has no quota {notes.quota!r}. Nothing was charged.")
+        name = notes.quota or (self.who if self.who in quotas else None)
+        if name is None:
+            return notes
+        own = self._charges(database, quota=name)
+        refuse_past_a_quota(name, quotas[name], share, region, own, fixed)
+        return replace(notes, quota=name)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
@@ -201,7 +265,7 @@ class DurableLedger:
         """Return everything as JSON, or the charges as CSV."""
         if form == "csv":
             return as_csv(self.entries)
-        return as_json(self.path, self.binding.facts, self.entries)
+        return as_json(self.path, self.binding.facts, self.entries, self.left)
 
     def __repr__(self) -> str:
         return f"DurableLedger({str(self.path)!r})"
@@ -226,6 +290,20 @@ class DurableLedger:
         row = database.execute("SELECT spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
         with decoded(self.path):
             return fraction_of(row[0]) if row else Fraction(0)
+
+    def _fixed(self, database: sqlite3.Connection) -> tuple[str, ...]:
+        with decoded(self.path):
+            return Binding.from_json(_fact(database, "binding")).fixed
+
+    def _charges(self, database: sqlite3.Connection, quota: str | None = None) -> list[Spent]:
+        """Return all charges that decide what is left, or those out of one quota."""
+        paid, names = (" WHERE quota = ?", (quota,)) if quota is not None else ("", ())
+        rows = database.execute(
+            f"SELECT number, purpose, share, region FROM charges{paid} ORDER BY number", names
+        ).fetchall()
+        with decoded(self.path):
+            shares = {text: fraction_of(text) for text in {row[2] for row in rows}}
+        return [Spent(number, purpose, shares[share], region) for number, purpose, share, region in rows]
 
     def _read(self, text: str) -> Released:
         with decoded(self.path):

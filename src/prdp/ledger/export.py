@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.declare.exact import spelled
-from prdp.ledger.account import Entry, left_after
+from prdp.ledger.account import Entry
 from prdp.plan.text import in_words
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
@@ -32,9 +32,9 @@ class Line:
     """One answer as it is exported, or a charge without one; its fields are then empty.
 
     ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
-    a table has a line for each group and question. ``low`` and ``high`` are the ends of the 95 % interval, or
-    of the range that was chosen, empty where there is none on that side; ``noise`` is half the width of the
-    noise's own.
+    a table has a line for each group and question. ``low`` and ``high`` are the ends of the interval that is
+    printed, empty where there is none on that side; ``flag`` says if the answer is mostly noise, or the table
+    too poor in budget to tell what was clipped.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Line:
     value: float | None
     low: float | None
     high: float | None
-    noise: float | None
+    flag: str | None
     method: str | None
     caveat: str | None
     clock_went_back: bool
@@ -74,7 +74,7 @@ def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
             value=ours.value if ours else _number(release),
             low=low,
             high=high,
-            noise=_half(ours.interval(reach=1)) if ours and ours.noise_scales else None,
+            flag=ours.flag if ours else None,
             method=release.method if release else None,
             caveat=release.caveat if release else None,
             clock_went_back=clock_went_back,
@@ -88,10 +88,6 @@ def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
         for key, row in table
         for asked, release in zip(table.asked, row, strict=True)
     ]
-
-
-def _half(ends: tuple[float, float]) -> float:
-    return (ends[1] - ends[0]) / 2
 
 
 def _finite(end: float) -> float | None:
@@ -130,14 +126,14 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...]) -> str:
+def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
     """Return a whole ledger as JSON."""
     spent = sum((entry.share for entry in entries), start=Fraction(0))
     form = {
         "ledger": str(path),
         "facts": facts,
         "spent": spelled(spent),
-        "left": spelled(left_after(spent)),
+        "left": spelled(left),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],
@@ -154,7 +150,7 @@ def _charge(entry: Entry, back: bool) -> dict[str, Any]:
         return form | {"result": entry.release.value, "failed": entry.release.failed}
     if not isinstance(entry.release, ReleaseTable):
         return form
-    empty = dict.fromkeys(("value", "low", "high", "noise"))
+    empty = dict.fromkeys(("value", "low", "high", "flag"))
     methods = sorted({release.method for row in entry.release.releases for release in row})
     columns = {name: list(map(_plain, column)) for name, column in entry.release.columns().items()}
     said = {"method": ", ".join(methods), "caveat": "; ".join(entry.release.caveats)}

@@ -17,6 +17,7 @@ from prdp.ledger.layout import are_guarded, lay_out
 from prdp.ledger.migration import MIGRATIONS
 from prdp.ledger.release_form import release_from_json
 from prdp.ledger.strict_json import strict_json
+from prdp.regions.form import region_from_json
 from prdp.safety.forks import OPERATIONS
 from prdp.safety.transaction import writing
 
@@ -109,8 +110,12 @@ def _adds_up(database: sqlite3.Connection, region: str) -> bool:
 
 def _notes_are_sound(database: sqlite3.Connection) -> bool:
     """Say whether regions are JSON, quotas are shares, and charges name quotas that are there."""
+    (binding,) = database.execute("SELECT value FROM facts WHERE name = 'binding'").fetchone()
+    fixed = set(Binding.from_json(binding).fixed)
     for (region,) in database.execute("SELECT region FROM charges WHERE region IS NOT NULL"):
         strict_json(region)
+        if fixed and not region_from_json(region).columns <= fixed:
+            return False
     quotas = database.execute("SELECT number, share FROM quotas ORDER BY number").fetchall()
     unknown = "SELECT 1 FROM charges WHERE quota IS NOT NULL AND quota NOT IN (SELECT name FROM quotas)"
     return database.execute(unknown).fetchone() is None and all(

@@ -9,8 +9,18 @@ from fractions import Fraction
 from typing import TypeVar
 
 from prdp.errors import LedgerError, shown_part
-from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes, refuse_unless_a_charge, sum_with
+from prdp.ledger.account import (
+    NO_NOTES,
+    Charge,
+    Entry,
+    Notes,
+    left_after,
+    refuse_unless_a_charge,
+    sum_with,
+    total_with,
+)
 from prdp.ledger.binding import Binding
+from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
 from prdp.release.table import Released
 from prdp.safety.forks import this_process
 
@@ -38,25 +48,44 @@ class MemoryLedger:
         self._lock = threading.RLock()
         self._busy = False
         self._attached = False
+        self._fixed: tuple[str, ...] = ()
         self._process = this_process()
 
-    def attach(self, binding: Binding) -> None:  # noqa: ARG002  (which facts they are does not matter)
+    def attach(self, binding: Binding) -> None:
         """Belong to one table; a second one's questions could be taken for the first one's."""
-        self._alone(self._attach)
+        self._alone(lambda: self._attach(binding))
 
-    def _attach(self) -> None:
+    def _attach(self, binding: Binding) -> None:
         if self._attached:
             raise LedgerError(
                 "this ledger keeps the account of a table that was opened before. Give each table its "
                 "own, or a ledger file to open the same table again."
             )
         self._attached = True
+        self._fixed = binding.fixed
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The columns that narrow whom a question is charged to."""
+        return self._fixed
 
     @property
     def left(self) -> Fraction:
         """The part of every record's budget that is not spent."""
+        return self.left_in(None)
+
+    def left_in(self, region: str | None) -> Fraction:
+        """Return the part of their budgets that all records of a region have left."""
         self._refuse_elsewhere()
-        return 1 - self._spent
+        if not self._fixed:
+            return left_after(self._spent)
+        return left_in(whom(region, self._fixed), self._charges, self._fixed)
+
+    @property
+    def _charges(self) -> list[Spent]:
+        return [
+            Spent(entry.number, entry.purpose, entry.share, entry.notes.region) for entry in self._entries
+        ]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -98,9 +127,13 @@ class MemoryLedger:
         if standing and not fresh:
             return standing[-1]
         for entry in same:
-            if entry.release is None:
+            if entry.release is None and (not self._fixed or entry.notes.region in {None, notes.region}):
                 return Charge(entry.number, purpose, notes=entry.notes)
-        spent = sum_with(self._spent, share)
+        if self._fixed:
+            refuse_what_does_not_fit(share, whom(notes.region, self._fixed), self._charges, self._fixed)
+            spent = total_with(self._spent, share)
+        else:
+            spent = sum_with(self._spent, share)
         self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
         self._entries.append(Entry(len(self._entries), purpose, share, notes=notes))
         return Charge(len(self._entries) - 1, purpose, notes=notes)

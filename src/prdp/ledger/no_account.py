@@ -17,11 +17,16 @@ class NoAccount:
     """
 
     left = Fraction(1)
+    fixed: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (no facts make it an account)
         """Refuse to be the ledger of a table."""
         raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
+
+    def left_in(self, region: str | None) -> Fraction:  # noqa: ARG002
+        """Return all of the budget."""
+        return self.left
 
     def standing(self, purpose: str, share: Fraction) -> None:
         """Return nothing: every question is answered anew."""

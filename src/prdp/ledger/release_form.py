@@ -20,9 +20,16 @@ from prdp.release.table import Released, ReleaseTable
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
 
-_ALWAYS = object()
-_LATER = {"chosen": None, "usual": 0, "border": 0}
-"""What came to be written later, with the value that stands for it where it is not: written otherwise."""
+_LATER: dict[str, Any] = {
+    "chosen": None,  # how far off a chosen value may be was not said
+    "whole": False,  # counts were printed with decimals
+    "usual": 0,  # there were no points beyond the bounds
+    "border": 0,
+    "seen": "last",  # only tiers said what they dropped
+    "unknown": False,
+    "at": None,
+}
+"""What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
 
 def release_to_json(release: Released) -> str:
@@ -42,13 +49,18 @@ def release_to_json(release: Released) -> str:
 
 
 def _form(release: Release) -> dict[str, Any]:
-    """Return a release's fields; a long whole number as text, which no limit of Python's stops."""
+    """Return a release's fields; a long whole number as text, which no limit of Python's stops.
+
+    Fields that were not there at first are left away where they say what was so before they were.
+    """
 
     def plain(named: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(named)
+        before = _LATER | {"mixed": found.get("below") and found.get("above")}
         return {
             name: spelled(value) if isinstance(value, int) and value.bit_length() > _LONG_BITS else value
             for name, value in named
-            if _LATER.get(name, _ALWAYS) != value
+            if name not in before or value != before[name]
         }
 
     return asdict(release, dict_factory=plain)
@@ -77,6 +89,7 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("clipping", None)  # what was written before intervals covered clipping has none
         form.setdefault("chosen", None)  # nor did it say how far off a chosen value may be
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
+        form.setdefault("whole", _LATER["whole"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -94,6 +107,7 @@ def _release(form: dict[str, Any]) -> Release:
         clipping=_clipping(form["clipping"]) if form["clipping"] else None,
         noise=form["noise"],
         chosen=_chosen(form["chosen"]) if form["chosen"] else None,
+        whole=form["whole"],
     )
 
 
@@ -128,6 +142,9 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
             tiers=form["tiers"],
             below=form["below"],
             above=form["above"],
+            seen=form.get("seen", _LATER["seen"]),
+            unknown=form.get("unknown", _LATER["unknown"]),
+            at=None if form.get("at") is None else _fraction(form["at"]),
         )
     return _point_of(form)
 
@@ -144,8 +161,9 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         above=form["above"],
         spans=form.get("spans", 1),  # points were in one span before others were left away
         spared=_fraction(form.get("spared", 0)),  # what groups spare together was not written before
-        usual=_fraction(form.get("usual", 0)),  # nor did points go on beyond the bounds
-        border=form.get("border", 0),
+        usual=_fraction(form.get("usual", _LATER["usual"])),
+        border=form.get("border", _LATER["border"]),
+        mixed=form.get("mixed", form["below"] and form["above"]),
     )
 
 

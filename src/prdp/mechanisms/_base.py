@@ -19,7 +19,14 @@ from prdp.release.drawn import Answer
 
 
 class Base(Protocol):
-    """A mechanism that is ε-DP when one record is added or removed; the proofs are in proofs/framework.md."""
+    """A mechanism that is ε-DP when one record is added or removed; the proofs are in proofs/framework.md.
+
+    ``counts`` says whether each record counts 1, so that no more can be missing than records were dropped.
+    """
+
+    @property
+    def counts(self) -> bool:
+        """Whether each record counts 1 and none is clipped."""
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Law:
         """Return what an answer is drawn from."""
@@ -31,6 +38,8 @@ class Base(Protocol):
 @dataclass(frozen=True, slots=True)
 class LaplaceCount:
     """The number of records, with noise of scale 1/ε."""
+
+    counts = True
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Noisy:  # noqa: ARG002
         """Return the distribution of the noisy count."""
@@ -44,6 +53,8 @@ class LaplaceCount:
 @dataclass(frozen=True, slots=True)
 class UniversalSum:
     """The total of values clipped at a power of two, which a scan finds; half of ε for either step."""
+
+    counts = False
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Then:
         """Return the distribution of (exponent, noisy clipped total)."""
@@ -83,6 +94,8 @@ class InverseSensitivityMax:
     high: int
     lowest: bool = False
 
+    counts = False
+
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> ExponentialChoice:
         """Return the distribution of the range's place."""
         ranges = ranges_between(self.low, self.high, kept.largest, PER_OCTAVE)
@@ -120,6 +133,8 @@ class InverseSensitivityQuantile:
     low: int
     high: int
     per_octave: int
+
+    counts = False
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> ExponentialChoice:  # noqa: ARG002
         """Return the distribution of the range's place."""

@@ -208,6 +208,6 @@ class _Group:
         clipping = replace(self.clippings(which, place), spared=spared)
         choices = (
             ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
-            ("share", self.clip.finder.parts(tuning)),
+            ("of the share", self.clip.finder.parts(tuning)),
         )
         return Answer(total, self.step, self.totals(tuning, place).noises, choices, clipping=clipping)

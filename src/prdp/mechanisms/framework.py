@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,7 +11,8 @@ from prdp.levels import Levels
 from prdp.mechanisms._base import Base
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Law, Lazily
+from prdp.noise.laws import Gated, Law, Lazily, Noisy
+from prdp.release.bias import Dropped
 from prdp.release.drawn import Answer
 
 SPLIT = Fraction(1, 4)
@@ -79,13 +81,24 @@ class PaperFramework:
         law = self.law(summary, share)
         seen = summary.values if isinstance(summary, TopSummary) else summary
         levels = seen.levels
+        finder = DomainFinder.over(levels, self.beta)
         answers = []
         for place, drawn in law.draw(entropy, runs):
             answer = self.base.answer(seen, law.laws[place], drawn)
             least = float(levels.domain_quanta(place + 1) * levels.quantum)
             choices = (("kept budgets from", f"{least:.6g} on"), *answer.choices)
-            answers.append(replace(answer, choices=choices))
+            dropped = self.dropped(law.first, finder.partition.thresholds(law.first), place)
+            answers.append(replace(answer, choices=choices, clipping=dropped if answer.noises else None))
         return answers
+
+    def dropped(self, counts: Noisy, thresholds: Sequence[int], place: int) -> Dropped:
+        """Return what is known of the records in the domains before a place.
+
+        Of their number, that each noisy count was below its threshold; of their values, nothing.
+        """
+        scales = sum((noise.scale for noise in counts.noises[:place]), Fraction(0))
+        unknown = not self.base.counts
+        return Dropped(sum(thresholds[:place]), scales, len(counts.noises) - 1, seen="never", unknown=unknown)
 
 
 def kept_from(summary: Summary, domain: int) -> Summary:

@@ -73,6 +73,8 @@ class Joint:
         bits = finer_bits(owners.summary, self.finest_bits)
         fine, step = owners.refined(bits), Fraction(1, 1 << bits)
         totals = self.totals(fine, share)
+        clip = Clip(self.finder, self.finest_bits)
+        clippings = cache(partial(clip.clipping, fine.summary, share))
         answers = []
         for which, (place, values) in self.finder.law(RecordLadder(fine.summary), share, totals).draw(
             entropy, runs
@@ -83,7 +85,7 @@ class Joint:
             words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
             answers.append(
                 tuple(
-                    Answer(value, step, (noise,), (("clipped at", words),))
+                    Answer(value, step, (noise,), (("clipped at", words),), clipping=clippings(which, place))
                     for value, noise in zip(values, noises, strict=True)
                 )
             )

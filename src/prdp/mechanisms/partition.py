@@ -11,6 +11,7 @@ from prdp.cells.summary import Summary
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
+from prdp.release.bias import Dropped
 from prdp.release.drawn import Answer
 
 
@@ -42,9 +43,9 @@ class PaperPartition:
     name = "partition"
 
     def caveat(self, *, signed: bool) -> str:
-        """Return what the interval does not cover."""
+        """Return what else than noise may move the answer."""
         pull = "move it either way" if signed else "only pull it toward zero"
-        return f"which domains were kept is itself uncertain, and dropped or clipped records can {pull}"
+        return f"records with smaller budgets than those kept are dropped, which can {pull}"
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, smallest budgets first."""
@@ -96,4 +97,6 @@ class PaperPartition:
         first = self.first_kept(totals, thresholds)
         least = float(summary.levels.domain_quanta(first + 1) * summary.levels.quantum)
         choices = (("kept budgets from", f"{least:.6g} on"),)
-        return Answer(sum(totals[first:]), Fraction(1), noises[first:], choices)
+        scales = sum((noise.scale for noise in noises[:first]), Fraction(0))
+        dropped = Dropped(sum(thresholds[:first]), scales, len(noises) - 1, seen="all")
+        return Answer(sum(totals[first:]), Fraction(1), noises[first:], choices, clipping=dropped)

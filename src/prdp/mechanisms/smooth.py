@@ -15,6 +15,7 @@ from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic
+from prdp.release.bias import Dropped
 from prdp.release.drawn import Answer
 
 STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
@@ -86,6 +87,9 @@ class Smooth:
                 Fraction(1),
                 (Widest(scale),),
                 (("kept budgets from", f"{float(levels.domain_quanta(domain) * levels.quantum):.6g} on"),),
+                clipping=Dropped(
+                    0, Fraction(domain > 1), levels.domains - 1, seen="never", unknown=domain > 1
+                ),
                 noise="quartic",
             )
             for count, domain, scale in self.draws(pairs, share, entropy, runs)

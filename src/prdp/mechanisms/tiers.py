@@ -83,7 +83,7 @@ class Tiers:
         common = [self._worth_keeping(run, laws[0]) for run in zip(*drawn, strict=True)]
         return [
             [
-                self._answer(law, thresholds, totals, max(least, self.kept(totals, thresholds)))
+                self._answer(law, share, thresholds, totals, max(least, self.kept(totals, thresholds)))
                 for totals, least in zip(group, common, strict=True)
             ]
             for law, group in zip(laws, drawn, strict=True)
@@ -102,12 +102,14 @@ class Tiers:
             [ceil(noise.scale * least) for noise in law.noises],
         )
 
-    def _answer(self, law: Noisy, thresholds: Sequence[int], totals: Sequence[int], kept: int) -> Answer:
+    def _answer(
+        self, law: Noisy, share: Fraction, thresholds: Sequence[int], totals: Sequence[int], kept: int
+    ) -> Answer:
         tiers = len(totals)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
-            ("share", "100 % answering"),
+            ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
-        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1)
+        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=law.noises[kept - 1].scale * share)
         return Answer(sum(totals[:kept]), Fraction(1), law.noises[:kept], choices, clipping=dropped)

@@ -14,6 +14,7 @@ from prdp.mechanisms._point import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.bias import Clipping
 from prdp.release.drawn import Answer
 
 _GRID_BITS = 20  # as for other clipping points: to one in a million
@@ -111,10 +112,18 @@ class Truncate:
             choices = (
                 ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
                 ("cut how", truncation.how),
-                ("share", self.finder.parts(tuning)),
+                ("of the share", self.finder.parts(tuning)),
             )
-            answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices))
+            clipping = self.clipping(truncation, which, place)
+            answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices, clipping=clipping))
         return answers
+
+    def clipping(self, truncation: Truncation, which: int, place: int) -> Clipping:
+        """Return where results were cut; of how much was, the choice says nothing that is proved."""
+        margin, tuning = self.finder.tunings[which]
+        points, levels = ladder_points(truncation, tuning.stride), truncation.levels
+        at, most = (b / levels.quantum for b in (points[place], Fraction(truncation.reach, levels.quanta(0))))
+        return Clipping(at, max(at, most), Fraction(0), tuning.fall, tuning.stride, blind=margin is None)
 
 
 def ladder_points(truncation: Truncation, stride: int) -> tuple[Fraction, ...]:

@@ -70,6 +70,10 @@ class Asked:
         return said(self)
 
 
+_APART = {"named", "expression"}
+"""Fields of a query that are no part of what it says: a column's name, and what its text was read as."""
+
+
 def said(query: Asked, name: str = "") -> dict[str, Any]:
     """Return a query's name; of one from outside the package, where it is from and all that it says.
 
@@ -79,8 +83,8 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
     kind = type(query)
     if kind.__module__.startswith("prdp."):
         return {"query": name or query.word}
-    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name != "named"}
-    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - {"named"}
+    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name not in _APART}
+    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - _APART
     if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
         raise InvalidRequest(
             "a query from outside prdp is found again by its class and its fields, but "

@@ -12,6 +12,8 @@ from prdp.mechanisms.clip import Clip
 from prdp.plan.plan import Plan
 from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.steps import QueryPlan, Step
+from prdp.regions.form import region_from_json
+from prdp.regions.words import region_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,14 @@ def explained(plan: Plan, source: Any, whose: Whose, *, left: Fraction | None, a
         plan: What would be done.
         source: Who would read the records.
         whose: Whose budget is spent.
-        left: The part of every record's budget that is left; None for a stand-in, which has none to spend.
+        left: The part of their budgets that those who are charged have left; None for a stand-in.
         answered: Whether the question has an answer in the ledger.
     """
     return "\n".join(_lines(plan, source, whose, left, answered))
 
 
 def _lines(plan: Plan, source: Any, whose: Whose, left: Fraction | None, answered: bool) -> Iterator[str]:
-    yield f"charges  {_charge(plan.share, left, answered=answered)}"
+    yield f"charges  {_charge(plan.share, plan.region, left, answered=answered)}"
     yield f"record   {whose.record}{f'; {whose.proof}' if whose.proof else ''}"
     for name, table in whose.tables:
         yield f"table    {name} is {table}"
@@ -75,15 +77,23 @@ def _lines(plan: Plan, source: Any, whose: Whose, left: Fraction | None, answere
     yield f"ledger   {plan.text}"
 
 
-def _charge(share: Fraction, left: Fraction | None, *, answered: bool) -> str:
+def _whom(region: str | None) -> str:
+    """Return whose budget a question is charged to."""
+    if region is None:
+        return "every record's budget"
+    return f"the budget of {region_words(region_from_json(region))}, and nobody else's"
+
+
+def _charge(share: Fraction, region: str | None, left: Fraction | None, *, answered: bool) -> str:
+    whose = _whom(region)
     if left is None:
-        return f"nothing: the records are a stand-in's; of real ones, {share} of every record's budget"
+        return f"nothing: the records are a stand-in's; of real ones, {share} of {whose}"
     if answered:
-        return f"nothing: it was answered before; anew, {share} of every record's budget"
+        return f"nothing: it was answered before; anew, {share} of {whose}"
     if share > left:
         return f"nothing: it would be refused, since {share} is more than the {shown_part(left)} that is left"
     after = shown_part(left - share)
-    return f"{share} of every record's budget, before anything is read; {after} is left afterwards"
+    return f"{share} of {whose}, before anything is read; {after} is left afterwards"
 
 
 def _step(step: Step, query: QueryPlan, source: Any) -> Iterator[str]:

@@ -139,9 +139,10 @@ def cells_by_level(terms: MethodTerms) -> Read:
     )
 
 
-def keys(terms: MethodTerms) -> Read:
+def keys(terms: MethodTerms) -> KeyRead:
     """Read the budgets behind each of a column's values."""
-    return KeyRead(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
+    query = terms.query
+    return KeyRead(terms.policy, terms.levels, query.column, terms.where, terms.groups, query.expression)
 
 
 def key_tops(terms: MethodTerms) -> Read:
@@ -149,8 +150,7 @@ def key_tops(terms: MethodTerms) -> Read:
     records = CellRead(
         terms.policy, terms.levels, terms.bounds, None, terms.where, terms.groups, by_level=True
     )
-    values = KeyRead(terms.policy, terms.levels, terms.query.column, terms.where, terms.groups)
-    return TopRead(values, records)
+    return TopRead(keys(terms), records)
 
 
 def whole(found: Any) -> Any:
@@ -175,7 +175,6 @@ class Method:
         options: The other options that it takes; each is an attribute of the mechanism as well.
         owners: Whether it is proved where a record is an owner of several rows.
         owner_groups: Whether it is proved for groups in which an owner may have rows in several.
-        joins: Whether it answers about the results of a join.
         fineness: How many cells there are in a doubling of the measured column.
         deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
             take part at next to no cost; the others' noise or domains go by the least budget.
@@ -188,7 +187,6 @@ class Method:
     options: tuple[str, ...] = ()
     owners: bool = False
     owner_groups: bool = False
-    joins: bool = False
     fineness: int = PER_OCTAVE
     deep: bool = False
 
@@ -247,8 +245,8 @@ def _one_quantile(terms: MethodTerms) -> Base:
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
-_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "joins": True, "deep": True}
-_NAIVE: dict[str, Any] = {"owners": True, "joins": True}
+_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "deep": True}
+_NAIVE: dict[str, Any] = {"owners": True}
 
 
 def _clip(terms: MethodTerms) -> Clip:

@@ -47,6 +47,8 @@ class Plan:
         groups: The public groups; None for one group of all records.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
+        region: Whom it is charged to, as a ledger keeps it; None for everybody.
+        edition: Which edition of a table that grows is asked; empty where there is one only.
         single: Whether the answer is one release instead of a table of them.
     """
 
@@ -56,6 +58,8 @@ class Plan:
     groups: Grouping | None = None
     source: str = ""
     over: tuple[str, ...] = ()
+    region: str | None = None
+    edition: str = ""
     single: bool = field(default=True, compare=False)
 
     on_interrupt = "What was charged stands; ask the same question again, it costs nothing more."
@@ -102,6 +106,7 @@ class Plan:
         facts |= {"source": self.source} if self.source else {}
         facts |= {"where": canonical(self.where)} if self.where is not None else {}
         facts |= self.groups.facts if self.groups is not None else {}
+        facts |= {"edition": self.edition} if self.edition else {}
         return question_text(facts | {"share": str(self.share)})
 
     @property

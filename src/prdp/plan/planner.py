@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import MOST_ROWS, OwnerCells
+from prdp.cells.owners import OwnerCells
+from prdp.cells.ratios import possible_ratios
+from prdp.declare.computed import mentioned
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.groups import Grouping
+from prdp.declare.groups import Grouping, GroupKey, Values
+from prdp.declare.owners import Owners
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Node
+from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
 from prdp.plan.left_out import leaves_out
+from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import DerivedPart, Query
-from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
+from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
+from prdp.regions.filters import filter_region
+from prdp.regions.form import region_to_json
+from prdp.regions.keys import keys_region
+from prdp.regions.region import EVERYBODY, intersection
+from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
 from prdp.schema import Bounds, Grains, Kind, Schema
 
-_MOST_SQUARED = 2**47
-"""Squares of larger values might add up to more than the engine's whole numbers hold."""
+_MOST_FOLDED = 1 << 83
+"""What an owner adds is at most this."""
 
 _MOST_SHARED_OUT = 1 << 63
 """What an owner adds to several groups is below this: the product of two such numbers is a HUGEINT."""
@@ -46,9 +54,13 @@ class Planner:
         levels: The grid of budgets.
         bounds: The public bounds of columns.
         grain: The public grain of columns.
-        protect: The column that says which owner a row belongs to; None where a row is a record.
+        owners: Who is protected with all their rows; None where a row is a record.
         where: Which records take part; None for all.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
+        over: The joined tables, for a join.
+        elsewhere: For each column of tables that are not joined, its table.
+        fixed: The columns that narrow whom a question is charged to; none where a record is an owner.
+        edition: Which edition of a table that grows is asked.
     """
 
     schema: Schema
@@ -56,9 +68,24 @@ class Planner:
     levels: Levels
     bounds: Bounds
     grain: Grains
-    protect: str | None = None
+    owners: Owners | None = None
     where: Node | None = None
     source: str = ""
+    over: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    edition: str = ""
+
+    def region(self, groups: Grouping | None = None) -> str | None:
+        """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
+
+        With an owner that is everybody: rows of one owner may lie in several regions.
+        """
+        if not self.fixed or self.owners is not None:
+            return None
+        let_through = filter_region(self.where, self.schema, self.fixed)
+        found = intersection([let_through, keys_region(groups, self.schema, self.fixed)])
+        return None if found == EVERYBODY else region_to_json(found)
 
     def plan(
         self,
@@ -94,22 +121,35 @@ class Planner:
             self.query_plan(query, part, options, groups) for query, part in zip(queries, parts, strict=True)
         ]
         refuse_one_name_for_two([planned.query for planned in plans], groups)
-        plan = Plan(tuple(plans), spent, self.where, groups, self.source, single=single)
-        if groups is not None:
+        plan = Plan(
+            tuple(plans),
+            spent,
+            self.where,
+            groups,
+            self.source,
+            self.over,
+            region=self.region(groups),
+            edition=self.edition,
+            single=single,
+        )
+        if groups is not None and self.owners is not None:
+            refuse_ids(groups, self.owners)
             for query, planned in zip(queries, plans, strict=True):
-                self._refuse_unless_groups_are_proved(query, planned)
+                self._refuse_unless_groups_are_proved(query, planned, self.owners)
         return plan
 
     def query_plan(
         self, query: Query, share: Fraction, options: Options = DEFAULT, groups: Grouping | None = None
     ) -> QueryPlan:
         """Return how one query is answered, or refuse it; whether the share can be spent is not looked at."""
+        self.refuse_elsewhere(getattr(query, "column", ""))
         query = query.known(self.schema)
         method = known_method(query, options)
-        if self.protect is not None:
-            refuse_unless_proved(query, method, self.protect)
-            method = OWNERS if query.counts_owners(self.protect) else method
-        measure = self._measure(query, method)
+        if self.owners is not None:
+            refuse_unless_proved(query, method, self.owners)
+            method = OWNERS if query.counts_owners(self.owners.id) else method
+        measure = measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by)
+        self._refuse_too_large(measure)
         terms = MethodTerms(
             self.policy,
             self.policy.deep_levels if method.deep else self.levels,
@@ -144,9 +184,13 @@ class Planner:
         """Return the one step of a query that a mechanism answers."""
         mechanism, measure = method.build(terms), terms.measure
         signed = measure is not None and measure.signed
-        label = _label("", terms.share, mechanism, measure, signed=signed)
+        label = _label("", terms, mechanism, measure, signed=signed)
+        most_below, most_above = self._most(measure)
+        label = replace(
+            label, clipped=self._clipped(mechanism, measure), most_below=most_below, most_above=most_above
+        )
         labels = tuple(replace(label, words=name) for name in terms.query.names)
-        sees = method.sees if self.protect is None else _owners_seen(terms.query, self.protect)
+        sees = method.sees if self.owners is None else _owners_seen(terms.query, self.owners.id)
         return Step("", terms.share, mechanism, labels, sees)
 
     def _saying_who_is_left_out(self, step: Step, levels: Levels) -> Step:
@@ -163,21 +207,63 @@ class Planner:
             mechanism = row.build(own)
             said = steps[0].mechanism if steps else mechanism
             label = _part_label(part, own, said)
-            sees = part.sees if self.protect is None else _owner_part(part)
+            if part.sees is not None:
+                measured = own.measure if part.name == "sum" else None
+                most_below, most_above = self._most(measured)
+                clipped = self._clipped(mechanism, measured)
+                label = replace(label, clipped=clipped, most_below=most_below, most_above=most_above)
+            sees = part.sees if self.owners is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
 
+    def _clipped(self, mechanism: Answering, measure: Measure | None) -> ClippedTerms | None:
+        """Return what is public about which records a clipping point lets count for less."""
+        if not isinstance(mechanism, Clip):
+            return None
+        (name, *others) = self.policy.columns or ("",)
+        alone = not others and name in self.bounds and self.owners is None
+        return ClippedTerms(
+            self.policy,
+            ((name, self.bounds[name]),) if alone else (),
+            measure.column if measure else None,
+            measure.grain if measure else Fraction(1),
+            self.owners.id if self.owners else None,
+            computed=measure is not None and measure.expression is not None,
+        )
+
+    def _most(self, measure: Measure | None) -> tuple[Fraction | None, Fraction | None]:
+        """Return how much a unit of budget can count for in values below and above zero, where both may be.
+
+        In units of the grain; None where that is not worked out. Where values are far smaller on one side,
+        nothing there can be clipped by a point that suits the other.
+        """
+        if measure is None or not measure.signed or measure.expression is not None or self.owners is not None:
+            return None, None
+        low, high = self.bounds[measure.column]
+        zero = Fraction(0)
+        deep = self.policy.deep_levels
+        levels = Levels(deep.at_least, deep.at_most)  # for values as far beyond the bounds as they may lie
+        times = 1 << deep.below
+        sides = ((low * times, zero, replace(measure, high=0)), (zero, high * times, replace(measure, low=0)))
+        found: list[Fraction | None] = []
+        for least, most, side in sides:
+            bounds = {**self.bounds, measure.column: (least, most)}
+            ratios = possible_ratios(CellRead(self.policy, levels, bounds, side, None))
+            found.append(ratios.values[-1][1] / levels.quantum if ratios else None)
+        return found[0], found[1]
+
     def _read(self, terms: MethodTerms, method: Method) -> Read:
-        if self.protect is None:
+        if self.owners is None:
             return method.reads(terms)
         return OwnerRead(
             self.policy,
             terms.levels,
-            self.protect,
+            self.owners,
             terms.measure,
             terms.query.fold,
             terms.where,
             terms.groups,
+            apart=terms.groups is not None and self._keeps_apart(terms.groups),
         )
 
     def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:
@@ -188,58 +274,82 @@ class Planner:
         """
         if groups is None:
             return ""
-        if self.protect is not None:
+        if self.owners is not None and not self._keeps_apart(groups):
             return "joint" if isinstance(mechanism, Clip) else ""  # of no other it is proved
-        apart = len(groups.keys) < 2 or any(key.column in self.policy.columns for key in groups.by)
+        apart = len(groups.keys) < 2 or any(map(self._policy_reads, _columns(groups.by)))
         return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
 
-    def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan) -> None:
-        if self.protect is None:
+    def _keeps_apart(self, groups: Grouping) -> bool:
+        """Say whether an owner is in one group at most: they are told apart by columns of owners alone."""
+        join = self.owners.join if self.owners is not None else None
+        return join is not None and all(map(join.owns, _columns(groups.by)))
+
+    def _policy_reads(self, column: str) -> bool:
+        join = self.owners.join if self.owners is not None else None
+        table, name = join.names[column] if join is not None else ("", column)
+        return name in self.policy.columns and (join is None or table == join.private)
+
+    def refuse_elsewhere(self, *texts: object) -> None:
+        """Refuse what reads columns of tables that are not joined, and say how to join them."""
+        for text in texts if self.elsewhere else ():
+            for name in sorted(mentioned(text, self.schema)):
+                here = any(name.lower() == column.lower() for column in self.schema)
+                table = next(
+                    (t for column, t in self.elsewhere.items() if column.lower() == name.lower()), None
+                )
+                if table is not None and not here:
+                    raise InvalidRequest(
+                        f"{text!r} reads {name!r} of the table {table!r}, which is not joined here: "
+                        f"{', '.join(self.over)}. Write .over({table!r}) first."
+                    )
+
+    @property
+    def _opened_by(self) -> str:
+        return "prdp.open_join" if self.owners is not None and self.owners.join is not None else "prdp.open"
+
+    def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan, owners: Owners) -> None:
+        if plan.groups_are_apart:
             return
         method = next(row for row in query.methods if row.name == plan.method)
         method = method if plan.together == "joint" else replace(method, owner_groups=False)
-        refuse_unless_proved(query.known(self.schema), method, self.protect, grouped=True)
+        refuse_unless_proved(query.known(self.schema), method, owners, grouped=True)
         measure = plan.measure
-        if measure is not None and measure.largest * MOST_ROWS >= _MOST_SHARED_OUT:
+        if measure is not None and measure.largest * owners.most_rows >= _MOST_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} hold 2^43 grains of {measure.grain} or more: too many to "
-                "share out an owner's contributions among groups. Take a larger grain or narrower bounds."
+                f"the bounds of {measure.column!r} allow {measure.largest:,} grains of {measure.grain} in "
+                f"each of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take "
+                "a larger grain, narrower bounds or a smaller most_rows."
             )
 
-    def _measure(self, query: Query, method: Method) -> Measure | None:
-        """Return what a query measures, or refuse by public facts."""
-        column = query.measured
-        if column is None:
-            return None
-        kind = self.schema[column]
-        if kind.kind is not Kind.NUMBER:
-            raise InvalidRequest(
-                f"{query.word}({column!r}) needs numbers, but {column!r} holds {kind.kind.value} "
-                f"({kind.native})."
-            )
-        if column not in self.bounds:
-            raise InvalidRequest(
-                f"{query.word}({column!r}) needs the column's public bounds. Write "
-                f"bounds={{{column!r}: (0, 10**12)}} in prdp.open; wide bounds cost next to nothing."
-            )
-        if column not in self.grain and not kind.integer:
-            raise InvalidRequest(
-                f"{query.word}({column!r}) needs the grain of the column's values, which are {kind.native}. "
-                f"Write grain={{{column!r}: '0.01'}} in prdp.open for two decimals."
-            )
-        grain = self.grain.get(column, Fraction(1))
-        low, high = self.bounds[column]
-        measure = Measure(column, grain, math.ceil(low / grain), math.floor(high / grain))
-        most = 2**63 if kind.integer and grain == 1 else 2**53
-        squares = any(part.sees is None for part in query.parts)
-        _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
-        return replace(measure, squares=squares, per_octave=method.fineness)
+    def _refuse_too_large(self, measure: Measure | None) -> None:
+        if self.owners is not None and measure is not None:
+            most = self.owners.most_rows
+            if measure.largest * most > _MOST_FOLDED:
+                raise InvalidRequest(
+                    f"{most:,} rows of {measure.largest:,} grains each are too many (2^83). Lower most_rows, "
+                    "narrow the bounds or take a larger grain."
+                )
+
+
+def refuse_ids(groups: Grouping, owners: Owners) -> None:
+    """Refuse groups each of which is about one owner, or about one row of an owner."""
+    for key in groups.by:
+        table = owners.ids.get(key.column) if isinstance(key, Values) and key.expression is None else None
+        if table is None:
+            continue
+        whose = (
+            "a protected record" if key.column == owners.id else f"a row of {table!r}, which is not public"
+        )
+        raise InvalidRequest(
+            f"group_by({key.column!r}) would give an answer for each {key.column}, but that names {whose}: "
+            f"each would be about {owners.noun}. Group by what many of them share."
+        )
 
 
 def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
     """Return how one query is answered by one mechanism, about whatever its entry point reads."""
     mechanism, query = method.build(terms), terms.query
-    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False))
+    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False), whole=True)
     step = Step("", terms.share, mechanism, (label,), method.sees)
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
 
@@ -268,9 +378,9 @@ def known_method(query: Asked, options: Options) -> Method:
     return method
 
 
-def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped: bool = False) -> None:
+def refuse_unless_proved(query: Query, method: Method, owners: Owners, *, grouped: bool = False) -> None:
     """Refuse, by public facts, a question for which there is no proof for owners yet."""
-    if query.counts_owners(protect) and method.name == OWNERS.name and not grouped:
+    if query.counts_owners(owners.id) and method.name == OWNERS.name and not grouped:
         return
     if method.owners and (method.owner_groups or not grouped) and not query.unproved:
         return
@@ -279,30 +389,51 @@ def refuse_unless_proved(query: Query, method: Method, protect: str, *, grouped:
         query.unproved
         or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
     )
+    only = "without groups" if owners.join is None else "without groups or by columns of owners alone"
     raise InvalidRequest(
-        f"{query}{by_group} is not answered for a table opened with protect={protect!r}: {why} is not "
+        f"{query}{by_group} is not answered for {owners.declared}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"count_distinct({protect!r}) without groups."
+        f"count_distinct({owners.id!r}) {only}."
     )
 
 
-def _label(words: str, share: Fraction, said: Answering, measure: Measure | None, *, signed: bool) -> Label:
+def _columns(by: Iterable[GroupKey]) -> list[str]:
+    """Return the columns that groups are told apart by, those of computed keys too."""
+    return sorted(
+        {name for key in by for name in (columns(key.expression) if key.expression else (key.column,))}
+    )
+
+
+def _label(
+    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, *, signed: bool
+) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
     grain = measure.grain if measure else Fraction(1)
-    return Label(words, share, said.name, said.caveat(signed=signed), grain, below=low < 0, above=high > 0)
+    return Label(
+        words,
+        terms.share,
+        said.name,
+        said.caveat(signed=signed),
+        grain,
+        below=low < 0,
+        above=high > 0,
+        whole=isinstance(terms.query, Count | CountDistinct)
+        or (isinstance(terms.query, Sum) and grain.denominator == 1),
+    )
 
 
 def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
     measure = terms.measure if part.name == "sum" else None
     label = _label(
         part.words.format(terms.query.measured),
-        terms.share,
+        terms,
         said,
         measure,
         signed=measure is not None and measure.signed,
     )
     grain = terms.measure.grain if terms.measure else Fraction(1)
-    return replace(label, grain=grain**part.power)
+    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
+    return replace(label, grain=grain**part.power, whole=whole)
 
 
 def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
@@ -340,12 +471,3 @@ def _counted_owners(cells: OwnerCells) -> Any:
 
 def _told(option: object) -> Any:
     return option if isinstance(option, bool) else str(option)
-
-
-def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
-    held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
-    if measure.low > measure.high:
-        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
-    if measure.largest >= most:
-        size = f"more than 2^{most.bit_length() - 1}"
-        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")

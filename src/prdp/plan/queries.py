@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
-from prdp.declare.columns import known_column
+from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Column, canonical
+from prdp.expressions.nodes import Column, Node, canonical
 from prdp.plan.asked import Asked, said
 from prdp.plan.methods import (
     COUNT,
@@ -52,14 +52,14 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
-def _counted(cells: Summary) -> Summary:
+def _counted_values(cells: Summary) -> Summary:
     return cells.valued().counted()
 
 
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, _counted),
+        "count": (COUNT, "count of {}", 0, _counted_values),
         "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
@@ -110,9 +110,18 @@ class Count(Query):
 
 @dataclass(frozen=True, slots=True)
 class OfColumn(Query):
-    """A question about one column."""
+    """A question about one column, or about what is computed from columns.
+
+    Attributes:
+        column: The column's name, or an expression over columns such as ``"price * quantity"``.
+        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
+            those of the expression's columns.
+        expression: What is computed; None for a column. The planner fills it in.
+    """
 
     column: str
+    grain: Exact | None = field(default=None, kw_only=True)
+    expression: Node | None = field(default=None, kw_only=True, repr=False)
 
     def __str__(self) -> str:
         return f"{self.word} of {self.column}"
@@ -130,11 +139,16 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return said(self) | {"of": canonical(Column(self.column))}
+        return said(self) | {"of": self._of}
+
+    @property
+    def _of(self) -> str:
+        return canonical(Column(self.column) if self.expression is None else self.expression)
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column as the table spells it."""
-        return replace(self, column=known_column(self.column, schema, self.word))
+        """Return the query with its column, or those that it computes with, as the table spells them."""
+        read = read_column(self.column, schema, self.word)
+        return replace(self, column=read.name, expression=read.expression)
 
 
 class Sum(OfColumn):
@@ -209,7 +223,7 @@ class CountDistinct(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL; ledgers call the query ``distinct``."""
-        return said(self, "distinct") | {"of": canonical(Column(self.column))}
+        return said(self, "distinct") | {"of": self._of}
 
     @property
     def measured(self) -> str | None:
@@ -218,8 +232,9 @@ class CountDistinct(OfColumn):
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it, if its values can be told apart."""
-        known = replace(self, column=known_column(self.column, schema, self.word))
-        kind = schema[known.column]
+        known = OfColumn.known(self, schema)
+        node = known.expression
+        kind = schema[known.column] if node is None else computed_type(node, schema)
         if kind.kind is Kind.OTHER:
             raise InvalidRequest(
                 f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
@@ -283,12 +298,11 @@ class Quantile(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
-        column = canonical(Column(self.column))
-        return said(self, "quantile") | {"of": column, "at": [str(part) for part in self._listed]}
+        return said(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
-        return replace(self, column=known_column(self.column, schema, "quantile"), at=_exact_parts(self.at))
+        return replace(OfColumn.known(self, schema), at=_exact_parts(self.at))
 
     @property
     def _listed(self) -> tuple[Exact, ...]:

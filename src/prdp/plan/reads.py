@@ -9,10 +9,11 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import MOST_ROWS, Fold, OwnerCells, OwnerGroups
+from prdp.cells.owners import Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary, TopSummary
 from prdp.declare.groups import Grouping
+from prdp.declare.owners import Owners
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.policy import Policy
@@ -150,6 +151,7 @@ class KeyRead(Whole):
         column: The column whose values are told apart; records without one take no part.
         where: Which records take part; None for all.
         groups: The public groups to tell apart; None for one group of all records.
+        expression: What is computed in place of a column; None for a column of the table.
     """
 
     policy: Policy
@@ -157,6 +159,7 @@ class KeyRead(Whole):
     column: str
     where: Node | None
     groups: Grouping | None = None
+    expression: Node | None = None
 
     def find(self, reader: PlanReader) -> Any:
         """Return each group's values by the budgets behind them."""
@@ -204,47 +207,53 @@ class OwnerRead(Whole):
     """Read the number of owners and the total of all their rows in every cell.
 
     Attributes:
-        policy: The policy of a row, as in ``CellRead``.
+        policy: The policy of an own row: over the columns of the table, or of a join's private table.
         levels: The grid of budgets.
-        protect: The column whose value says which owner a row belongs to; rows without one are left out.
+        owners: Who owns rows, and where these are.
         measure: What to fold of a row; None to count rows.
         fold: What is made of an owner's values.
-        where: Which rows contribute; None for all. The budget is over all rows whatever stands here.
+        where: Which rows contribute; None for all. The budget is over all own rows whatever stands here.
         groups: The public groups to tell apart; None for one group of all rows.
+        apart: Whether an owner is in one group at most: the one that all its rows are in, else none.
     """
 
     policy: Policy
     levels: Levels
-    protect: str
+    owners: Owners
     measure: Measure | None
     fold: Fold
     where: Node | None
     groups: Grouping | None = None
+    apart: bool = False
 
     @property
     def counted(self) -> Measure:
         """The range of rows that an owner can contribute: from 1 on, since one with none takes no part."""
-        return Measure("", Fraction(1), 1, MOST_ROWS)
+        return Measure("", Fraction(1), 1, self.owners.most_rows)
 
     @property
     def folded(self) -> Measure:
         """The range of an owner's contribution; to several groups, its absolute contributions added up."""
-        measure = self.measure
+        measure, most = self.measure, self.owners.most_rows
         if measure is None:
             return self.counted
-        if self.groups is not None:
-            return replace(measure, low=_least_size(measure), high=measure.largest * MOST_ROWS)
+        if self.groups is not None and not self.apart:
+            return replace(measure, low=_least_size(measure), high=measure.largest * most)
         if self.fold != "sum":
             return measure
-        low, high = (end * MOST_ROWS for end in (measure.low, measure.high))
+        low, high = (end * most for end in (measure.low, measure.high))
         return replace(measure, low=min(low, measure.low), high=max(high, measure.high))
 
     def find(self, reader: PlanReader) -> Any:
-        """Return the owners' cells; of several groups, with the second look that follows once b is drawn."""
+        """Return the owners' cells, of all or of each group.
+
+        Of groups in which owners may be several times, with the second look that follows once b is drawn.
+        """
         engine: Any = reader.source
-        totals, rows = engine.fold_owners(self)
-        if self.groups is None:
-            return (OwnerCells(totals, rows),)
+        found = engine.fold_owners(self)
+        if self.groups is None or self.apart:
+            return tuple(OwnerCells(totals, rows) for totals, rows in found)
+        ((totals, rows),) = found
         look = partial(engine.scale_owners, self)
         added = OwnerGroups(totals, cache(partial(look, count_rows=self.measure is None)))
         return (OwnerCells(added, OwnerGroups(rows, cache(partial(look, count_rows=True)))),)

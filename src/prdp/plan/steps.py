@@ -13,7 +13,7 @@ from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
 from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
-from prdp.plan.reads import Read
+from prdp.plan.reads import OwnerRead, Read
 from prdp.release.derived import combined
 from prdp.release.drawn import Answer
 from prdp.release.label import Label
@@ -106,7 +106,7 @@ class Derived:
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat,
+            caveat=self.label.caveat if any(part.caveat for part in parts) else "",
             simulated=simulated,
             ends=limits,
             parts=parts,
@@ -188,6 +188,11 @@ class QueryPlan:
     def __post_init__(self) -> None:
         """Refuse steps that would spend more than the query does."""
         refuse_overspending(self.share, [step.share for step in self.steps])
+
+    @property
+    def groups_are_apart(self) -> bool:
+        """Whether owners are in one group at most."""
+        return isinstance(self.read, OwnerRead) and self.read.apart
 
     @property
     def facts(self) -> dict[str, Any]:

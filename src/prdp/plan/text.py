@@ -122,9 +122,11 @@ def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
 def _key_in_words(key: object) -> str:
     match key:
         case {"date_trunc": [part, column]}:
-            return f"date_trunc('{part}', {column})"
+            return f"date_trunc('{part}', {_key_in_words(column)})"
         case {"bins": column}:
-            return f"bins of {column}"
+            return f"bins of {_key_in_words(column)}"
+        case {"computed": text}:
+            return str(text)
         case _:
             return str(key)
 

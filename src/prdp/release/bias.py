@@ -1,15 +1,36 @@
-"""Bound the bias of clipping, from what the private choice says about what it clipped or dropped."""
+"""How far clipping or dropping can have pulled an answer, by what the private choice says about it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from prdp.noise.spread import log
 
 _QUARTERS = 4
-_ALL_KEPT = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
+_USUAL = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
+
+Seen = Literal["last", "all", "never"]
+"""Whether what was kept was chosen by the very noise in it: mostly all of it, anything, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """A bound on the pull of clipping: Pr[pull > y] is at most exp(height - (y - spared) / scale).
+
+    Attributes:
+        height: The logarithm of the factor.
+        floor: From which (y - spared) / scale on that holds; below, nothing is said.
+        scale: In steps.
+        spared: What may have been clipped without any trace, in steps.
+    """
+
+    height: float
+    floor: float
+    scale: Fraction
+    spared: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +40,18 @@ class Clipping:
     Attributes:
         at: How many steps a unit of budget may count for.
         most: How many it could count for at most, by the public bounds.
-        evidence: By how much a point's log-weight falls with each unit of budget mass that it clips.
+        evidence: By how much a point's log-weight falls with each unit of budget mass that it clips; 0 where
+            the choice says nothing of what was clipped.
         fall: By how much it falls with each octave.
         stride: How far apart the points are, in quarters of an octave.
         blind: Whether the table may be too poor in budget for the choice to see it at all.
-        below: Whether there may be values below zero, so that clipping can raise an answer.
-        above: Whether there may be values above zero, so that it can lower one.
+        below: Whether values below zero may have been clipped, which raises an answer.
+        above: Whether values above zero may have been clipped, which lowers one.
         spans: How many spans of possible ratios the points are in.
         spared: The budget mass that a point may clip at no loss of weight, where groups chose it together.
         usual: How many steps a unit counts for at the last point for records within the public bounds.
         border: By how much the log-weight falls on the way from it to the next one.
+        mixed: Whether there may be values of both signs, clipped or not.
     """
 
     at: Fraction
@@ -43,47 +66,80 @@ class Clipping:
     spared: Fraction = Fraction(0)
     usual: Fraction = Fraction(0)
     border: int = 0
+    mixed: bool = False
 
-    def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002
-        """Return what parts of an interval's failures noise and pull may use: all, as noise is drawn last."""
-        return failure, failure
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing can have been clipped: the point is the highest that the bounds allow."""
+        return self.at >= self.most
+
+    @property
+    def too_poor(self) -> bool:
+        """Whether it cannot be told how much was clipped."""
+        return self.blind and not self.nothing
+
+    def needs(self, reach: Fraction) -> bool:
+        """Say whether an interval needs the condition that no record counts for more than ``reach`` times."""
+        return not self.blind and reach * self.at < self.most
+
+    def limited(self, reach: Fraction) -> Fraction:
+        """Return the reach, or what the bounds allow where that is less."""
+        return min(reach, self.most / self.at)
+
+    def tail(self, reach: Fraction) -> Tail | None:
+        """Return how the pull of clipping is distributed at worst; None where the choice does not say.
+
+        It holds where no record would count for more than ``reach`` times what it was allowed to:
+        proofs/clip.md.
+
+        >>> one = Fraction(1)
+        >>> point = Clipping(at=8 * one, most=800 * one, evidence=one, fall=one, stride=4, blind=False)
+        >>> point.tail(Fraction(2)).scale  # a unit of mass can lose 8 steps, and is seen with weight 1
+        Fraction(8, 1)
+        """
+        if self.evidence == 0:
+            return None
+        reach = self.limited(reach)
+        apart = Fraction(self.stride, _QUARTERS)
+        octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
+        steps = math.ceil(octaves / apart) + (self.spans > 1)
+        room = (reach - 1) * self.at
+        crossed = self.border if self.at <= self.usual < reach * self.at else 0
+        climb = float(self.fall * apart * steps + crossed)
+        height = climb - math.log(-2 * math.expm1(-self.fall * apart))
+        return Tail(height, max(climb, height), room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
-        It holds where no record would count for more than ``reach`` times what it was allowed to:
-        proofs/clip.md. None stands for any distance.
+        It holds where ``tail`` does. None stands for any distance.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
         >>> point.pull(Fraction(1, 20), reach=Fraction(8))  # the bounds allow no more than the clipping point
         Fraction(0, 1)
         """
-        reach = min(reach, self.most / self.at)  # no record can count for more than the bounds allow
-        room = reach * self.at - self.at
-        if room <= 0:
+        if self.nothing or reach <= 1:
             return Fraction(0)
-        if self.blind:
+        tail = None if self.blind else self.tail(reach)
+        if tail is None:
             return None
-        apart = Fraction(self.stride, _QUARTERS)
-        octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
-        steps = math.ceil(octaves / apart) + (self.spans > 1)
-        rest = log(1 / chance) - math.log(-math.expm1(-self.fall * apart))
-        crossed = self.border if self.at <= self.usual < reach * self.at else 0
-        mass = (self.fall * apart * steps + crossed + Fraction(rest)) / self.evidence + self.spared
-        return mass * room
+        return tail.spared + tail.scale * Fraction(max(tail.floor, tail.height + log(1 / chance)))
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Tiers whose noisy totals were too small to keep; all of it public or released already.
+    """Tiers or domains whose noisy totals were too small to keep; all of it public or released already.
 
     Attributes:
         thresholds: What their noisy totals were below, in steps, added up.
         scales: The scales of their noises, added up.
-        tiers: How many tiers might have been dropped.
+        tiers: How many might have been dropped.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
+        seen: Whether the noise in the answer was seen before it was decided what to keep.
+        unknown: Whether what was dropped may add up to anything.
+        at: How many steps a unit of budget counts for at most in what was kept; None where that is not said.
     """
 
     thresholds: int
@@ -91,31 +147,53 @@ class Dropped:
     tiers: int
     below: bool = False
     above: bool = True
+    seen: Seen = "last"
+    unknown: bool = False
+    at: Fraction | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing was dropped."""
+        return self.scales == 0 and not self.unknown
+
+    @property
+    def too_poor(self) -> bool:
+        """Say no: where it cannot be told how much was dropped, that is the method's doing."""
+        return False
+
+    def needs(self, reach: Fraction) -> bool:  # noqa: ARG002  (the same for all)
+        """Say that an interval needs no condition."""
+        return False
 
     def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return what parts of an interval's failures noise and pull may use.
 
-        The noise is seen before it is decided how many tiers to keep. So each number of them has a part of
-        its own: all tiers three quarters, the other numbers one quarter together (proofs/tiers.md).
+        Where the noise is seen before it is decided what to keep, each number of tiers has a part of its own
+        (proofs/tiers.md, proofs/partition.md). With ``last``, all tiers have three quarters, the other
+        numbers one quarter together; with ``all``, the numbers share three quarters evenly.
 
         >>> Dropped(thresholds=0, scales=Fraction(0), tiers=3).failures(Fraction(1, 20), reach=Fraction(1))
         (Fraction(1, 20), Fraction(1, 20))
         >>> Dropped(thresholds=9, scales=Fraction(2), tiers=5).failures(Fraction(1, 5), reach=Fraction(8))
         (Fraction(1, 100), Fraction(1, 20))
         """
-        if reach <= 1 or self.tiers == 0:
+        if reach <= 1 or self.tiers == 0 or self.seen == "never":
             return failure, failure
+        rest = failure * (1 - _USUAL)
+        if self.seen == "all":
+            return failure * _USUAL / (self.tiers + 1), rest
         if self.scales == 0:
-            return failure * _ALL_KEPT, failure * _ALL_KEPT
-        rest = failure * (1 - _ALL_KEPT)
+            return failure * _USUAL, failure * _USUAL
         return rest / self.tiers, rest
 
-    def pull(self, chance: Fraction, reach: Fraction) -> Fraction:
+    def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
         """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
 
         Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A ``reach`` of
-        1 stands for the interval of the noise alone.
+        1 stands for the interval of the noise alone. None stands for any distance.
         """
-        if reach <= 1 or self.scales == 0:
+        if reach <= 1 or self.nothing:
             return Fraction(0)
+        if self.unknown:
+            return None
         return self.thresholds + self.scales * Fraction(log(self.tiers / chance))

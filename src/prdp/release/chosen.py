@@ -47,7 +47,12 @@ class Overshoot:
     window: Fraction
     lowest: bool
 
-    def between(self, failure: Fraction, reach: Fraction = Fraction(1)) -> Ends:  # noqa: ARG002
+    @property
+    def meaning(self) -> str:
+        """What the interval says, in words."""
+        return f"the true one lies {'at or below' if self.lowest else 'at or above'} the one end"
+
+    def between(self, failure: Fraction) -> Ends:
         """Return the ends between which the true value lies, but for this probability.
 
         >>> knots = Knot(Fraction(0), 1024), Knot(Fraction(12), 512)
@@ -96,19 +101,29 @@ class Ranked:
     scale: Fraction
     clipping: Clipping | None = None
 
-    def between(self, failure: Fraction, reach: Fraction = Fraction(1)) -> Ends:
-        """Return the ends between which the true quantile lies, but for this probability.
+    @property
+    def meaning(self) -> str:
+        """What the interval says, in words; nothing where all records weigh the same."""
+        return "" if self.clipping is None else "of the records as they were weighed, by their budgets"
+
+    def between(self, failure: Fraction) -> Ends:
+        """Return the ends between which the quantile of the weighed records lies, but for this probability."""
+        return self._between(failure, Fraction(0))
+
+    def of_all(self, failure: Fraction, reach: Fraction) -> Ends:
+        """Return the ends between which the quantile of the records lies when they all count alike.
+
+        It holds where no record would weigh more than ``reach`` times what it was allowed to.
+        """
+        lacking = Fraction(0) if self.clipping is None else self.clipping.pull(failure / 2, reach)
+        return (None, None) if lacking is None else self._between(failure / 2, lacking)
+
+    def _between(self, failure: Fraction, lacking: Fraction) -> Ends:
+        """Return the ends where records may lack so much weight.
 
         Edges are tested from the outermost inward, so that the first one that the truth does not allow
-        is the only one at which chance can mislead (proofs/rank.md). ``reach`` is that of
-        ``Clipping.pull``; with 1, the quantile is that of the records as they were weighed.
+        is the only one at which chance can mislead (proofs/rank.md).
         """
-        lacking: Fraction | None = Fraction(0)
-        if self.clipping is not None and reach > 1:
-            failure /= 2
-            lacking = self.clipping.pull(failure, reach)
-        if lacking is None:
-            return None, None
         target = self.quantile * sum(self.weights)
         low = high = None
         below = 0

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
-from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.quartic import spread as quartic_spread
-from prdp.noise.spread import spread
+from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
 from prdp.release.derived import combined_interval
+from prdp.release.number import NumberLike
+from prdp.release.strays import strays
+
+if TYPE_CHECKING:
+    from prdp.release.moved import MovedRelease
 
 ENDLESS = Fraction(10) ** 400
 """Further than any answer that bounds allow: an end that far away is no end."""
@@ -25,12 +27,12 @@ _QUOTED = 60
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release:
+class Release(NumberLike):
     """A private answer; everything in it may be published.
 
     >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
     >>> print(noisy)  # one draw of twenty is further away than about 100 · ln(20)
-    count: 1,042 ± 300 (95 % of the noise; share 1/10, clip)
+    count: 1,042 ± 300 (95 %; share 1/10, clip)
 
     Attributes:
         question: What was asked, in words.
@@ -49,6 +51,7 @@ class Release:
         clipping: What was clipped or dropped, and how it was chosen; None where it says nothing of the pull.
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
+        whole: Whether the truth is a whole number: such an answer is printed as one.
     """
 
     question: str
@@ -66,6 +69,7 @@ class Release:
     clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
+    whole: bool = False
 
     @property
     def exact(self) -> Fraction:
@@ -120,107 +124,75 @@ class Release:
             ends = [part.between(each, reach) for part in self.parts]
             return combined_interval(self.rule, ends, self.ends)
         if self.chosen is not None:
-            low, high = self.chosen.between(1 - chance, reach)
+            low, high = self.chosen.between(1 - chance)
             return (
                 -ENDLESS if low is None else low * self.step,
                 ENDLESS if high is None else high * self.step,
             )
         if self.ends is not None:
             return self.ends
-        below, above = self._strays(1 - chance, reach)
-        return self.exact - below, self.exact + above
+        return self._moved_by_noise(1 - chance, reach)
 
-    def _strays(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
-        """Return how far below and above the answer the truth may lie.
-
-        Noise alone fails on either side half of the time. Where clipping pulls one way, noise and pull
-        each have half of that side's failures; where it pulls both ways, half of all. What was clipped or
-        dropped says how much of the failures is there to be had.
-        """
-        if self.noise == "quartic":
-            reach = sum(quartic_spread(scale, 1 - failure) for scale in self.noise_scales) * self.step
-            return reach, reach
-        clipping = self.clipping
-        own, pulled = clipping.failures(failure, reach) if clipping else (failure, failure)
-        noise = _spread(self.noise_scales, 1 - own) * self.step
-        if clipping is None or clipping.pull(pulled, reach) == 0:
-            return noise, noise
-        pull = clipping.pull(pulled / 2 if clipping.below and clipping.above else pulled / 4, reach)
-        far = ENDLESS if pull is None else (_spread(self.noise_scales, 1 - own / 2) + pull) * self.step
-        return far if clipping.below else noise, far if clipping.above else noise
-
-    def __str__(self) -> str:
-        """Return the answer on one line."""
-        value, reach, kind = self._shown()
-        caveat = f"; {self.caveat}" if self.caveat else ""
-        if self._together():
-            caveat += f": 95 % of both, {self._together()}"
-        mark = " [simulated: not private]" if self.simulated else ""
-        label = f"{kind}; share {self.share}, {self.method}"
-        return f"{self.question}: {value} {reach} ({label}){caveat}{mark}"
-
-    def __repr__(self) -> str:
-        return f"Release({self})"
+    def _moved_by_noise(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the ends around an answer that noise was added to."""
+        found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
+        low, high = found.around(self.steps)
+        return (
+            -ENDLESS if low is None else low * self.step,
+            ENDLESS if high is None else high * self.step,
+        )
 
     @property
-    def short(self) -> str:
-        """The answer and how sure it is, for a cell of a table."""
-        value, reach, _ = self._shown()
-        return f"{value} {reach}"
+    def even(self) -> bool:
+        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+        if self.ends is not None or self.parts or self.chosen is not None:
+            return False
+        return self.clipping.nothing if self.clipping is not None else not self.caveat
 
     @property
     def kind(self) -> str:
-        """The kind of interval that ``short`` shows."""
-        return self._shown()[2]
+        """What the interval is: ``"95 %"``, the range that was chosen, or that of the noise alone.
 
-    def _shown(self) -> tuple[str, str, str]:
-        """Return the value, how sure it is, and what that means; with digits that make sense together."""
-        low, high = self.interval(reach=1)
-        digits = _digits(high - low)
-        value = f"{self.value:,.{digits}f}"
-        if self.parts:
-            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "95 % of the noise"
-        if self.ends is not None:
-            return value, f"in {low:,.{digits}f} to {high:,.{digits}f}", "the range that was chosen"
-        return value, f"± {(high - low) / 2:,.{digits}f}", "95 % of the noise"
+        The last is what answers have that were written down before intervals covered what was clipped.
+        """
+        if self.ends is not None and not self.parts:
+            return shown.RANGE
+        told = (part for part in self.parts or (self,) if part.chosen is None)
+        noise_alone = any(part.caveat and part.clipping is None for part in told)
+        return shown.NOISE_ALONE if noise_alone else "95 %"
 
-    def _together(self) -> str:
-        """Return the interval with what was clipped, in words; nothing where that is the noise's."""
-        low, high = self.interval()
-        if (low, high) == self.interval(reach=1):
+    @property
+    def flag(self) -> str:
+        """What is wrong with the answer: ``"too poor"``, ``"mostly noise"``; empty where nothing is.
+
+        >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive", "").flag
+        'mostly noise'
+        """
+        pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
+        if any(pull.too_poor for pull in pulls):
+            return shown.TOO_POOR
+        if self.chosen is not None:
+            return shown.MOSTLY_NOISE if self.chosen.between(1 - shown.LEVEL) == (None, None) else ""
+        if self.ends is not None and not self.parts:
             return ""
-        digits = _digits(high - low)
-        if math.isinf(high):
-            return "any number" if math.isinf(low) else f"{low:,.{digits}f} or more"
-        return f"up to {high:,.{digits}f}" if math.isinf(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
+        low, high = self.between(shown.LEVEL)
+        return shown.MOSTLY_NOISE if high - low >= 2 * abs(self.exact) else ""
 
-    def _repr_html_(self) -> str:
-        value, reach, kind = self._shown()
-        rows = [
-            (self.question, value),
-            (kind, reach),
-            ("share", str(self.share)),
-            ("method", self.method),
-            *self.choices,
-        ]
-        if self.caveat:
-            rows.append(("not in that", self.caveat))
-        if self._together():
-            rows.append(("95 % of both", self._together()))
-        if self.simulated:
-            rows.append(("simulated", "from a stand-in's records: this answer protects nobody"))
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in rows
-        )
-        return f"<table>{cells}</table>"
+    @property
+    def condition(self) -> str:
+        """What the interval takes for granted, in words; empty where that is nothing."""
+        if self.chosen is not None:
+            return self.chosen.meaning
+        pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
+        if not any(pull.needs(shown.REACH) for pull in pulls):
+            return ""
+        return f"holds if nothing that was clipped would count for more than {shown.REACH} times as much"
 
+    def moved(self, times: object, plus: object) -> MovedRelease:
+        """Return the answer times one number plus another; the ends of its interval move along."""
+        from prdp.release.moved import MovedRelease  # noqa: PLC0415  (it is made of releases)
 
-@lru_cache(maxsize=1024)
-def _spread(scales: tuple[Fraction, ...], level: Fraction) -> int:
-    """Return how far the noises' sum strays; many groups have the same noises."""
-    return spread([DiscreteLaplace(scale) for scale in scales], level)
+        return MovedRelease(self).moved(times, plus)
 
 
 def _chance(level: float | Fraction | str) -> Fraction:
@@ -269,10 +241,3 @@ def _number(exact: Fraction) -> float:
     if abs(exact) >= ENDLESS / 2:
         return math.inf if exact > 0 else -math.inf
     return int(exact) if exact.denominator == 1 else float(exact)
-
-
-def _digits(width: float) -> int:
-    """Return how many decimals are worth showing beside an interval of this width."""
-    if width <= 0 or math.isinf(width):
-        return 0
-    return max(0, min(6, 2 - math.floor(math.log10(width)))) if width < 100 else 0

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import csv
+import importlib
+import io
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
+from prdp.release import shown
 from prdp.release.custom import CustomRelease
 from prdp.release.html import html_table
 from prdp.release.release import Release
 
 if TYPE_CHECKING:
+    import os
+
     import pandas
     import polars
     import pyarrow
@@ -87,43 +95,143 @@ class ReleaseTable:
         words = {tuple(map(shown_key, key)): place for place, key in rows}
         return words | {key: place for place, key in rows}
 
+    def sort(self, by: str | None = None, *, descending: bool = True) -> ReleaseTable:
+        """Return the same rows, sorted by a question's answers, or by what the groups are told apart by.
+
+        Args:
+            by: A question as a column is called, or one of ``by``; by default, the first question.
+            descending: Whether the largest come first; of keys, whether the last do.
+        """
+        return self._rows(self._order(by, descending=descending))
+
+    def top(self, count: int = 10, by: str | None = None) -> ReleaseTable:
+        """Return the rows with the largest answers.
+
+        They are the largest noisy ones: noise that is large and positive helps a row to be among them.
+        """
+        return self._rows(self._order(by, descending=True)[: max(0, count)])
+
+    def filter(self, keep: Callable[..., bool]) -> ReleaseTable:
+        """Return the rows for which a function of (key, release, ...) is true.
+
+        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+        >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
+        >>> len(counts.filter(lambda key, count: count.value > 100))
+        0
+        """
+        return self._rows([place for place, (key, row) in enumerate(self) if keep(key, *row)])
+
+    def _order(self, by: str | None, *, descending: bool) -> list[int]:
+        column = self._column(by)
+        return sorted(range(len(self)), key=column.__getitem__, reverse=descending)
+
+    def _rows(self, places: Sequence[int]) -> ReleaseTable:
+        keys = tuple(self.keys[place] for place in places)
+        return replace(self, keys=keys, releases=tuple(self.releases[place] for place in places))
+
+    def _column(self, name: str | None) -> list[Any]:
+        """Return what rows are sorted by."""
+        names = self.names
+        if name is None or name in names[len(self.by) :]:
+            place = 0 if name is None else names.index(name) - len(self.by)
+            return [row[place].exact for row in self.releases]
+        if name in names:
+            column = [key[names.index(name)] for key in self.keys]
+            same = len({type(value) for value in column}) == 1
+            return [_sortable(value) if same else str(value) for value in column]
+        raise InvalidRequest(f"{name!r} is no column of this table, which has: {', '.join(names)}.")
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of keys and answers are called, each differently."""
+        return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
+
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The errors that the answers' intervals do not cover, by method."""
+        """What may have moved the answers beside noise, by method."""
         found = {(release.method, release.caveat): None for row in self.releases for release in row}
         return tuple(f"{method}: {caveat}" for method, caveat in found if caveat)
 
-    def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
-        """Return plain columns: the keys, and for each question its value and how sure it is.
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the intervals take for granted."""
+        found = {release.condition: None for row in self.releases for release in row}
+        return tuple(f"an interval {condition}" for condition in found if condition)
 
-        ``count_low`` and ``count_high`` are the ends of an interval; ``median_balance_from`` and ``..._to``
-        those of the range that was chosen, which says nothing about how sure the choice was.
+    def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
+        """Return plain columns: the keys, and for each question its value, its interval and its flag.
+
+        ``count_low`` and ``count_high`` are the ends of the interval that is printed; ``median_balance_from``
+        and ``..._to`` those of the range that was chosen. ``count_flag`` is ``"mostly noise"`` or
+        ``"too poor"`` where an answer is, else empty.
 
         >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
         >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
         >>> list(counts.columns()), counts.columns()["count"]
-        (['job', 'count', 'count_low', 'count_high'], [41.0])
+        (['job', 'count', 'count_low', 'count_high', 'count_flag'], [41.0])
         """
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
-            if all(isinstance(value, Bin) for value in column):
+            if column and all(isinstance(value, Bin) for value in column):
                 columns.append((f"{name}_from", _numbers([value.low for value in column])))  # type: ignore[union-attr]
                 columns.append((f"{name}_to", _numbers([value.high for value in column])))  # type: ignore[union-attr]
-            elif all(is_day(value) for value in column):
+            elif column and all(is_day(value) for value in column):
                 columns.append((name, [value.date() for value in column]))  # type: ignore[union-attr]
             else:
                 columns.append((name, column))
-        for place, name in enumerate(self.asked):
+        for place, name in enumerate(self.names[len(self.by) :]):
             answers = [row[place] for row in self.releases]
-            chosen = any(release.ends is not None and not release.parts for release in answers)
             intervals = [release.interval(level) for release in answers]
-            ends = ("from", "to") if chosen else ("low", "high")
             columns.append((name, [float(release.value) for release in answers]))
             columns.extend(
-                (f"{name}_{end}", [float(pair[k]) for pair in intervals]) for k, end in enumerate(ends)
+                (f"{name}_{end}", [float(pair[k]) for pair in intervals])
+                for k, end in enumerate(_ends(answers))
             )
+            columns.append((f"{name}_flag", [release.flag for release in answers]))
         return _named_apart(columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question and the rows as plain values; an end that is not there is None."""
+        columns = self.columns()
+        rows = [
+            {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+            for row in zip(*columns.values(), strict=True)
+        ]
+        return {**self._facts(), "simulated": self.simulated, "rows": rows}
+
+    def to_json(self) -> str:
+        """Return ``to_dict`` as JSON."""
+        return shown.as_json(self.to_dict())
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the ``columns`` as CSV, or return them so; an end that is not there is empty."""
+        columns = self.columns()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(map(_plain, row) for row in zip(*columns.values(), strict=True))
+        if path is None:
+            return text.getvalue()
+        Path(path).write_text(text.getvalue(), encoding="utf-8")
+        return None
+
+    def to_parquet(self, path: str | os.PathLike[str], level: float | Fraction | str = 0.95) -> None:
+        """Write the ``columns`` as a Parquet file; the question and its caveats are in the metadata."""
+        table = self.to_arrow(level)
+        _library("pyarrow.parquet", "arrow").write_table(table, path)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the answers with their intervals as error bars, and return matplotlib's axes.
+
+        An arrow stands for an end that is not there. It needs ``pip install 'prdp[plot]'``.
+
+        Args:
+            ax: Where to draw; by default, in a figure of its own. Several questions need as many axes.
+        """
+        from prdp.release.plot import plot  # noqa: PLC0415  (matplotlib is an extra)
+
+        return plot(self, ax)
 
     def to_arrow(self, level: float | Fraction | str = 0.95) -> pyarrow.Table:
         """Return an Arrow table of the ``columns``; the question and its caveats are in the metadata."""
@@ -143,6 +251,7 @@ class ReleaseTable:
 
     def _facts(self) -> dict[str, str]:
         facts = {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
+        facts["conditions"] = "; ".join(self.conditions)
         return facts | ({"simulated": "true"} if self.simulated else {})
 
     def __str__(self) -> str:
@@ -176,17 +285,44 @@ class ReleaseTable:
         return " [simulated: not private]" if self.simulated else ""
 
     def _heads(self) -> list[str]:
-        return [*self.by, *self.asked]
+        """Return the heads: of one question, a column each for the answer and its ends."""
+        if len(self.asked) != 1 or not self.releases:
+            return self.names
+        column = [row[0] for row in self.releases]
+        ends = [f"{self.names[-1]}_{end}" for end in _ends(column)]
+        return [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged(column) else [])]
 
     def _cells(self) -> list[list[str]]:
-        shown = list(self)[:_SHOWN_ROWS]
-        return [[*map(shown_key, key), *(release.short for release in row)] for key, row in shown]
+        """Return the cells of the first rows; of several questions, each answer in one with its ends."""
+        alone = len(self.asked) == 1
+        flagged = alone and self._flagged([row[0] for row in self.releases])
+        rows = []
+        for key, row in list(self)[:_SHOWN_ROWS]:
+            cells = list(map(shown_key, key))
+            if alone:
+                cells += [*shown.value_and_ends(row[0]), *([row[0].flag] if flagged else [])]
+            else:
+                cells += [shown.in_a_cell(release) for release in row]
+            rows.append(cells)
+        return rows
+
+    def _flagged(self, column: Sequence[Release]) -> bool:
+        return any(release.flag for release in column[:_SHOWN_ROWS])
 
     def _notes(self) -> list[str]:
-        notes = []
-        if len(self) > _SHOWN_ROWS:
-            notes.append(f"... and {len(self) - _SHOWN_ROWS} more")
-        return [*notes, *self.caveats]
+        """Return what is said once for all rows."""
+        notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
+        answers = [release for row in self.releases for release in row]
+        kinds = {release.kind: None for release in answers}
+        notes += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
+        found = {release.flag: None for release in answers}
+        flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
+        return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
+
+    def _clipped(self, answers: Sequence[Release]) -> list[str]:
+        """Return which records counted for less, where that is the same for all rows."""
+        said = {dict(release.choices).get(shown.CLIPPED) for release in answers}
+        return [text for text in said if text] if len(said) == 1 else []
 
 
 Released = Release | ReleaseTable | CustomRelease
@@ -214,6 +350,23 @@ def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
     return [float(edge) for edge in edges]
 
 
+def _ends(answers: Sequence[Release]) -> tuple[str, str]:
+    """Return what the ends of a column's intervals are called."""
+    chosen = any(release.kind == shown.RANGE for release in answers)
+    return ("from", "to") if chosen else ("low", "high")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON and CSV have it; no number stands for an end that is not there."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int) else str(value)
+
+
+def _sortable(value: KeyValue) -> Any:
+    return value.low if isinstance(value, Bin) else value
+
+
 def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
     """Return the columns by name; a name that is taken already gets a number."""
     named: dict[str, list[Any]] = {}
@@ -227,6 +380,6 @@ def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any
 
 def _library(name: str, extra: str) -> Any:
     try:
-        return __import__(name)
+        return importlib.import_module(name)
     except ImportError:
         raise InvalidRequest(f"this needs {name}, which is not here: pip install 'prdp[{extra}]'.") from None

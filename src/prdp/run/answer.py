@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from prdp.errors import EngineFailure, LedgerError
-from prdp.ledger.account import Charge, Ledger
+from prdp.ledger.account import Charge, Ledger, Notes
 from prdp.ledger.no_account import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release.table import Released
@@ -25,6 +25,14 @@ class Answerable(Protocol):
     @property
     def share(self) -> Fraction:
         """The part of every record's budget that it uses."""
+
+    @property
+    def region(self) -> str | None:
+        """Whom it is charged to, as a ledger keeps it; None for everybody."""
+
+    @property
+    def edition(self) -> str:
+        """Which edition of the data it asks; empty where there is one only."""
 
     @property
     def on_interrupt(self) -> str:
@@ -56,7 +64,8 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
         return standing
     reader.ensure_there()
     try:
-        charge = ledger.charge(plan.text, plan.share, fresh=fresh)
+        notes = Notes(plan.region, plan.edition or None)
+        charge = ledger.charge(plan.text, plan.share, fresh=fresh, notes=notes)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
             return charge
         drawn = threading.Event()

@@ -67,6 +67,16 @@ class CustomPlan:
     """What whoever interrupts the answer is told."""
 
     @property
+    def region(self) -> str | None:
+        """Whom it is charged to: the records of its filter, which are all that the mechanism is given."""
+        return self.planner.region()
+
+    @property
+    def edition(self) -> str:
+        """Which edition of the data it asks."""
+        return self.planner.edition
+
+    @property
     def text(self) -> str:
         """The question with all that is known of its answer's distribution, and the token."""
         return question_text(self._facts | {"once": self.token})
@@ -80,6 +90,7 @@ class CustomPlan:
             facts["source"] = self.planner.source
         if self.planner.where is not None:
             facts["where"] = canonical(self.planner.where)
+        facts |= {"edition": self.edition} if self.edition else {}
         return facts | {"share": str(self.share)}
 
     def standing(self, ledger: Ledger) -> Released | None:

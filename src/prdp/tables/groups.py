@@ -25,7 +25,7 @@ from prdp.schema import Schema
 from prdp.tables.questions import Questions
 
 if TYPE_CHECKING:
-    from prdp.tables.table import Table as Grouped
+    from prdp.tables.queried import Queried
 
 
 _SHOWN_KEYS = 40
@@ -43,7 +43,7 @@ class Groups(Questions[ReleaseTable]):
     <2 groups by year of <prdp table 'sales': Policy('1', ...); year; all of every budget left>>
     """
 
-    table: Grouped
+    table: Queried
     grouping: Grouping
     _reader: Reader
 
@@ -75,7 +75,7 @@ class Groups(Questions[ReleaseTable]):
 
     @property
     def left(self) -> Fraction:
-        """The part of every record's budget that is left.
+        """The part of their budgets that the records of these groups have left.
 
         >>> import numpy
         >>> import prdp
@@ -83,7 +83,7 @@ class Groups(Questions[ReleaseTable]):
         >>> sales.group_by("year", keys=[2025, 2026]).left
         Fraction(1, 1)
         """
-        return self.table.left
+        return self.table.ledger.left_in(self.table.planner.region(self.grouping))
 
     def where(self, condition: str) -> Groups:
         """Return the groups of those records alone for which a condition holds."""

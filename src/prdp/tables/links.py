@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
+from prdp.declare.owners import read_most_rows
 from prdp.engines._links import KeyedRecords, LinkRows, read_links
 from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
@@ -32,7 +33,7 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, refuse_unless_rows
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 
 MOST_COLUMNS = 64
@@ -100,7 +101,7 @@ def open_links(
     """
     refuse_unless_mappings(records=records, types=types)
     _refuse_unless_records(records)
-    refuse_unless_rows(most_rows)
+    read_most_rows(most_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())

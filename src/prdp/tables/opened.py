@@ -57,7 +57,7 @@ class Opened:
 
     def _explained(self, plan: Plan, whose: Whose) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
-        left = None if self.stand_in else self.ledger.left
+        left = None if self.stand_in else self.ledger.left_in(plan.region)
         answered = not self.stand_in and plan.standing(self.ledger) is not None
         return explained(plan, self._reader.source, whose, left=left, answered=answered)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
+from prdp.declare.columns import known_column
 from prdp.declare.exact import told
 from prdp.errors import InvalidRequest, RecordsLeftOut
 from prdp.expressions.check import check
@@ -14,8 +16,6 @@ from prdp.expressions.spelling import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
-
-_MOST_ROWS = 2**40
 
 
 def read_policy(policy: Policy | str) -> Policy:
@@ -49,6 +49,30 @@ def name_of(given: str | None, default: str) -> str:
     if not isinstance(name, str) or not is_writable(name):
         raise InvalidRequest(f"name={given!r} is no name: write a text.")
     return name
+
+
+def read_fixed(fixed: Iterable[str] | None, schema: Schema) -> tuple[str, ...] | None:
+    """Return the columns that narrow whom a question is charged to; None where nothing is said of them."""
+    if fixed is None:
+        return None
+    if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
+        raise InvalidRequest(f"fixed={told(fixed)} lists no columns: write fixed=['week'].")
+    known = tuple(known_column(column, schema, "fixed") for column in fixed)
+    for column in known:
+        if schema[column].kind is Kind.OTHER:
+            raise InvalidRequest(
+                f"fixed= names {column!r}, which holds {schema[column].native}: filters do not read it."
+            )
+    return tuple(sorted(set(known))) or None
+
+
+def read_edition(edition: str | None) -> str:
+    """Return which edition of a table is opened; empty where there is one only."""
+    if edition is None:
+        return ""
+    if not isinstance(edition, str) or not edition or not is_writable(edition):
+        raise InvalidRequest(f"edition={edition!r} is no edition: write a text, such as '2026-W46'.")
+    return edition
 
 
 def account_of(
@@ -92,9 +116,3 @@ def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
 def both(old: Node | None, new: Node) -> Node:
     """Return what holds where an old condition, if there is one, and a new one do."""
     return new if old is None else conjunction((old, new))
-
-
-def refuse_unless_rows(most_rows: int) -> None:
-    """Refuse what is no bound of a record's results."""
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST_ROWS:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")

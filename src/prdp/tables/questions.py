@@ -134,12 +134,15 @@ class Questions(ABC, Generic[Answered]):
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "clip",
         fresh: bool = False,
     ) -> Answered:
-        """Add up a column, in its grain; arguments as in ``count``.
+        """Add up a column, or an expression over columns such as ``"price * quantity"``.
 
-        The column needs public bounds; they may be as wide as you like.
+        Columns need public bounds, which may be as wide as you like; those of an expression follow from its
+        columns'. ``grain`` is what values are rounded to: by default the column's, and of an expression what
+        follows from its columns'. Other arguments as in ``count``.
 
         >>> import numpy
         >>> import prdp
@@ -149,13 +152,14 @@ class Questions(ABC, Generic[Answered]):
         ...
         prdp.errors.InvalidRequest: sum('age') needs the column's public bounds. Write bounds={'age': (0, ...
         """
-        return self._one(Sum(column), share, Options.of(method), fresh=fresh)
+        return self._one(Sum(column, grain=grain), share, Options.of(method), fresh=fresh)
 
     def mean(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "clip",
         fresh: bool = False,
     ) -> Answered:
@@ -170,26 +174,41 @@ class Questions(ABC, Generic[Answered]):
         >>> [(part.question, str(part.share)) for part in accounts.mean("age", share="1/2").parts]
         [('sum of age', '3/8'), ('count of age', '1/8')]
         """
-        return self._one(Mean(column), share, Options.of(method), fresh=fresh)
+        return self._one(Mean(column, grain=grain), share, Options.of(method), fresh=fresh)
 
     def variance(
-        self, column: str, *, share: Exact, method: Chosen = "clip", fresh: bool = False
+        self,
+        column: str,
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: Chosen = "clip",
+        fresh: bool = False,
     ) -> Answered:
         """Find the mean squared distance from the mean; arguments as in ``mean``.
 
         Half of the share goes to the mean, and half to the sum of squared distances from it.
         """
-        return self._one(Variance(column), share, Options.of(method), fresh=fresh)
+        return self._one(Variance(column, grain=grain), share, Options.of(method), fresh=fresh)
 
-    def std(self, column: str, *, share: Exact, method: Chosen = "clip", fresh: bool = False) -> Answered:
+    def std(
+        self,
+        column: str,
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: Chosen = "clip",
+        fresh: bool = False,
+    ) -> Answered:
         """Find the standard deviation: the root of ``variance``, at the same split."""
-        return self._one(Std(column), share, Options.of(method), fresh=fresh)
+        return self._one(Std(column, grain=grain), share, Options.of(method), fresh=fresh)
 
     def max(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "choice",
         fresh: bool = False,
     ) -> Answered:
@@ -197,18 +216,19 @@ class Questions(ABC, Generic[Answered]):
 
         The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
         """
-        return self._one(Max(column), share, Options.of(method), fresh=fresh)
+        return self._one(Max(column, grain=grain), share, Options.of(method), fresh=fresh)
 
     def min(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "choice",
         fresh: bool = False,
     ) -> Answered:
         """Find about how small a column's smallest value is; as ``max``."""
-        return self._one(Min(column), share, Options.of(method), fresh=fresh)
+        return self._one(Min(column, grain=grain), share, Options.of(method), fresh=fresh)
 
     def quantile(
         self,
@@ -216,6 +236,7 @@ class Questions(ABC, Generic[Answered]):
         q: Exact,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "rank",
         fresh: bool = False,
     ) -> Answered:
@@ -223,18 +244,19 @@ class Questions(ABC, Generic[Answered]):
 
         The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
         """
-        return self._one(Quantile(column, q), share, Options.of(method), fresh=fresh)
+        return self._one(Quantile(column, q, grain=grain), share, Options.of(method), fresh=fresh)
 
     def median(
         self,
         column: str,
         *,
         share: Exact,
+        grain: Exact | None = None,
         method: Chosen = "rank",
         fresh: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        return self._one(Quantile(column, "1/2"), share, Options.of(method), fresh=fresh)
+        return self._one(Quantile(column, "1/2", grain=grain), share, Options.of(method), fresh=fresh)
 
     def count_distinct(
         self,

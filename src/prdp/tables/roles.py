@@ -11,9 +11,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Protocol
 
+from prdp.declare.references import Tree, by_links
 from prdp.engines._origins import Origin, origin_of
 from prdp.errors import InvalidRequest
-from prdp.tables.references import Tree, by_links
 
 
 class Declared(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.columns import (
@@ -15,7 +16,7 @@ from prdp.declare.columns import (
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.groups import GroupKey, bins, read_grouping
+from prdp.declare.owners import MOST_ROWS, Owners, read_most_rows
 from prdp.engines._given import engine_for
 from prdp.engines._origins import Origin, origin_of
 from prdp.engines.engine import Engine
@@ -23,27 +24,25 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
-from prdp.methods import Chosen
 from prdp.plan.explain import Whose
-from prdp.plan.functions import listed_quantiles
-from prdp.plan.methods import DEFAULT, Options
-from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
-from prdp.plan.queries import Quantile, Query
-from prdp.plan.shares import Shares
 from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
-from prdp.release.release import Release
-from prdp.release.table import Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.custom import custom_plan
-from prdp.tables.groups import Groups
-from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_policy
+from prdp.tables.opening import (
+    account_of,
+    fitted_policy,
+    name_of,
+    narrowed,
+    read_edition,
+    read_fixed,
+    read_policy,
+)
 from prdp.tables.outcomes import Mechanism
-from prdp.tables.questions import Questions
+from prdp.tables.queried import Queried
 
 
 def open(  # noqa: A001  (prdp.open is what users call it)
@@ -55,6 +54,9 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
+    fixed: Iterable[str] | None = None,
+    edition: str | None = None,
+    most_rows: int | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
@@ -83,6 +85,13 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         types: For a CSV file or for text columns of a frame, SQL types by column.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
+        fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
+            and kept by it. Questions about some of their values are then charged to those rows alone:
+            docs/accounting.md. With ``protect``, everything is charged to everybody all the same.
+        edition: Which edition of a table that grows this is, such as ``"2026-W46"``: the same question about
+            another edition is another question.
+        most_rows: With ``protect``: a customer adds at most so many times what one row can add, 2^20 by
+            default. A wide guess costs next to nothing.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
@@ -107,7 +116,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     called = name_of(name, default_name(source))
     grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
-    facts = Binding.of(called, engine.schema, checked, ends, grains, protected)
+    constant = read_fixed(fixed, engine.schema)
+    owners = _owners(protected, most_rows)
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant)
+    if owners is not None and owners.most_rows != MOST_ROWS:
+        facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
         _engine=engine,
@@ -118,13 +131,26 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         name=called,
         ledger=account,
         _reader=Reader(engine, stand_in),
-        protect=protected,
+        owners=owners,
+        edition=read_edition(edition),
+        _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
 
 
+def _owners(protect: str | None, most_rows: int | None) -> Owners | None:
+    if protect is None:
+        if most_rows is not None:
+            raise InvalidRequest(
+                f"most_rows={most_rows!r} is for protect=: how many rows one customer can have. Without it, "
+                "a row is a record."
+            )
+        return None
+    return Owners(protect) if most_rows is None else Owners(protect, read_most_rows(most_rows))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Opened, Questions[Release]):
+class Table(Queried):
     """A table that answers with releases; what ``prdp.open`` returns.
 
     >>> import numpy
@@ -144,7 +170,9 @@ class Table(Opened, Questions[Release]):
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
-    protect: str | None = None
+    owners: Owners | None = None
+    edition: str = ""
+    _fixed: tuple[str, ...] = ()
     _origin: Origin | None = None
 
     @property
@@ -194,76 +222,6 @@ class Table(Opened, Questions[Release]):
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return replace(self, condition=narrowed(self.condition, condition, self._engine.schema))
-
-    def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
-        """Tell records apart by public keys; every question is then answered for each key.
-
-        The groups are disjoint, so each is answered with the whole share; with ``protect``, an owner's rows
-        may lie in several, and all are answered together. A key that no record has is
-        answered with noise like any other; records whose key is not listed are in no answer.
-
-        >>> import numpy
-        >>> import prdp
-        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
-        >>> counts = accounts.group_by(prdp.bins("age", [0, 40, 80])).count(share="1/4")
-        >>> [str(age) for (age,), _ in counts], accounts.ledger.left
-        (['[0, 40)', '[40, 80]'], Fraction(3, 4))
-
-        Args:
-            columns: Column names, ``prdp.date_trunc("month", "opened")``, ``prdp.bins("balance", [0, 100])``.
-            keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
-                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
-                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
-        """
-        is_path = isinstance(keys, str | Path)
-        shared = "" if self._origin is None or is_path else self._origin.shared(origin_of(keys))
-        if shared:
-            raise InvalidRequest(
-                f"keys= and the table have one source ({shared}), but which values occur may give a record "
-                "away. List the keys that are public knowledge: keys=['clerk', 'chef']."
-            )
-        return Groups(self, read_grouping(columns, keys, self._engine.schema), self._reader)
-
-    def histogram(
-        self,
-        column: str,
-        *,
-        edges: Iterable[Number],
-        share: Exact,
-        method: Chosen = "clip",
-        fresh: bool = False,
-    ) -> ReleaseTable:
-        """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
-
-        >>> import numpy
-        >>> import prdp
-        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
-        >>> len(accounts.histogram("age", edges=[0, 20, 40, 60, 80], share="1/4"))
-        4
-        """
-        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
-
-    def quantiles(
-        self,
-        column: str,
-        q: Iterable[Exact],
-        *,
-        share: Exact,
-        method: Chosen = "rank",
-        fresh: bool = False,
-    ) -> tuple[Release, ...]:
-        """Find several quantiles at once, ascending together; as ``quantile``.
-
-        >>> import numpy
-        >>> import prdp
-        >>> people = {"age": numpy.array([31, 58, 40])}
-        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
-        >>> [release.question for release in accounts.quantiles("age", [0.25, 0.5], share="1/4")]
-        ['0.25 quantile of age', 'median of age']
-        """
-        query = Quantile(column, listed_quantiles(q))
-        plan = self.plan(query, share=share, options=Options.of(method))
-        return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
 
     def run(
         self,
@@ -319,38 +277,36 @@ class Table(Opened, Questions[Release]):
             self.levels,
             self.bounds,
             self.grain,
-            self.protect,
+            self.owners,
             self.condition,
             self._engine.source,
+            fixed=self._fixed,
+            edition=self.edition,
         )
 
-    def plan(
-        self,
-        *queries: Query,
-        share: Exact,
-        shares: Shares | None = None,
-        options: Options = DEFAULT,
-    ) -> Plan:
-        """Return what would be done to answer queries, or refuse; reads and charges nothing."""
-        return self.planner.plan(queries, share, options=options, shares=shares)
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
 
-    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
-        plan = self.planner.plan([query], share, options=options, single=True)
-        if len(plan.labels) > 1:
-            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        >>> import numpy
+        >>> import prdp
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
+        >>> release = visits.where("week = 46").count(share=0.75)
+        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
+        """
+        return self.ledger.left_in(self.planner.region())
 
-    def explained(self, plan: Plan) -> str:
-        """Return what a plan about the table would do; reads no record and charges nothing."""
-        whose = Whose("a row", tables=(("prdp_records", self.name),))
-        if self.protect is not None:
-            whose = replace(
-                whose, record=f"one {self.protect} with all of its rows", proof="proofs/owners.md"
-            )
-        return self._explained(plan, whose)
+    @property
+    def protect(self) -> str | None:
+        """The column whose value says whose row it is; None where a row is a record."""
+        return None if self.owners is None else self.owners.id
 
-    def _in_words(self, plan: Plan) -> str:
-        return self.explained(plan)
+    @property
+    def _whose(self) -> Whose:
+        record, proof = ("a row", "") if self.owners is None else (self.owners.noun, "proofs/owners.md")
+        return Whose(record, proof, (("prdp_records", self.name),))
 
-    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
-        return answer(self.ledger, plan, self._reader, fresh=fresh)
+    @property
+    def _origins(self) -> Sequence[Origin]:
+        return () if self._origin is None else (self._origin,)

@@ -11,9 +11,11 @@ import numpy as np
 
 from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps, Fold
+from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
+from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
+from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
@@ -24,7 +26,7 @@ from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, OWNERS, WHOLES, record_of
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
     in_groups,
@@ -229,7 +231,7 @@ class EngineContract:
             reading = _owner_reading(engine, protect, measure, where, None, fold)
             found = engine.fold_owners(reading)
             assert found == reference_owners(OWNERS, reading), (protect, measure, where, fold)
-            assert found[0].cells
+            assert found[0][0].cells
 
     def test_what_owners_add_to_several_groups_is_scaled_down_together(self) -> None:
         """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
@@ -245,11 +247,45 @@ class EngineContract:
             reading = _owner_reading(engine, protect, measure, where, grouping)
             assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
             count_rows = measure is None
-            for caps in _caps(reading):
+            for caps in rising_caps(reading):
                 found = engine.scale_owners(reading, caps, count_rows=count_rows)
                 expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
                 assert any(found) or not any(caps.by_level)
+
+    def test_computed_columns_are_those_of_the_reference(self) -> None:
+        """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""
+        records = [
+            record_of(eps=budget, v=v, x=x, job=job)
+            for budget in (None, 0.2, 1.0)
+            for v, x in zip(WHOLES, (*FRACTIONS, 0.0, 3.0), strict=True)
+            for job in ("clerk", "Clerk", None)
+        ]
+        engine = self.engine(records)
+        for of, by, keys in (
+            ("v * 2 - 1", ["CASE WHEN v > 5 THEN 'many' ELSE job END"], ["many", "clerk", "nobody"]),
+            ("v + x", [bins("x * 8", ["-1e30", -20, 0, "0.04", 20, "1e19"])], None),
+            ("CASE WHEN job = 'clerk' THEN x END", ["v - 1", "job"], [(0.0, "clerk"), (7.0, "Clerk")]),
+            ("greatest(v, x)", ["NOT (v > 5)"], [True, False]),
+        ):
+            read = read_column(of, engine.schema, "sum")
+            measure = Measure(read.name, Fraction(1, 4), -(2**40), 2**40, expression=read.expression)
+            grouping = read_grouping(by, keys, engine.schema)
+            cells = _reading(engine, measure, grouping)
+            expected = [reference_summary(group, cells) for group in in_groups(records, grouping)]
+            assert [found.cells for found in engine.summarise(cells)] == [one.cells for one in expected], of
+            assert any(summary.cells for summary in expected), of
+            values = KeyRead(cells.policy, cells.levels, read.name, None, grouping, read.expression)
+            assert list(engine.key_totals(values)) == [
+                reference_keys(group, cells, read.name, read.expression)
+                for group in in_groups(records, grouping)
+            ], of
+            for groups in (None, grouping):
+                owners = OwnerRead(cells.policy, cells.levels, Owners("x"), measure, "sum", None, groups)
+                assert engine.fold_owners(owners) == reference_owners(records, owners), of
+            for caps in rising_caps(owners):
+                scaled = engine.scale_owners(owners, caps, count_rows=False)
+                assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
 
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table and one whose values are all NULL."""
@@ -330,7 +366,7 @@ def _everything(engine: Engine) -> tuple[object, ...]:
         engine.key_totals(keys),
         engine.top_levels(keys),
         engine.fold_owners(owners),
-        *(engine.scale_owners(owners, caps, count_rows=False) for caps in _caps(owners)),
+        *(engine.scale_owners(owners, caps, count_rows=False) for caps in rising_caps(owners)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 
@@ -356,17 +392,4 @@ def _owner_reading(  # noqa: PLR0917
     fold: Fold = "sum",
 ) -> OwnerRead:
     policy = PERSONAL.within(engine.schema, {})
-    return OwnerRead(policy, policy.levels, protect, measure, fold, _condition(engine, where), groups)
-
-
-def _caps(reading: OwnerRead) -> list[Caps]:
-    """Return caps that rise with the level, from nothing to all that there can be."""
-    levels, most = reading.levels, reading.folded.high
-    rising = [levels.quanta(level) for level in range(levels.top + 1)]
-    fine = 20 if most < 2**40 else 0
-    return [
-        Caps((0,) * len(rising)),
-        Caps(tuple(min(most, quanta >> 19) for quanta in rising)),
-        Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
-        Caps((most,) * len(rising)),
-    ]
+    return OwnerRead(policy, policy.levels, Owners(protect), measure, fold, _condition(engine, where), groups)

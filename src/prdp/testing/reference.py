@@ -12,8 +12,10 @@ from typing import Any
 from prdp.cells.cell import Cell, CellKey, magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.declare.computed import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.expressions.evaluate import evaluate
+from prdp.expressions.nodes import Node
 from prdp.grids import PER_OCTAVE, SLACK
 from prdp.plan.reads import CellRead, KeyRead, RowRead
 
@@ -28,13 +30,14 @@ def in_groups(records: Sequence[Record], groups: Grouping | None) -> list[list[R
         [
             record
             for record in records
-            if all(_belongs(record[by.column], by, value) for by, value in zip(groups.by, key, strict=True))
+            if all(_belongs(record, by, value) for by, value in zip(groups.by, key, strict=True))
         ]
         for key in groups.keys
     ]
 
 
-def _belongs(value: Any, by: GroupKey, key: KeyValue) -> bool:
+def _belongs(record: Record, by: GroupKey, key: KeyValue) -> bool:
+    value = column_of(record, by.column, by.expression)
     if value is None or value != value:  # noqa: PLR0124  (NaN alone differs from itself)
         return False
     if isinstance(key, Bin):
@@ -49,12 +52,14 @@ def reference_summary(records: Iterable[Record], reading: CellRead) -> Summary:
     return Summary.of(reading.levels, reading.smallest, reading.largest, cells)
 
 
-def reference_keys(records: Iterable[Record], reading: CellRead, column: str) -> KeySummary:
+def reference_keys(
+    records: Iterable[Record], reading: CellRead | KeyRead, column: str, expression: Node | None = None
+) -> KeySummary:
     """Return how many keys a column has, by what the budgets of their records add up to."""
     most = key_edges(reading.levels)[-1]
     sums: dict[Any, int] = defaultdict(int)
     for record, level in _taking_part(records, reading):
-        key = record[column]
+        key = column_of(record, column, expression)
         if _is_there(key):
             sums[key] += min(reading.levels.quanta(level), most)
     return KeySummary.of(reading.levels, sums.values())
@@ -64,7 +69,7 @@ def reference_tops(records: Iterable[Record], reading: KeyRead) -> Summary:
     """Return a column's values, each once, at the highest level of its records."""
     tops: dict[Any, int] = {}
     for record, level in _taking_part(records, reading):
-        value = record[reading.column]
+        value = column_of(record, reading.column, reading.expression)
         if _is_there(value):
             tops[value] = max(level, tops.get(value, level))
     keys = (CellKey(reading.levels.quanta(level), 1, 1, 1) for level in tops.values())
@@ -102,8 +107,9 @@ def _cells(records: Iterable[Record], reading: CellRead) -> Iterator[Cell]:
         if reading.measure is None:
             yield Cell(CellKey(quanta, 1, 1, 1), 1, 1)
             continue
-        value = whole_value(record[reading.measure.column], reading.measure)
-        fineness = reading.measure.per_octave
+        measure = reading.measure
+        value = whole_value(column_of(record, measure.column, measure.expression), measure)
+        fineness = measure.per_octave
         code = None if value is None else magnitude_code(value, fineness)
         squares = (value or 0) ** 2 if reading.measure.squares else 0
         yield Cell(magnitude_key(quanta, code, reading.largest, fineness), 1, value or 0, squares)

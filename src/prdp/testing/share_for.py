@@ -14,6 +14,7 @@ from prdp.plan.queries import Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.tables.groups import Groups
+from prdp.tables.join import Join
 from prdp.tables.opened import reader_of
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
@@ -65,7 +66,7 @@ def share_for(
     query: Query,
     *,
     error: Exact,
-    like: Table | Groups,
+    like: Table | Join | Groups,
     confidence: Exact = "95%",
     method: Chosen | None = None,
     runs: int = 400,
@@ -85,7 +86,7 @@ def share_for(
         runs: How many answers to simulate for each share that is tried.
         seed: The seed of their noise.
     """
-    if not isinstance(like, Table | Groups) or not isinstance(query, Query):
+    if not isinstance(like, Table | Join | Groups) or not isinstance(query, Query):
         raise InvalidRequest(
             "share_for takes a query and an open table or its groups: "
             "share_for(prdp.count(), error='1%', like=table)."
@@ -116,7 +117,7 @@ def share_for(
     return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed)
 
 
-def _truths(like: Table | Groups, query: Query, method: Chosen | None) -> list[Fraction]:
+def _truths(like: Table | Join | Groups, query: Query, method: Chosen | None) -> list[Fraction]:
     """Return what is true of the stand-in, group by group; real records were refused before."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries

@@ -11,7 +11,7 @@ from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, Query, Sum
+from prdp.plan.queries import Count, Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.tables.graph import Graph, GraphQuery
@@ -19,6 +19,7 @@ from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.links import Links
 from prdp.tables.opened import reader_of
+from prdp.tables.queried import Queried
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 
@@ -29,7 +30,7 @@ _TAKES = "simulate takes an open table and a query object, such as simulate(acco
 
 @overload
 def simulate(  # type: ignore[overload-overlap]
-    table: Table,
+    table: Table | Join,
     query: Query,
     *,
     share: Exact = "1",
@@ -41,7 +42,7 @@ def simulate(  # type: ignore[overload-overlap]
 
 @overload
 def simulate(
-    table: Table | Groups,
+    table: Table | Join | Groups,
     query: Query | Sequence[Query],
     *,
     share: Exact = "1",
@@ -53,12 +54,11 @@ def simulate(
 
 @overload
 def simulate(
-    table: Join | Links | Graph,
+    table: Links | Graph,
     query: Query | GraphQuery,
     *,
     share: Exact = "1",
     method: Chosen | None = None,
-    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> list[Release]: ...
@@ -70,7 +70,6 @@ def simulate(
     *,
     share: Exact = "1",
     method: Chosen | None = None,
-    grain: Exact | None = None,
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
@@ -78,8 +77,7 @@ def simulate(
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records. ``grain`` is for sums
-    over a join.
+    only what was opened with ``stand_in=True`` is taken: public or made-up records.
 
     >>> import numpy
     >>> import prdp
@@ -92,12 +90,11 @@ def simulate(
         raise InvalidRequest(_TAKES)
     refuse_unless_stand_in(source, "simulate")
     refuse_unless_repeatable(runs, seed)
-    if isinstance(source, Join | Links | Graph):
-        plan = _plan(source, query, share, method, grain)
+    if isinstance(source, Links | Graph):
+        plan = _plan(source, query, share, method)
         return plan.draw(reader_of(source), Seeded(seed), runs)
     if not (isinstance(query, Query) or _are_queries(query)):
         raise InvalidRequest(_TAKES)
-    _refuse_given("is for sums over a join; a column's is given in prdp.open(..., grain=...)", grain=grain)
     options = Options.of(method)
     groups = table.grouping if isinstance(table, Groups) else None
     queries = (query,) if isinstance(query, Query) else query
@@ -107,7 +104,7 @@ def simulate(
     return plan.draw(reader_of(source), Seeded(seed), runs)
 
 
-def refuse_unless_stand_in(source: Table | Join | Links | Graph, asked: str) -> None:
+def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.stand_in:
         return
@@ -138,23 +135,11 @@ def _shown(value: object) -> str:
     return "(a number of many digits)" if huge else repr(value)
 
 
-def _refuse_given(why: str, **given: object) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise InvalidRequest(f"{option}={value!r} {why}.")
-
-
-def _plan(
-    opened: Join | Links | Graph, query: object, share: Exact, method: Chosen | None, grain: Exact | None
-) -> Plan:
-    if not isinstance(opened, Join) or not isinstance(query, Sum):
-        _refuse_given("is for sums over a join", grain=grain)
+def _plan(opened: Links | Graph, query: object, share: Exact, method: Chosen | None) -> Plan:
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
     if not (method is None or isinstance(method, str)):
         raise InvalidRequest(f"method={method!r} is for tables: of {opened!r} a method has no options.")
-    if isinstance(opened, Join) and isinstance(query, Count | Sum):
-        return opened.plan(query, share, method, grain)
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")

@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.cells.measure import Measure
+from prdp.declare.computed import read_column
 from prdp.declare.groups import bins, read_grouping
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
@@ -75,6 +76,8 @@ FILTERS = (
     "NOT (day < DATE '2025-06-01')",
     "NOT ok",
 )
+
+COMPUTED = ("x + f", "greatest(x, f)", "CASE WHEN x < 100 THEN 1 ELSE v END")
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -143,15 +146,17 @@ class StorageCase:
         groups = (
             read_grouping([bins(self.binned, [-100, 0, 5, 100, 200])], None, schema) if self.binned else None
         )
-        measure = None if self.column is None or self.keys else Measure(self.column, Fraction(1), -100, 1000)
+        read = None if self.column is None or self.keys else read_column(self.column, schema, "sum")
+        ends = Fraction(1), -100, 1000
+        measure = None if read is None else Measure(read.name, *ends, expression=read.expression)
         return CellRead(policy, policy.levels, {}, measure, where, groups)
 
 
 CASES = (
     *(StorageCase(policy=policy) for policy in POLICIES),
     *(StorageCase(where=where) for where in FILTERS),
-    *(StorageCase(column=column) for column in ("x", "f", "d")),
-    *(StorageCase(binned=column) for column in ("x", "v")),
+    *(StorageCase(column=column) for column in ("x", "f", "d", *COMPUTED)),
+    *(StorageCase(binned=column) for column in ("x", "v", "greatest(x, f)")),
     *(StorageCase(column=column, keys=True) for column in ("x", "job")),
 )
 
@@ -223,6 +228,7 @@ _TELLING = (
     StorageCase(where="NOT (v BETWEEN 0 AND 10)"),
     StorageCase(policy="greatest(x, 10) / 10"),
     StorageCase(column="x"),
+    StorageCase(column="CASE WHEN x < 100 THEN 1 ELSE v END"),
     StorageCase(binned="x"),
 )
 """The cases that a storage's statistics have been seen to change."""

@@ -174,12 +174,12 @@ def _split(end: str, schemas: Mapping[str, Schema]) -> tuple[str, str]:
 
 def _refuse_unless_joinable(reference: Reference, schemas: Mapping[str, Schema]) -> None:
     ends = (schemas[reference.table][reference.column], schemas[reference.to][reference.key])
-    if not (all(end.integer for end in ends) or all(map(_is_plain, ends))):
+    if not (all(end.integer for end in ends) or all(map(_is_text, ends))):
         raise InvalidRequest(
             f"{reference} joins {ends[0].native} with {ends[1].native}. Both must hold whole numbers, or "
             "both text; convert one of them in its source."
         )
 
 
-def _is_plain(column: ColumnType) -> bool:
-    return column.kind is Kind.TEXT and column.native == "VARCHAR"
+def _is_text(column: ColumnType) -> bool:
+    return column.kind is Kind.TEXT

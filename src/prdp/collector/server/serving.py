@@ -1,0 +1,91 @@
+"""Running a collector in this process, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from prdp.collector.server.app import application
+from prdp.collector.server.connections import Patience, protocol_for
+from prdp.collector.server.desk import LOG, Desk
+from prdp.collector.server.rates import Rates
+from prdp.collector.store.opening import open_store
+
+_STOP_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a collector listens, and which address of a front may say whom a request is from.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port; 0 for any that is free.
+        front: The address of a reverse proxy whose X-Forwarded-For is believed; None for none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    front: str | None = None
+
+
+def serve(
+    address: str | Path,
+    place: Place,
+    *,
+    rates: Rates,
+    patience: Patience | None = None,
+    origins: tuple[str, ...] = (),
+    started: Callable[[Desk, int], None],
+) -> bool:
+    """Serve a store's study until the process is told to stop; return whether it could begin.
+
+    Nothing is logged of any request. What goes wrong with the store later goes to standard error.
+
+    Args:
+        address: The store.
+        place: Where to listen.
+        rates: How often an address may ask.
+        patience: How long a sender may keep the collector waiting.
+        origins: The origins of web pages elsewhere whose scripts may send reports.
+        started: Called with the desk and the port when the store is open.
+
+    Raises:
+        CollectorError: The store cannot be used.
+    """
+    with closing(open_store(address)) as store:  # what is wrong with it is said before anybody is let in
+        store.check()
+    logging.basicConfig(level=logging.WARNING, format="prdp: %(message)s")
+    LOG.setLevel(logging.WARNING)
+    kept = patience or Patience()
+    desks: list[Desk] = []
+    app = application(address, rates=rates, patience=kept, origins=origins, started=desks.append)
+    config = uvicorn.Config(
+        app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
+        access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
+        proxy_headers=place.front is not None, forwarded_allow_ips=place.front or "",
+        limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=2048,
+        timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=1 << 14,
+    )  # fmt: skip
+    server = _Server(config, lambda port: started(desks[0], port))
+    server.run()
+    return server.started
+
+
+class _Server(uvicorn.Server):
+    """Says on which port it listens, once it does."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[int], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        """Begin to listen."""
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self._ready(self.servers[0].sockets[0].getsockname()[1])

@@ -1,0 +1,1 @@
+"""Where reports are kept before they are acknowledged: SQLite by default, PostgreSQL for more."""

@@ -1,0 +1,112 @@
+"""What is spent of whom: charges by region, decided from public texts alone; proofs/accounting.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from prdp.declare.exact import told
+from prdp.errors import BudgetExhausted, InvalidRequest, offered_share, shown_part
+from prdp.ledger.account import left_after
+from prdp.plan.text import in_words
+from prdp.regions.depth import overlapping, spent_in
+from prdp.regions.form import region_from_json
+from prdp.regions.region import EVERYBODY, Region
+from prdp.regions.words import region_words
+
+_NAMED = 5
+"""How many earlier questions a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A charge, as far as it decides what is left.
+
+    Attributes:
+        number: Its place in the ledger.
+        purpose: Its question.
+        share: What it cost.
+        region: Whom it was charged to, as the ledger keeps it; None for everybody.
+    """
+
+    number: int
+    purpose: str
+    share: Fraction
+    region: str | None
+
+
+def whom(region: str | None, fixed: Sequence[str]) -> Region:
+    """Return whom a text charges in a ledger with fixed columns; without any, everybody.
+
+    >>> whom('[{"week": {"whole": [46]}}]', []) == EVERYBODY
+    True
+    >>> whom('[{"week": {"whole": [46]}}]', ["week"]).columns
+    frozenset({'week'})
+
+    Raises:
+        InvalidRequest: The text is no region, or one of columns that are not fixed.
+    """
+    if region is None or not fixed:
+        return EVERYBODY
+    try:
+        found = region_from_json(region)
+    except ValueError:
+        raise InvalidRequest(f"{told(region)} is no region. Nothing was charged.") from None
+    loose = sorted(found.columns - set(fixed))
+    if loose:
+        raise InvalidRequest(
+            f"a charge cannot be narrowed by {', '.join(loose)}: the ledger was begun with "
+            f"fixed={list(fixed)!r}. Nothing was charged."
+        )
+    return found
+
+
+def left_in(region: Region, charges: Iterable[Spent], fixed: Sequence[str]) -> Fraction:
+    """Return the part of their budgets that all records of a region have left."""
+    return left_after(spent_in(region, [(whom(one.region, fixed), one.share) for one in charges]))
+
+
+def refuse_what_does_not_fit(
+    share: Fraction, region: Region, charges: Sequence[Spent], fixed: Sequence[str]
+) -> None:
+    """Refuse a charge that some content of a region has not enough left for.
+
+    Raises:
+        BudgetExhausted: With the questions that overlap, and what would still fit.
+    """
+    listed = [(whom(one.region, fixed), one.share) for one in charges]
+    left = left_after(spent_in(region, listed))
+    if share <= left:
+        return
+    overlap = [charges[place] for place in overlapping(region, listed)]
+    named = sorted(overlap, key=lambda one: (-one.share, one.number))[:_NAMED]
+    lines = [f"  {one.number}, share {one.share}: {in_words(one.purpose)}" for one in named]
+    lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
+    about = "every record's budget" if region == EVERYBODY else f"the budget of {region_words(region)}"
+    offer = offered_share(left)
+    remedy = f"Ask for share={offer!r} or less" if offer else "Nothing is left to spend there"
+    narrower = f", or narrow the question by {', '.join(fixed)} to records that were asked about less."
+    raise BudgetExhausted(
+        share,
+        left,
+        f"this question asks for {share} of {about}, but {shown_part(left)} is left where it was asked about "
+        "most. Charged before, and overlapping:\n" + "\n".join(lines) + f"\n{remedy}{narrower}",
+    )
+
+
+def refuse_past_a_quota(  # noqa: PLR0917  (each decides it)
+    name: str, quota: Fraction, share: Fraction, region: Region, own: Sequence[Spent], fixed: Sequence[str]
+) -> None:
+    """Refuse a charge that takes what one name spent of any record's budget past a limit."""
+    spent = spent_in(region, [(whom(one.region, fixed), one.share) for one in own])
+    if spent + share <= quota:
+        return
+    left = max(Fraction(0), quota - spent)
+    raise BudgetExhausted(
+        share,
+        left,
+        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which {shown_part(left)} "
+        "is left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
+        f"prdp ledger FILE quota {name} SHARE.",
+    )

@@ -1,0 +1,185 @@
+"""Which records counted for less, in the user's own terms: from the public policy and the drawn point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from prdp.expressions.spelling import shown_name
+from prdp.policy import Policy
+from prdp.release.shown import CLIPPED, CLIPPED_WHERE
+
+_CELL = 2 ** (2 / 8) * 1.001
+"""A budget and a value are each rounded by up to an eighth of an octave."""
+_PER_OCTAVE = 2
+_HALVINGS = 40
+_DIGITS = 4
+
+Said = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedTerms:
+    """What is public about which records a clipping point lets count for less.
+
+    Attributes:
+        policy: The policy.
+        bounds: The public bounds of its only column, if it has one alone that has bounds.
+        column: The column that is added up; None where records are counted.
+        grain: What its values are counted in.
+        protect: The column that names the owners of rows; None where a row is a record.
+        computed: Whether ``column`` is the text of an expression.
+    """
+
+    policy: Policy
+    bounds: tuple[tuple[str, tuple[Fraction, Fraction]], ...]
+    column: str | None
+    grain: Fraction = Fraction(1)
+    protect: str | None = None
+    computed: bool = False
+
+    def at(self, point: Fraction, *, dropped: bool = False) -> Said:
+        """Return which records counted for less where a unit of budget may count for ``point``.
+
+        >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
+        >>> for _, text in terms.at(Fraction(10**6)):  # v / (10000 / v) is 10^6 at v = 10^5
+        ...     print(text)
+        v above 91,650 may count for less
+        v > 91650
+
+        Args:
+            point: In units of the answer.
+            dropped: Whether such records were left out altogether.
+        """
+        return _said(self, point, "are left out" if dropped else "may count for less")
+
+    @property
+    def shown(self) -> str:
+        """What is added up, as SQL; empty where records are counted."""
+        return (self.column or "") if self.computed else shown_name(self.column or "")
+
+    @property
+    def only(self) -> tuple[str, Fraction, Fraction] | None:
+        """The policy's only column and its bounds, if that alone decides who is clipped."""
+        if len(self.bounds) != 1 or self.policy.columns != {self.bounds[0][0]}:
+            return None
+        name, (low, high) = self.bounds[0]
+        return (name, low, high) if self.column in (None, name) else None
+
+    def clips(self, value: float, point: float) -> bool:
+        """Say whether a record whose only column has this value may count for less."""
+        (name, _) = self.bounds[0]
+        budget = self.policy.budget({name: value})
+        counted = 1.0 if self.column is None else abs(value)
+        return budget is not None and counted * _CELL > budget * point
+
+
+@lru_cache(maxsize=1024)
+def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
+    sides = _sides(terms, float(point)) if terms.only else None
+    if sides is None:
+        return _by_ratio(terms, point, verb)
+    if not sides:
+        return ()
+    name = sides[0][0]
+    words = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
+    where = " OR ".join(f"{shown_name(name)} {sign} {_plain(end)}" for _, _, sign, end in sides)
+    return ((CLIPPED, f"{shown_name(name)} {words} {verb}"), (CLIPPED_WHERE, where))
+
+
+def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
+    """Say it by the ratio of what a record counts for to its budget, which holds for every policy."""
+    ratio = _rounded_down(float(point) / _CELL)
+    expression = terms.policy.text
+    if terms.protect is not None:
+        return _by_owner(terms, ratio, verb)
+    if terms.column is None:
+        least = 1 / ratio
+        return (
+            (CLIPPED, f"records with budgets below {least:.{_DIGITS}g} {verb}"),
+            (CLIPPED_WHERE, f"({expression}) < {least:.{_DIGITS}g}"),
+        )
+    return (
+        (CLIPPED, f"{terms.shown} above {_number(ratio)} times the record's budget {verb}"),
+        (CLIPPED_WHERE, f"abs({terms.shown}) > {_plain(ratio)} * ({expression})"),
+    )
+
+
+def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
+    """Say it of owners, whose rows are added up and whose budget is the least of their rows'."""
+    assert terms.protect is not None  # noqa: S101  (see _by_ratio)
+    added = f"their {terms.shown}" if terms.column else "the number of their rows"
+    whose = (
+        f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
+    )
+    total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
+    having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
+    return (
+        (CLIPPED, f"{whose} {verb}"),
+        (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.protect)} HAVING {having}"),
+    )
+
+
+def _sides(terms: ClippedTerms, point: float) -> list[tuple[str, str, str, float]] | None:
+    """Return the column's values beyond which records are clipped, on either side of zero.
+
+    None where they are not simply all that are larger in size, or smaller.
+    """
+    assert terms.only is not None  # noqa: S101  (see _said)
+    name, low, high = terms.only
+    found = []
+    for sign, near, far in ((1, max(low, Fraction(0)), high), (-1, max(-high, Fraction(0)), -low)):
+        if far <= 0:
+            continue
+        sizes = list(_sizes(float(near), float(far), float(terms.grain)))
+        marks = [terms.clips(sign * size, point) for size in sizes]
+        changes = [
+            (a, b) for (a, one), (b, other) in pairwise(zip(sizes, marks, strict=True)) if one != other
+        ]
+        if len(changes) > 1 or (changes and marks[0]):
+            return None
+        if not changes and not marks[0]:
+            continue
+        size = _edge(terms, point, sign, *changes[0]) if changes else float(near)
+        end = _rounded_down(size)
+        found.append((name, "above" if sign > 0 else "below", ">" if sign > 0 else "<", sign * end))
+    return found
+
+
+def _sizes(near: float, far: float, grain: float) -> Iterator[float]:
+    size = max(near, grain)
+    yield near
+    while size < far:
+        yield size
+        size *= 2 ** (1 / _PER_OCTAVE)
+    yield far
+
+
+def _edge(terms: ClippedTerms, point: float, sign: int, low: float, high: float) -> float:
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if terms.clips(sign * middle, point):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _rounded_down(size: float) -> float:
+    """Return a size with a few digits, rounded toward zero: below it, nothing is clipped."""
+    if size <= 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(size)) - _DIGITS + 1)
+    return math.floor(size / unit) * unit
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{_DIGITS}g}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{_DIGITS}g}"

@@ -1,0 +1,103 @@
+"""What answers can do that numbers can: be printed, compared by eye, and moved along with their intervals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from prdp.declare.exact import exact
+from prdp.errors import InvalidRequest
+from prdp.release import shown
+
+if TYPE_CHECKING:
+    from prdp.release.moved import MovedRelease
+
+
+class NumberLike:
+    """The ways in which an answer is used as a number; its interval goes with it."""
+
+    __slots__ = ()
+
+    def __float__(self: shown.Published) -> float:
+        return float(self.exact)
+
+    def __int__(self: shown.Published) -> int:
+        return round(self.exact)
+
+    def __round__(self: shown.Published, digits: int | None = None) -> Any:
+        return round(self.exact) if digits is None else round(float(self.exact), digits)
+
+    def __format__(self: shown.Published, spec: str) -> str:
+        """Return the answer alone in a number's format, or the whole line for an empty one."""
+        return format(shown.value_of(self), spec) if spec else str(self)
+
+    def __str__(self: shown.Published) -> str:
+        """Return the answer on one line."""
+        return shown.line(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def _repr_html_(self: shown.Published) -> str:
+        return shown.as_html(self)
+
+    @property
+    def short(self: shown.Published) -> str:
+        """The answer and its interval."""
+        return shown.in_words(self)
+
+    def to_dict(self: shown.Published) -> dict[str, Any]:
+        """Return the answer, its interval and what is said of it as plain values."""
+        return shown.as_dict(self)
+
+    def to_json(self: shown.Published) -> str:
+        """Return ``to_dict`` as JSON; an end that is not there is null."""
+        return shown.as_json(shown.as_dict(self))
+
+    def moved(self, times: object, plus: object) -> MovedRelease:
+        """Return the answer times one number plus another; the ends of its interval move along.
+
+        Args:
+            times: An int, a float (taken for what it prints as), a Fraction or a Decimal.
+            plus: The same.
+        """
+        raise NotImplementedError
+
+    def __add__(self, other: object) -> MovedRelease:
+        return self.moved(1, other) if _plain(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> MovedRelease:
+        return self.moved(1, -_fraction(other)) if _plain(other) else NotImplemented
+
+    def __rsub__(self, other: object) -> MovedRelease:
+        return self.moved(-1, other) if _plain(other) else NotImplemented
+
+    def __mul__(self, other: object) -> MovedRelease:
+        return self.moved(other, 0) if _plain(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> MovedRelease:
+        return self.moved(1 / _fraction(other), 0) if _plain(other) else NotImplemented
+
+    def __neg__(self) -> MovedRelease:
+        return self.moved(-1, 0)
+
+    def __pos__(self) -> MovedRelease:
+        return self.moved(1, 0)
+
+
+def _plain(other: object) -> bool:
+    """Say whether something is a plain number; two answers are not added up, as their intervals are not."""
+    return not isinstance(other, NumberLike) and (hasattr(other, "__float__") or isinstance(other, Fraction))
+
+
+def _fraction(number: object) -> Fraction:
+    """Return a plain number exactly, a float for what it prints as."""
+    plain = number.item() if hasattr(number, "item") else number
+    try:
+        return exact(repr(plain) if isinstance(plain, float) else plain, "number")  # type: ignore[arg-type]
+    except (InvalidRequest, ValueError):
+        raise InvalidRequest(f"{number!r} is no number that an answer can be computed with.") from None

@@ -1,0 +1,216 @@
+"""An answer for people: one line, a cell of a table, a notebook; all of them with the same interval."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from fractions import Fraction
+from typing import Any, Protocol
+
+LEVEL = Fraction(19, 20)
+REACH = Fraction(8)
+"""The level and the reach of every interval that is shown."""
+
+MOSTLY_NOISE = "mostly noise"
+TOO_POOR = "too poor"
+FLAGS = {
+    MOSTLY_NOISE: "the noise is larger than the answer",
+    TOO_POOR: "budgets, times the share, add up to too little to tell how much was clipped or dropped",
+}
+"""What may be wrong with an answer, and what that means."""
+
+RANGE, NOISE_ALONE = "the range that was chosen", "95 % of the noise"
+
+KINDS = {
+    "95 %": "the truth lies between them with a probability of 95 %",
+    RANGE: RANGE,
+    NOISE_ALONE: "95 % of the noise alone",
+}
+"""What the ends of an interval are."""
+
+CLIPPED, CLIPPED_WHERE = "clipped", "clipped where"
+"""What choices call the records that counted for less: in words, and as a condition in SQL."""
+
+
+class Published(Protocol):
+    """What is shown of an answer."""
+
+    @property
+    def question(self) -> str:
+        """What was asked, in words."""
+
+    @property
+    def exact(self) -> Fraction:
+        """The answer."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the truth is a whole number."""
+
+    @property
+    def share(self) -> Fraction:
+        """The part of every record's budget that it used."""
+
+    @property
+    def method(self) -> str:
+        """Which mechanism answered."""
+
+    @property
+    def caveat(self) -> str:
+        """What else than noise may have moved it, in words."""
+
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """What the mechanism chose on the way."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it protects nobody."""
+
+    @property
+    def even(self) -> bool:
+        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+
+    @property
+    def kind(self) -> str:
+        """What the interval is: ``"95 %"``, or the range that was chosen."""
+
+    @property
+    def flag(self) -> str:
+        """What is wrong with the answer, one of ``FLAGS``; empty where nothing is."""
+
+    @property
+    def condition(self) -> str:
+        """What the interval takes for granted, in words; empty where that is nothing."""
+
+    def interval(self) -> tuple[float, float]:
+        """Return the ends of the interval that is shown."""
+
+
+def value_and_ends(answer: Published) -> tuple[str, str, str]:
+    """Return the answer and the ends of its interval, with digits that make sense together.
+
+    Ends are rounded away from the answer. An end that is not there is ``or less`` or ``or more``.
+    """
+    low, high = answer.interval()
+    digits = 0 if answer.whole else _digits(_width(answer))
+    least = "or less" if math.isinf(low) else f"{_rounded(low, digits, math.floor):,.{digits}f}"
+    most = "or more" if math.isinf(high) else f"{_rounded(high, digits, math.ceil):,.{digits}f}"
+    return f"{value_of(answer):,.{digits}f}", least, most
+
+
+def value_of(answer: Published) -> int | float:
+    """Return the answer as people read it: a count is a whole number."""
+    return round(answer.exact) if answer.whole else float(answer.exact)
+
+
+def in_words(answer: Published) -> str:
+    """Return the answer with its interval, in words.
+
+    A ± stands only where nothing can be clipped or dropped: then it is the interval.
+    """
+    value, least, most = value_and_ends(answer)
+    low, high = answer.interval()
+    if answer.kind == RANGE:
+        return f"{value}, from {least} to {most}"
+    if answer.even and math.isfinite(high):
+        digits = 0 if answer.whole else _digits(_width(answer))
+        return f"{value} ± {_rounded((high - low) / 2, digits, math.ceil):,.{digits}f}"
+    if math.isinf(low) and math.isinf(high):
+        return f"{value}, or any number"
+    if math.isinf(high):
+        return f"{value}, {least} or more"
+    return f"{value}, up to {most}" if math.isinf(low) else f"{value}, from {least} to {most}"
+
+
+def in_a_cell(answer: Published) -> str:
+    """Return the answer with its ends and its flag, for one cell of a table."""
+    value, least, most = value_and_ends(answer)
+    ends = f"{least} {most}" if most == "or more" else f"{least} to {most}"
+    ends = most + " or less" if least == "or less" and most != "or more" else ends
+    ends = "any number" if (least, most) == ("or less", "or more") else ends
+    return f"{value} ({ends}{'; ' if answer.flag else ''}{answer.flag})"
+
+
+def line(answer: Published) -> str:
+    """Return everything that must be said of an answer, on one line."""
+    said = [answer.kind, f"share {answer.share}", answer.method]
+    after = [answer.caveat, answer.condition, f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""]
+    words = "".join(f"; {text}" for text in after if text)
+    mark = " [simulated: not private]" if answer.simulated else ""
+    return f"{answer.question}: {in_words(answer)} ({said[0]}; {', '.join(said[1:])}){words}{mark}"
+
+
+def as_html(answer: Published) -> str:
+    """Return an answer as a table for a notebook."""
+    value = value_and_ends(answer)[0]
+    rows = [
+        (answer.question, value),
+        (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
+        ("provided that", answer.condition.removeprefix("holds if ")),
+        (answer.flag, FLAGS.get(answer.flag, "")),
+        ("share", str(answer.share)),
+        ("method", answer.method),
+        *(("of the share" if name == "share" else name, text) for name, text in answer.choices),
+        ("beside noise", answer.caveat),
+        ("simulated", "from a stand-in's records: this answer protects nobody" if answer.simulated else ""),
+    ]
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        for name, text in rows
+        if text
+    )
+    return f"<table>{cells}</table>"
+
+
+def as_dict(answer: Published) -> dict[str, Any]:
+    """Return what is shown of an answer as plain values; an end that is not there is None."""
+    low, high = answer.interval()
+    form: dict[str, Any] = {
+        "question": answer.question,
+        "value": value_of(answer),
+        "low": low if math.isfinite(low) else None,
+        "high": high if math.isfinite(high) else None,
+        "interval": answer.kind,
+        "flag": answer.flag,
+        "condition": answer.condition,
+        "caveat": answer.caveat,
+        "share": str(answer.share),
+        "method": answer.method,
+        "choices": dict(answer.choices),
+        "exact": str(answer.exact),
+        "simulated": answer.simulated,
+    }
+    return form
+
+
+def as_json(form: object) -> str:
+    """Return plain values as JSON; what is no number there is null."""
+    return json.dumps(form, allow_nan=False, ensure_ascii=False, default=str)
+
+
+def _width(answer: Published) -> float:
+    """Return how wide the interval is, twice its finite side where it has one end."""
+    low, high = answer.interval()
+    near = float(answer.exact)
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    return 2 * (near - low) if math.isinf(high) else 2 * (high - near) if math.isinf(low) else high - low
+
+
+def _digits(width: float) -> int:
+    """Return how many decimals are worth showing beside an interval of this width."""
+    if width <= 0 or width >= 100:
+        return 0
+    return max(0, min(6, 2 - math.floor(math.log10(width))))
+
+
+def _rounded(end: float, digits: int, outward: Any) -> float:
+    """Return an end with so many decimals, moved outward; one that is whole already stays."""
+    if isinstance(end, int) or abs(end) >= 2**53:
+        return end
+    near = round(end * 10**digits)
+    scaled = near if math.isclose(end * 10**digits, near, rel_tol=1e-12) else outward(end * 10**digits)
+    return float(Fraction(scaled, 10**digits))

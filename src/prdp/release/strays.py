@@ -1,0 +1,158 @@
+"""How far the truth may lie from an answer: its noise, and what clipping or dropping may have taken away."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.quartic import spread as quartic_spread
+from prdp.noise.spread import spread
+from prdp.release.bias import Clipping, Dropped, Tail
+
+_NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
+"""How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
+choice says of the pull; what the size of the answer says of it."""
+
+_FINE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """How far below and above an answer the truth may lie, in steps; None where there is no end.
+
+    Attributes:
+        below: Below.
+        above: Above.
+        times: Where all values have one sign, the truth is at most so many times what the answer may be...
+        up: ... without its noise, which is at most this much larger. None where nothing is known.
+        down: The same, for values that are not positive.
+    """
+
+    below: Fraction | None
+    above: Fraction | None
+    times: Fraction = Fraction(1)
+    up: int | None = None
+    down: int | None = None
+
+    def around(self, steps: int) -> tuple[Fraction | None, Fraction | None]:
+        """Return the ends around an answer, in steps; None where there is none."""
+        low = None if self.below is None else steps - self.below
+        high = None if self.above is None else steps + self.above
+        if self.up is not None:
+            most = self.times * max(0, steps + self.up)
+            high = most if high is None else max(Fraction(steps), min(high, most))
+        if self.down is not None:
+            least = self.times * min(0, steps - self.down)
+            low = least if low is None else min(Fraction(steps), max(low, least))
+        return low, high
+
+
+@lru_cache(maxsize=4096)
+def strays(
+    scales: tuple[Fraction, ...],
+    noise: str,
+    clipping: Clipping | Dropped | None,
+    failure: Fraction,
+    reach: Fraction,
+) -> Strays:
+    """Return how far the truth may lie from an answer with these noises, but for ``failure``.
+
+    Many groups have the same noises and the same point, so it is kept.
+    """
+    if noise == "quartic":
+        both = Fraction(sum(quartic_spread(scale, 1 - failure) for scale in scales))
+        return _opened(Strays(both, both), clipping, reach)
+    if isinstance(clipping, Dropped):
+        return _dropped(scales, clipping, failure, reach)
+    if clipping is None or clipping.nothing or reach <= 1:
+        both = Fraction(_spread(scales, failure))
+        return Strays(both, both)
+    if clipping.blind:
+        both = Fraction(_spread(scales, failure))
+        return _opened(Strays(both, both), clipping, reach)
+    return _clipped(scales, clipping, failure, reach)
+
+
+def _spread(scales: tuple[Fraction, ...], failure: Fraction) -> int:
+    """Return how far the noises' sum strays, either way, but for ``failure``."""
+    return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
+
+
+def _opened(strays: Strays, clipping: Clipping | Dropped | None, reach: Fraction) -> Strays:
+    """Return strays without an end on the sides that were pulled from."""
+    if clipping is None or clipping.nothing or reach <= 1:
+        return strays
+    return Strays(None if clipping.below else strays.below, None if clipping.above else strays.above)
+
+
+def _dropped(scales: tuple[Fraction, ...], dropped: Dropped, failure: Fraction, reach: Fraction) -> Strays:
+    """Return the strays where tiers were dropped: noise and pull each have a part of the failures.
+
+    Where dropping pulls one way, noise and pull each have half of that side's failures; where it pulls both
+    ways, half of all.
+    """
+    own, pulled = dropped.failures(failure, reach)
+    near = Fraction(_spread(scales, own))
+    if dropped.pull(pulled, reach) == 0:
+        return Strays(near, near)
+    pull = dropped.pull(pulled / 2 if dropped.below and dropped.above else pulled / 4, reach)
+    far = None if pull is None else _spread(scales, own / 2) + pull
+    return Strays(far if dropped.below else near, far if dropped.above else near)
+
+
+def _clipped(scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction) -> Strays:
+    """Return the strays where records were clipped: proofs/clip.md."""
+    tail = clipping.tail(reach)
+    if clipping.below and clipping.above:
+        far = None if tail is None else _together(scales, tail, failure / 2)
+        return Strays(far, far)
+    near = Fraction(_upward(scales, failure * _NEAR))
+    if clipping.mixed:  # signs may cancel, so that the answer's size says nothing
+        far = None if tail is None else _together(scales, tail, failure * (_CHOICE + _SIZE))
+        return Strays(near, far) if clipping.above else Strays(far, near)
+    far = None if tail is None else _together(scales, tail, failure * _CHOICE)
+    size = _upward(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
+    times = clipping.limited(reach)
+    if clipping.above:
+        return Strays(near, far, times, up=size)
+    return Strays(far, near, times, down=size)
+
+
+def _upward(scales: tuple[Fraction, ...], failure: Fraction) -> int:
+    """Return how far the noises' sum strays one way, but for ``failure``; it is as likely to go the other."""
+    return _spread(scales, 2 * failure) if failure < Fraction(1, 2) else 0
+
+
+def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fraction:
+    """Return how far noise and pull go together, but for ``failure``: the noise is drawn after the point.
+
+    Pr[noise + pull > t] is at most the mean over the noise of the tail's bound on Pr[pull > t - noise].
+    Distances are in units of the tail's scale, so that floats will do; the discrete noise is at most one
+    step above a continuous one.
+    """
+    sigma = float(sum(scales) / tail.scale)
+    least, most = 0.0, tail.floor + 1 - (1 + sigma) * 2 * math.log(failure / 4)
+    while most - least > most * _FINE:
+        middle = (least + most) / 2
+        if _missed(middle, sigma, tail) > failure:
+            least = middle
+        else:
+            most = middle
+    return tail.spared + tail.scale * Fraction(most) + 1
+
+
+def _missed(far: float, sigma: float, tail: Tail) -> float:
+    """Return the mean, over Laplace noise, of the tail's bound at (far - noise); in units of its scale.
+
+    It is exp(height - (far - noise)) from the floor on, and 1 below.
+    """
+    room = far - tail.floor
+    if room <= 0:
+        return 1.0
+    rate = 1 / sigma - 1
+    above = room / sigma if abs(room * rate) < _FINE else -math.expm1(-room * rate) / (1 - sigma)
+    mean = (1 / (1 + sigma) + above) / 2
+    return math.exp(-room / sigma) / 2 + math.exp(tail.height - tail.floor - room) * mean

@@ -1,0 +1,161 @@
+"""What a table and a join have in common: filters, groups, and questions that a planner turns into plans."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+from prdp.declare.columns import Number
+from prdp.declare.exact import Exact
+from prdp.declare.groups import GroupKey, bins, read_grouping
+from prdp.engines._origins import Origin, origin_of
+from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
+from prdp.plan.explain import Whose
+from prdp.plan.functions import listed_quantiles
+from prdp.plan.methods import DEFAULT, Options
+from prdp.plan.plan import Plan
+from prdp.plan.planner import Planner
+from prdp.plan.queries import Quantile, Query
+from prdp.plan.shares import Shares
+from prdp.policy import Policy
+from prdp.release.release import Release
+from prdp.release.table import Released, ReleaseTable
+from prdp.run.answer import answer
+from prdp.schema import Schema
+from prdp.tables.groups import Groups
+from prdp.tables.opened import Opened
+from prdp.tables.questions import Questions
+
+
+class Queried(Opened, Questions[Release]):
+    """What answers questions about rows, its own or the results of a join, with releases."""
+
+    name: str
+    policy: Policy
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The columns that questions may name, and their types."""
+
+    @property
+    @abstractmethod
+    def planner(self) -> Planner:
+        """What is public about it, and the plans that it allows."""
+
+    @property
+    @abstractmethod
+    def _whose(self) -> Whose:
+        """Whose budget is spent."""
+
+    @property
+    @abstractmethod
+    def _origins(self) -> Sequence[Origin]:
+        """Where its records come from."""
+
+    @abstractmethod
+    def where(self, condition: str) -> Self:
+        """Return those rows alone for which a condition holds."""
+
+    def group_by(self, *columns: str | GroupKey, keys: object = None) -> Groups:
+        """Tell records apart by public keys; every question is then answered for each key.
+
+        The groups are disjoint, so each is answered with the whole share. Where a record is an owner of
+        several rows, which may lie in several groups, all are answered together: docs/owners.md. A key that
+        no record has is answered with noise like any other; records whose key is not listed are in no answer.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> counts = accounts.group_by(prdp.bins("age", [0, 40, 80])).count(share="1/4")
+        >>> [str(age) for (age,), _ in counts], accounts.ledger.left
+        (['[0, 40)', '[40, 80]'], Fraction(3, 4))
+
+        Args:
+            columns: Column names, expressions such as ``"CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END"``,
+                ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
+            keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
+                each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
+        """
+        if keys is not None and not isinstance(keys, str | Path):
+            given = origin_of(keys)
+            shared = next(filter(None, (origin.shared(given) for origin in self._origins)), "")
+            if shared:
+                raise InvalidRequest(
+                    f"keys= and the table have one source ({shared}), but which values occur may give a "
+                    "record away. List the keys that are public knowledge: keys=['clerk', 'chef']."
+                )
+        planner = self.planner
+        planner.refuse_elsewhere(*(getattr(column, "column", column) for column in columns))
+        return Groups(self, read_grouping(columns, keys, planner.schema), self._reader)
+
+    def histogram(
+        self,
+        column: str,
+        *,
+        edges: Iterable[Number],
+        share: Exact,
+        method: Chosen = "clip",
+        fresh: bool = False,
+    ) -> ReleaseTable:
+        """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
+        >>> len(accounts.histogram("age", edges=[0, 20, 40, 60, 80], share="1/4"))
+        4
+        """
+        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+
+    def quantiles(
+        self,
+        column: str,
+        q: Iterable[Exact],
+        *,
+        share: Exact,
+        method: Chosen = "rank",
+        fresh: bool = False,
+    ) -> tuple[Release, ...]:
+        """Find several quantiles at once, ascending together; as ``quantile``.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58, 40])}
+        >>> accounts = prdp.open(people, policy=prdp.Policy.constant(1), bounds={"age": (0, 120)})
+        >>> [release.question for release in accounts.quantiles("age", [0.25, 0.5], share="1/4")]
+        ['0.25 quantile of age', 'median of age']
+        """
+        query = Quantile(column, listed_quantiles(q))
+        plan = self.plan(query, share=share, options=Options.of(method))
+        return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
+
+    def plan(
+        self,
+        *queries: Query,
+        share: Exact,
+        shares: Shares | None = None,
+        options: Options = DEFAULT,
+    ) -> Plan:
+        """Return what would be done to answer queries, or refuse; reads and charges nothing."""
+        return self.planner.plan(queries, share, options=options, shares=shares)
+
+    def explained(self, plan: Plan) -> str:
+        """Return what a plan would do; reads no record and charges nothing."""
+        return self._explained(plan, self._whose)
+
+    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
+        plan = self.planner.plan([query], share, options=options, single=True)
+        if len(plan.labels) > 1:
+            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
+        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+
+    def _in_words(self, plan: Plan) -> str:
+        return self.explained(plan)
+
+    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
+        return answer(self.ledger, plan, self._reader, fresh=fresh)

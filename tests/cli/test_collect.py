@@ -1,0 +1,125 @@
+"""``prdp collect``, from a new store to its result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import PROGRAM, finished, in_terminal, piped, quickly, write_study
+from tests.collector.running import Server, reports_for
+
+POLICY = ("--policy", "20 / visits", "--at-least", "1/100", "--at-most", "10")
+
+
+def init(store: Path, *more: str) -> list[str]:
+    return ["collect", "init", str(store), "--name", "visits", *POLICY, *more]
+
+
+def test_a_study_goes_from_its_store_to_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, tickets = tmp_path / "s.collect", tmp_path / "tickets"
+    made = quickly(*init(store, "--reports", "4", "--tickets", "6", "--tickets-to", str(tickets)))
+    assert made.exit_code == 0, made.output
+    token = next(
+        line.strip() for line in made.stdout.splitlines() if len(line.strip()) == 64 and line[0] == " "
+    )
+    given = tickets.read_text(encoding="ascii").split()
+    assert (len(set(given)), oct(tickets.stat().st_mode & 0o777), oct(store.stat().st_mode & 0o777)) == (
+        6, "0o600", "0o600",
+    )  # fmt: skip
+    assert "0 of 4 reports" in quickly("collect", "status", str(store)).stdout
+    assert quickly("collect", "result", str(store)).exit_code == 2
+    with Server(store) as server:
+        campaign = server.campaign()
+        for ticket, report in zip(given[:3], reports_for(campaign, range(3)), strict=True):
+            assert server.send(report, ticket).status == 201
+        by_address = json.loads(quickly("collect", "status", server.url, "--json").stdout)
+        assert by_address["rounds"][0]["reports"] == 3
+        monkeypatch.delenv("PRDP_OPERATOR_TOKEN", raising=False)
+        assert "PRDP_OPERATOR_TOKEN" in quickly("collect", "close", server.url).stderr
+        monkeypatch.setenv("PRDP_OPERATOR_TOKEN", "wrong")
+        assert "not the operator's token" in quickly("collect", "close", server.url).stderr
+        monkeypatch.setenv("PRDP_OPERATOR_TOKEN", token)
+        assert "done" in quickly("collect", "close", server.url).stdout
+        from_server = quickly("collect", "result", server.url, "--json").stdout
+    assert quickly("collect", "result", str(store), "--json").stdout == from_server
+    assert json.loads(from_server)["answers"][0]["clients"] == 3
+    assert "the 95 % interval of the noise" in quickly("collect", "result", str(store)).stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--ask", "median"], "not known"),
+        (["--ask", "sum", "--column", "pay"], "--bounds pay=LOW:HIGH"),
+        (["--ask", "frequencies", "--column", "job"], "categories"),
+        (["--within", "soon"], "90s, 30m, 24h or 7d"),
+        (["--tickets", "5"], "--tickets-to FILE"),
+        (["--reports", "0"], "closes after"),
+        (["--share", "0.5x"], "share"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_and_nothing_is_made(
+    tmp_path: Path, more: list[str], why: str
+) -> None:
+    ran = quickly(*init(tmp_path / "s.collect", *more))
+    assert ran.exit_code == 2
+    assert why in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_a_store_nor_a_list_of_tickets_is_replaced(tmp_path: Path) -> None:
+    store, tickets = tmp_path / "s.collect", tmp_path / "tickets"
+    tickets.write_text("mine", encoding="ascii")
+    ran = quickly(*init(store, "--tickets", "3", "--tickets-to", str(tickets)))
+    assert "there already" in ran.stderr
+    assert not store.exists()
+    assert quickly(*init(store)).exit_code == 0
+    again = quickly(*init(store, "--tickets", "3", "--tickets-to", str(tmp_path / "more")))
+    assert "never replaced" in again.stderr
+    assert not (tmp_path / "more").exists()
+    assert tickets.read_text(encoding="ascii") == "mine"
+
+
+def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) -> None:
+    for number, (more, reads) in enumerate(
+        [
+            (["--ask", "frequencies", "--column", "job", "--values", "a, b"], ["job", "visits"]),
+            (
+                ["--ask", "frequencies", "--column", "age", "--bounds", "age=0:120", "--values", "0,18,120"],
+                ["age", "visits"],
+            ),
+            (["--ask", "quantiles", "--column", "pay", "--values", "0,1e3,1e6"], ["pay", "visits"]),
+            (
+                ["--ask", "mean", "--column", "pay", "--bounds", "pay=0:1e6", "--grain", "1/100"],
+                ["pay", "visits"],
+            ),
+        ]
+    ):
+        store = tmp_path / f"{number}.collect"
+        assert quickly(*init(store, *more)).exit_code == 0
+        assert json.loads(quickly("collect", "status", str(store), "--json").stdout)["reads"] == reads
+
+
+def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
+    for command in ("serve", "status", "close", "result"):
+        ran = piped("collect", command, str(tmp_path / "nothing"))
+        assert ran.returncode == 2
+        assert "there is no collector's store" in ran.stderr
+        assert "Traceback" not in ran.stderr
+    assert "cannot be reached" in piped("collect", "status", "http://127.0.0.1:1").stderr
+
+
+def test_progress_is_shown_in_a_terminal_and_ctrl_c_ends_it(tmp_path: Path) -> None:
+    write_study(tmp_path / "s.collect")
+    child = in_terminal(
+        sys.executable, "-c", PROGRAM, "collect", "serve", str(tmp_path / "s.collect"), "--port", "0"
+    )
+    child.expect("is served at http://127.0.0.1:")
+    child.expect("round 1: 0 reports so far")
+    os.kill(child.pid, signal.SIGINT)
+    assert "Traceback" not in finished(child)

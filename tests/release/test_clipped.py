@@ -1,0 +1,107 @@
+"""Which records counted for less is said in the user's own terms, and nobody below counted for less."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.policy import Policy
+from prdp.release.clipped import ClippedTerms
+
+
+def terms(policy: str, low: int = 0, high: int = 10**9, column: str | None = "v") -> ClippedTerms:
+    return ClippedTerms(Policy(policy, at_most=100), (("v", (Fraction(low), Fraction(high))),), column)
+
+
+def said(terms: ClippedTerms, point: int | Fraction, *, dropped: bool = False) -> tuple[str, str]:
+    (_, words), (_, where) = terms.at(Fraction(point), dropped=dropped)
+    return words, where
+
+
+def test_a_sum_under_a_policy_of_its_own_column_names_the_value() -> None:
+    """v / (10000 / v) reaches 10^6 at v = 10^5; cells are up to two eighths of an octave coarse."""
+    words, where = said(terms("10000 / v"), 10**6)
+    assert words == "v above 91,650 may count for less"
+    assert where == "v > 91650"
+    assert 10**5 * 2 ** (-1 / 8) * 0.998 < 91650 < 10**5 * 2 ** (-1 / 8)
+
+
+def test_a_count_names_the_value_from_which_on_budgets_are_too_small() -> None:
+    words, where = said(terms("10000 / v", column=None), 10)  # a record counts 1 from a budget of 1/10 on
+    assert where == "v > 84000"
+    assert words == "v above 84,000 may count for less"
+
+
+def test_values_of_both_signs_have_two_ends() -> None:
+    _, where = said(terms("10000 / greatest(abs(v), 1)", low=-(10**9)), 10**6)
+    assert where == "v > 91650 OR v < -91650"
+    _, where = said(terms("10000 / greatest(abs(v), 1)", low=-1000), 10**6)
+    assert where == "v > 91650"
+
+
+def test_a_policy_that_rises_and_falls_is_said_by_the_ratio() -> None:
+    words, where = said(terms("CASE WHEN v BETWEEN 1000 AND 2000 THEN 0.001 ELSE 10 END"), 10**5)
+    assert words.startswith("v above ")
+    assert "times the record's budget may count for less" in words
+    assert where.startswith("abs(v) > ")
+
+
+def test_several_columns_are_said_by_the_ratio() -> None:
+    both = ClippedTerms(Policy("age / v", at_most=100), (), "v")
+    words, where = said(both, 1000)
+    assert words == "v above 840 times the record's budget may count for less"
+    assert where == "abs(v) > 840 * (age / v)"
+    assert said(ClippedTerms(Policy("age / v"), (), None), 1000)[1] == "(age / v) < 0.00119"
+
+
+def test_what_was_dropped_is_left_out() -> None:
+    assert said(terms("10000 / v", column=None), 10, dropped=True)[0] == "v above 84,000 are left out"
+
+
+@pytest.mark.parametrize("share", ["1", "1/10"])
+def test_records_below_the_value_that_is_named_all_count_fully(share: str) -> None:
+    """A table with none above it would have been answered with nothing clipped."""
+    values = np.random.default_rng(0).lognormal(8, 1, 20_000).astype(int) + 1
+    table = prdp.open(
+        {"v": values},
+        policy=Policy("10000 / v", at_most=100),
+        bounds={"v": (0, 10**9)},
+        stand_in=True,
+    )
+    release = table.sum("v", share=share)
+    choices = dict(release.choices)
+    least = int(choices["clipped where"].split("> ")[1])
+    assert release.clipping is not None
+    assert release.clipping.at is not None
+    at = float(release.clipping.at * release.step)
+    below = values[values <= least]
+    assert (below * 2 ** (1 / 8) <= at * np.minimum(100, 10_000 / below) * 2 ** (-1 / 8) * 1.001).all()
+    assert choices["clipped"].startswith("v above ")
+
+
+def test_one_budget_for_all_clips_nothing_and_says_nothing() -> None:
+    table = prdp.open({"v": np.arange(100)}, policy=Policy.constant(1), stand_in=True)
+    release = table.count(share="1/2")
+    assert release.caveat == ""
+    assert "clipped" not in dict(release.choices)
+    assert "±" in str(release)
+
+
+def test_values_that_no_point_can_clip_leave_their_side_alone() -> None:
+    """Pay down to -1,000 is far below what a point for millions clips, so clipping can only lower a sum."""
+    pay = np.random.default_rng(0).integers(20_000, 400_000, 20_000)
+    table = prdp.open(
+        {"pay": pay},
+        policy=Policy("10000 / greatest(pay, 100)", at_most=100),
+        bounds={"pay": (-1000, 10**7)},
+        stand_in=True,
+    )
+    release = table.sum("pay", share=1)
+    below, above = (abs(end - float(release)) for end in release.interval())
+    noise = release.interval(0.98, reach=1)[1] - float(release)
+    assert below == pytest.approx(noise, rel=1e-6)
+    assert above > 10 * below
+    assert release.caveat == "clipped records can only lower it"

@@ -1,0 +1,195 @@
+"""A record pays only for questions about it: what is charged to whom, and what is left to whom."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+import prdp
+from benchmarks.accounting import weekly
+from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
+from prdp.ledger import DurableLedger, MemoryLedger, Notes
+from prdp.tables.table import Table
+
+ROWS = {
+    "week": [45, 45, 46, None],
+    "status": ["open", "closed", "open", "open"],
+    "day": [1, 2, 3, 4],
+    "id": [7, 8, 7, 9],
+}
+
+
+def opened(path: Path | None = None, **options: Any) -> Table:
+    ledger = {} if path is None else {"ledger": path / "w.ledger"}
+    options = {"fixed": ["week", "day"], "name": "visits", **ledger, **options}
+    return prdp.open(pyarrow.table(ROWS), policy="1", **options)
+
+
+@pytest.fixture(params=["memory", "file"])
+def visits(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    return opened(tmp_path if request.param == "file" else None)
+
+
+def test_questions_about_different_weeks_each_use_the_whole_budget(visits: Table) -> None:
+    for week in (45, 46, 47):
+        visits.where(f"week = {week}").count(share=1)
+    assert visits.left == 0
+    assert visits.where("week = 48").left == 1
+    assert visits.where("week IS NULL").left == 1
+    assert visits.where("week >= 47").left == 0
+    with pytest.raises(BudgetExhausted):
+        visits.count(share="1/100")
+
+
+def test_a_refusal_names_what_overlaps_and_what_would_still_fit(visits: Table) -> None:
+    visits.where("week = 46").count(share="3/4")
+    visits.where("week = 45").count(share="1/2")
+    with pytest.raises(BudgetExhausted, match=r"week from 46 to 47") as refused:
+        visits.where("week IN (46, 47)").count(share="1/2")
+    message = str(refused.value)
+    assert "count where week = 46" in message
+    assert "count where week = 45" not in message
+    assert "share='1/4' or less" in message
+    assert refused.value.left == Fraction(1, 4)
+
+
+def test_columns_that_change_narrow_nothing(visits: Table) -> None:
+    """A row that is open today and closed tomorrow would pay twice."""
+    visits.where("status = 'open'").count(share=1)
+    with pytest.raises(BudgetExhausted):
+        visits.where("status = 'closed'").count(share="1/2")
+
+
+def test_without_fixed_columns_everything_is_charged_to_everybody(tmp_path: Path) -> None:
+    visits = opened(tmp_path, fixed=None)
+    visits.where("week = 45").count(share=1)
+    assert visits.where("week = 46").left == 0
+    assert visits.ledger.entries[0].notes.region is None
+
+
+def test_with_an_owner_everything_is_charged_to_everybody(tmp_path: Path) -> None:
+    """(id 7, week 45) and (id 7, week 46) are one record."""
+    visits = opened(tmp_path, protect="id")
+    visits.where("week = 45").count(share=1)
+    assert visits.where("week = 46").left == 0
+    with pytest.raises(BudgetExhausted):
+        visits.where("week = 46").count(share="1/2")
+
+
+def test_listed_keys_narrow_and_so_do_bins(visits: Table) -> None:
+    visits.group_by("week", keys=[45, 46]).count(share=1)
+    assert visits.where("week = 47").left == 1
+    assert visits.group_by("week", keys=[46, 47]).left == 0
+    visits.where("week = 47").histogram("day", edges=[0, 3, 5], share=1)
+    assert visits.where("week = 47 AND day <= 5").left == 0
+    assert visits.where("week = 47 AND day > 5").left == 1
+
+
+def test_more_keys_than_a_text_lists_are_kept_in_the_region(visits: Table) -> None:
+    visits.group_by("week", keys=list(range(1, 60, 2))).agg(prdp.count(), share="1/2")
+    assert "sha256" in visits.ledger.entries[0].purpose
+    assert visits.where("week = 59").left == Fraction(1, 2)
+    assert visits.where("week = 58").left == 1
+
+
+def test_a_mechanism_of_the_callers_own_is_charged_to_the_rows_it_is_given(visits: Table) -> None:
+    visits.where("week = 45").run(lambda rows, epsilon, beta: 0, columns=["day"], share=1, name="zero")
+    assert visits.where("week = 46").left == 1
+    assert visits.where("week = 45").left == 0
+
+
+def test_the_same_question_is_free_and_an_unanswered_one_is_taken_up(visits: Table) -> None:
+    first = visits.where("week = 45").count(share=1)
+    assert visits.where("week = 45").count(share=1) == first
+    region = visits.where("week = 46").planner.region()
+    plan = visits.where("week = 46").plan(prdp.count(), share=1)
+    visits.ledger.charge(plan.text, Fraction(1), notes=Notes(region))
+    visits.where("week = 46").count(share=1)
+    assert len(visits.ledger.entries) == 2
+
+
+def test_fixed_columns_are_bound_once_and_never_switched(tmp_path: Path) -> None:
+    opened(tmp_path)
+    again = opened(tmp_path, fixed=None)
+    assert again.ledger.fixed == ("day", "week")
+    again.where("week = 45").count(share=1)
+    assert again.where("week = 46").left == 1
+    with pytest.raises(LedgerError, match="fixed: day, week -> week"):
+        opened(tmp_path, fixed=["week"])
+    (tmp_path / "old").mkdir()
+    opened(tmp_path / "old", fixed=None)
+    with pytest.raises(LedgerError, match="fixed: none -> day, week"):
+        opened(tmp_path / "old")
+
+
+@pytest.mark.parametrize("fixed", ["week", ["weak"], 3, [3]])
+def test_what_is_no_list_of_columns_is_refused(fixed: Any) -> None:
+    with pytest.raises(InvalidRequest, match="fixed"):
+        opened(fixed=fixed)
+
+
+def test_a_region_of_other_columns_is_refused_and_one_in_a_file_is_damage(tmp_path: Path) -> None:
+    loose = Notes('[{"status": {"text": ["open"]}}]')
+    for ledger in (opened().ledger, opened(tmp_path).ledger):
+        for notes in (loose, Notes('{"week": 46}')):
+            with pytest.raises(InvalidRequest, match="Nothing was charged"):
+                ledger.charge("q", Fraction(1, 2), notes=notes)
+    with sqlite3.connect(tmp_path / "w.ledger") as database:
+        row = (0, "q", "1/2", "1/2", "ana", "2026", "t", loose.region, None, None, None)
+        database.execute(f"INSERT INTO charges VALUES ({', '.join('?' * 11)})", row)
+    database.close()
+    with pytest.raises(LedgerError, match="is damaged"):
+        DurableLedger(tmp_path / "w.ledger")
+
+
+def test_an_edition_makes_a_new_question_and_narrows_nothing(tmp_path: Path) -> None:
+    first = opened(tmp_path, edition="2026-W45")
+    first.where("week = 45").count(share="1/2")
+    second = opened(tmp_path, edition="2026-W46")
+    second.where("week = 45").count(share="1/2")
+    texts = [entry.purpose for entry in second.ledger.entries]
+    assert [json.loads(text)["edition"] for text in texts] == ["2026-W45", "2026-W46"]
+    assert [entry.notes.edition for entry in second.ledger.entries] == ["2026-W45", "2026-W46"]
+    assert second.where("week = 45").left == 0
+    assert second._reader is not first._reader
+
+
+def test_explain_says_whom_a_question_would_charge(visits: Table) -> None:
+    told = visits.where("week = 46 AND status = 'open'").explain(prdp.count(), share="1/4").splitlines()[0]
+    assert "1/4 of the budget of week = 46, and nobody else's" in told
+    assert "every record's budget" in visits.explain(prdp.count(), share="1/4").splitlines()[0]
+
+
+def test_quotas_limit_people_and_not_the_promise(tmp_path: Path) -> None:
+    ana = opened(tmp_path, who="ana")
+    assert isinstance(ana.ledger, DurableLedger)
+    ana.ledger.set_quota("ana", Fraction(1, 4))
+    ana.where("week = 45").count(share="1/4")
+    ana.where("week = 46").count(share="1/4")
+    with pytest.raises(BudgetExhausted, match=r"'ana' has a quota of 1/4, of which 0 is left"):
+        ana.count(share="1/8")
+    bob = opened(tmp_path, who="bob")
+    bob.where("week = 45").count(share="3/4")
+    assert bob.where("week = 45").left == 0
+    ana.ledger.set_quota("ana", Fraction(1))
+    ana.where("week = 46").count(share="3/4")
+    with pytest.raises(BudgetExhausted, match="overlapping"):
+        ana.where("week = 45").count(share="1/100")
+
+
+def test_a_ledger_in_memory_shows_what_is_left_by_region() -> None:
+    visits = opened()
+    assert isinstance(visits.ledger, MemoryLedger)
+    visits.where("week = 45").count(share="1/2")
+    assert visits.ledger.left == Fraction(1, 2)
+
+
+def test_a_year_of_weekly_releases_at_share_1_is_answered_and_to_everybody_one_is(tmp_path: Path) -> None:
+    assert weekly(tmp_path, ["week"]) == 52
+    assert weekly(tmp_path, None) == 1
