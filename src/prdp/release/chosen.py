@@ -107,7 +107,7 @@ class Ranked:
         return "" if self.clipping is None else "of the records as they were weighed, by their budgets"
 
     def between(self, failure: Fraction) -> Ends:
-        """Return the ends between which the quantile of the weighed records lies, but for this probability."""
+        """Return the ends between which the quantile of the weighed records lies, but for a probability."""
         return self._between(failure, Fraction(0))
 
     def of_all(self, failure: Fraction, reach: Fraction) -> Ends:
