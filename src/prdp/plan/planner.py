@@ -9,7 +9,6 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.owners import OwnerCells
-from prdp.cells.ratios import possible_ratios
 from prdp.declare.computed import mentioned
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
@@ -20,12 +19,12 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
-from prdp.plan.left_out import leaves_out
+from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
-from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.queries import DerivedPart, Query
+from prdp.plan.reads import OwnerRead, Read
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy
@@ -33,9 +32,8 @@ from prdp.regions.filters import filter_region
 from prdp.regions.form import region_to_json
 from prdp.regions.keys import keys_region
 from prdp.regions.region import EVERYBODY, intersection
-from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
-from prdp.schema import Bounds, Grains, Kind, Schema
+from prdp.schema import Bounds, Grains, Schema
 
 _MOST_FOLDED = 1 << 83
 """What an owner adds is at most this."""
@@ -150,19 +148,11 @@ class Planner:
             method = OWNERS if query.counts_owners(self.owners.id) else method
         measure = measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by)
         self._refuse_too_large(measure)
+        levels = self.policy.deep_levels if method.deep else self.levels
         terms = MethodTerms(
-            self.policy,
-            self.policy.deep_levels if method.deep else self.levels,
-            self.bounds,
-            query,
-            measure,
-            share,
-            options,
-            self.where,
-            groups,
+            self.policy, levels, self.bounds, query, measure, share, options, self.where, groups
         )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
-        steps = tuple(self._saying_who_is_left_out(step, terms.levels) for step in steps)
         together = self._together(steps[0].mechanism, groups)
         if together == "joint":
             steps = tuple(_jointly(step) for step in steps)
@@ -173,7 +163,7 @@ class Planner:
             read=self._read(terms, method),
             steps=steps,
             measure=measure,
-            derived=Derived(query.rule, measure, _derived_label(steps[0], query, share))
+            derived=Derived(query.rule, measure, derived_label(steps[0], query, share))
             if measure is not None and query.rule
             else None,
             together=together,
@@ -182,21 +172,11 @@ class Planner:
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
         """Return the one step of a query that a mechanism answers."""
-        mechanism, measure = method.build(terms), terms.measure
-        signed = measure is not None and measure.signed
-        label = _label("", terms, mechanism, measure, signed=signed)
-        most_below, most_above = self._most(measure)
-        label = replace(
-            label, clipped=self._clipped(mechanism, measure), most_below=most_below, most_above=most_above
-        )
+        mechanism = method.build(terms)
+        label = step_label(terms, mechanism, self.owners)
         labels = tuple(replace(label, words=name) for name in terms.query.names)
         sees = method.sees if self.owners is None else _owners_seen(terms.query, self.owners.id)
         return Step("", terms.share, mechanism, labels, sees)
-
-    def _saying_who_is_left_out(self, step: Step, levels: Levels) -> Step:
-        numbers = all(self.schema[column].kind is Kind.NUMBER for column in self.policy.columns)
-        said = leaves_out(self.policy, levels, numbers=numbers)
-        return replace(step, labels=tuple(replace(label, left_out=said) for label in step.labels))
 
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
@@ -206,51 +186,10 @@ class Planner:
             own = replace(terms, share=terms.share * part.of_share)
             mechanism = row.build(own)
             said = steps[0].mechanism if steps else mechanism
-            label = _part_label(part, own, said)
-            if part.sees is not None:
-                measured = own.measure if part.name == "sum" else None
-                most_below, most_above = self._most(measured)
-                clipped = self._clipped(mechanism, measured)
-                label = replace(label, clipped=clipped, most_below=most_below, most_above=most_above)
+            label = part_label(part, own, mechanism, said, self.owners)
             sees = part.sees if self.owners is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
-
-    def _clipped(self, mechanism: Answering, measure: Measure | None) -> ClippedTerms | None:
-        """Return what is public about which records a clipping point lets count for less."""
-        if not isinstance(mechanism, Clip):
-            return None
-        (name, *others) = self.policy.columns or ("",)
-        alone = not others and name in self.bounds and self.owners is None
-        return ClippedTerms(
-            self.policy,
-            ((name, self.bounds[name]),) if alone else (),
-            measure.column if measure else None,
-            measure.grain if measure else Fraction(1),
-            self.owners.id if self.owners else None,
-            computed=measure is not None and measure.expression is not None,
-        )
-
-    def _most(self, measure: Measure | None) -> tuple[Fraction | None, Fraction | None]:
-        """Return how much a unit of budget can count for in values below and above zero, where both may be.
-
-        In units of the grain; None where that is not worked out. Where values are far smaller on one side,
-        nothing there can be clipped by a point that suits the other.
-        """
-        if measure is None or not measure.signed or measure.expression is not None or self.owners is not None:
-            return None, None
-        low, high = self.bounds[measure.column]
-        zero = Fraction(0)
-        deep = self.policy.deep_levels
-        levels = Levels(deep.at_least, deep.at_most)  # for values as far beyond the bounds as they may lie
-        times = 1 << deep.below
-        sides = ((low * times, zero, replace(measure, high=0)), (zero, high * times, replace(measure, low=0)))
-        found: list[Fraction | None] = []
-        for least, most, side in sides:
-            bounds = {**self.bounds, measure.column: (least, most)}
-            ratios = possible_ratios(CellRead(self.policy, levels, bounds, side, None))
-            found.append(ratios.values[-1][1] / levels.quantum if ratios else None)
-        return found[0], found[1]
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.owners is None:
@@ -402,43 +341,6 @@ def _columns(by: Iterable[GroupKey]) -> list[str]:
     return sorted(
         {name for key in by for name in (columns(key.expression) if key.expression else (key.column,))}
     )
-
-
-def _label(
-    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, *, signed: bool
-) -> Label:
-    low, high = (measure.low, measure.high) if measure else (0, 1)
-    grain = measure.grain if measure else Fraction(1)
-    return Label(
-        words,
-        terms.share,
-        said.name,
-        said.caveat(signed=signed),
-        grain,
-        below=low < 0,
-        above=high > 0,
-        whole=isinstance(terms.query, Count | CountDistinct)
-        or (isinstance(terms.query, Sum) and grain.denominator == 1),
-    )
-
-
-def _part_label(part: DerivedPart, terms: MethodTerms, said: Answering) -> Label:
-    measure = terms.measure if part.name == "sum" else None
-    label = _label(
-        part.words.format(terms.query.measured),
-        terms,
-        said,
-        measure,
-        signed=measure is not None and measure.signed,
-    )
-    grain = terms.measure.grain if terms.measure else Fraction(1)
-    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
-    return replace(label, grain=grain**part.power, whole=whole)
-
-
-def _derived_label(step: Step, query: Query, share: Fraction) -> Label:
-    label = Label(str(query), share, step.mechanism.name, step.mechanism.caveat(signed=True))
-    return replace(label, left_out=step.labels[0].left_out)
 
 
 def _jointly(step: Step) -> Step:

@@ -16,7 +16,7 @@ from typing import Any
 from prdp.regions.points import PointSet
 from prdp.regions.region import Box, Region
 
-MOST_WORK = 2_000_000
+MOST_WORK = 300_000
 """How many boxes may be looked at for one answer, counted anew in each cell; about a second."""
 
 Charged = tuple[Region, Fraction]

@@ -1,0 +1,108 @@
+"""What is said beside the numbers of a plan's steps: labels, from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from prdp.cells.measure import Measure
+from prdp.cells.ratios import possible_ratios
+from prdp.declare.owners import Owners
+from prdp.levels import Levels
+from prdp.mechanisms.clip import Clip
+from prdp.plan.left_out import leaves_out
+from prdp.plan.methods import Answering, MethodTerms
+from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
+from prdp.plan.reads import CellRead
+from prdp.plan.steps import Step
+from prdp.release.clipped import ClippedTerms
+from prdp.release.label import Label
+
+
+def step_label(terms: MethodTerms, mechanism: Answering, owners: Owners | None) -> Label:
+    """Return the label of a query that one mechanism answers; its words are the query's names."""
+    measure = terms.measure
+    label = _label("", terms, mechanism, measure)
+    whole = isinstance(terms.query, Count | CountDistinct) or (
+        isinstance(terms.query, Sum) and label.grain.denominator == 1
+    )
+    return _told_what_is_clipped(replace(label, whole=whole), terms, mechanism, measure, owners)
+
+
+def part_label(
+    part: DerivedPart, terms: MethodTerms, mechanism: Answering, said: Answering, owners: Owners | None
+) -> Label:
+    """Return the label of a part of a derived answer; ``said`` is the mechanism that the answer names."""
+    measure = terms.measure if part.name == "sum" else None
+    grain = terms.measure.grain if terms.measure else Fraction(1)
+    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
+    label = _label(part.words.format(terms.query.measured), terms, said, measure)
+    label = replace(label, grain=grain**part.power, whole=whole)
+    if part.sees is None:  # around a drawn value: the point says nothing in the column's own terms
+        return label
+    return _told_what_is_clipped(label, terms, mechanism, measure, owners)
+
+
+def derived_label(step: Step, query: Query, share: Fraction) -> Label:
+    """Return the label of an answer that follows from its parts, by the step of the first one."""
+    said = step.mechanism
+    return Label(str(query), share, said.name, said.caveat(signed=True), left_out=step.labels[0].left_out)
+
+
+def _label(words: str, terms: MethodTerms, said: Answering, measure: Measure | None) -> Label:
+    low, high = (measure.low, measure.high) if measure else (0, 1)
+    caveat = said.caveat(signed=measure is not None and measure.signed)
+    grain = measure.grain if measure else Fraction(1)
+    known = terms.policy.columns <= terms.bounds.keys()
+    left_out = leaves_out(terms.policy, terms.levels, numbers=known)
+    label = Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
+    return replace(label, left_out=left_out)
+
+
+def _told_what_is_clipped(
+    label: Label, terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+) -> Label:
+    """Return a label that knows which records a clipping point may clip."""
+    below, above = (None, None) if owners is not None else _most(terms, measure)
+    return replace(
+        label, clipped=_clipped(terms, mechanism, measure, owners), most_below=below, most_above=above
+    )
+
+
+def _clipped(
+    terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+) -> ClippedTerms | None:
+    """Return what is public about which records a clipping point lets count for less."""
+    if not isinstance(mechanism, Clip):
+        return None
+    (name, *others) = terms.policy.columns or ("",)
+    alone = not others and name in terms.bounds and owners is None
+    return ClippedTerms(
+        terms.policy,
+        ((name, terms.bounds[name]),) if alone else (),
+        measure.column if measure else None,
+        measure.grain if measure else Fraction(1),
+        owners.id if owners else None,
+        computed=measure is not None and measure.expression is not None,
+    )
+
+
+def _most(terms: MethodTerms, measure: Measure | None) -> tuple[Fraction | None, Fraction | None]:
+    """Return how much a unit of budget can count for in values below and above zero, where both may be.
+
+    In units of the grain; None where that is not worked out. Where values are far smaller on one side,
+    nothing there can be clipped by a point that suits the other.
+    """
+    if measure is None or not measure.signed or measure.expression is not None:
+        return None, None
+    low, high = terms.bounds[measure.column]
+    zero = Fraction(0)
+    levels = Levels(terms.levels.at_least, terms.levels.at_most)
+    times = 1 << terms.levels.below  # as far beyond the bounds as values may lie
+    sides = ((low * times, zero, replace(measure, high=0)), (zero, high * times, replace(measure, low=0)))
+    found: list[Fraction | None] = []
+    for least, most, side in sides:
+        bounds = {**terms.bounds, measure.column: (least, most)}
+        ratios = possible_ratios(CellRead(terms.policy, levels, bounds, side, None))
+        found.append(ratios.values[-1][1] / levels.quantum if ratios else None)
+    return found[0], found[1]
