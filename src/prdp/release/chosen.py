@@ -49,8 +49,8 @@ class Overshoot:
 
     @property
     def meaning(self) -> str:
-        """What the interval says, in words."""
-        return f"the true one lies {'at or below' if self.lowest else 'at or above'} the one end"
+        """What is to be said of the interval: nothing, as its open end says it."""
+        return ""
 
     def between(self, failure: Fraction) -> Ends:
         """Return the ends between which the true value lies, but for this probability.
