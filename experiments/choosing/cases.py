@@ -20,7 +20,8 @@ from experiments.yardsticks import oracle_clip
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import Points, RecordLadder
+from prdp.mechanisms._point import RecordLadder
+from prdp.mechanisms._points import Points
 from prdp.plan import queries
 from prdp.plan.reads import CellRead
 from prdp.testing.raw_cells import raw_cells

@@ -12,7 +12,10 @@ from prdp.errors import PolicyError
 from prdp.grids import PER_OCTAVE, SLACK, power_below
 
 QUANTUM_BITS = 20
-"""A level's budget is a whole number of quanta; a quantum is 2^-20 of the least budget."""
+"""A level's budget is a whole number of quanta; a quantum is 2^-20 of the least budget within the bounds."""
+
+MOST_BELOW = 16
+"""Octaves of budgets below what the public bounds allow, for records beyond them."""
 
 _MOST_OCTAVES = 256
 _EXPONENTS = (-500, 500)
@@ -28,10 +31,17 @@ class Levels:
     >>> levels = Levels(Fraction(1, 100), Fraction(1))
     >>> levels.top, levels.domains, levels.index(0.25)
     (53, 7, 37)
+
+
+    Attributes:
+        at_least: The least budget of a record that takes part.
+        at_most: The largest budget.
+        below: How many octaves of it, at the bottom, are for records beyond the public bounds.
     """
 
     at_least: Fraction
     at_most: Fraction
+    below: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.at_least <= self.at_most:
@@ -39,9 +49,7 @@ class Levels:
                 f"a policy needs 0 < at_least <= at_most, but at_least is {self.at_least} and "
                 f"at_most is {self.at_most}."
             )
-        low, high = _EXPONENTS
-        ends = Fraction(2) ** low <= self.at_least and self.at_most <= Fraction(2) ** high
-        if not ends or self.at_most > self.at_least * 2**_MOST_OCTAVES:
+        if not holds(self.at_least, self.at_most):
             raise PolicyError(
                 f"budgets from {float(self.at_least):.3g} to {float(self.at_most):.3g} span more "
                 f"than {_MOST_OCTAVES} doublings. Raise at_least or lower at_most."
@@ -49,12 +57,27 @@ class Levels:
 
     @property
     def quantum(self) -> Fraction:
-        """The public grain of every level's budget.
+        """The public grain of every level's budget: 2^-20 of the least one within the bounds.
 
         >>> Levels(Fraction(1), Fraction(4)).quantum == Fraction(1, 2**20)
         True
         """
-        return self.at_least / (1 << QUANTUM_BITS)
+        return self.at_least * (1 << self.below) / (1 << QUANTUM_BITS)
+
+    @property
+    def usual(self) -> int:
+        """The level of the least budget of records within the public bounds."""
+        return PER_OCTAVE * self.below
+
+    def deepened(self, octaves: int) -> Levels:
+        """Return a grid that goes on below: the levels of this one, with the same budgets, and others.
+
+        >>> levels = Levels(Fraction(1), Fraction(4))
+        >>> deep = levels.deepened(3)
+        >>> deep.at_least, deep.quanta(deep.usual) == levels.quanta(0), deep.quantum == levels.quantum
+        (Fraction(1, 8), True, True)
+        """
+        return Levels(self.at_least / (1 << octaves), self.at_most, octaves)
 
     @property
     def top(self) -> int:
@@ -105,7 +128,7 @@ class Levels:
         >>> levels.quanta(8) * levels.quantum < 2 <= levels.quanta(9) * levels.quantum
         True
         """
-        return power_below(level, QUANTUM_BITS)
+        return power_below(level, QUANTUM_BITS - self.below)
 
     def quanta_below(self, budget: float) -> int:
         """Return the quanta that are safely below a budget, lowered to ``at_most`` first.
@@ -134,6 +157,13 @@ class Levels:
     def domain_quanta(self, domain: int) -> int:
         """Return the lower end of a domain's budgets, in quanta."""
         return self.quanta(PER_OCTAVE * (domain - 1))
+
+
+def holds(at_least: Fraction, at_most: Fraction) -> bool:
+    """Return whether a grid can reach from one budget up to another."""
+    low, high = _EXPONENTS
+    ends = Fraction(2) ** low <= at_least and at_most <= Fraction(2) ** high
+    return ends and at_most <= at_least * 2**_MOST_OCTAVES
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from prdp.expressions.parse import parse
 from prdp.expressions.proposals import bounded_texts
 from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
-from prdp.levels import Levels
+from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
@@ -32,7 +32,8 @@ class Policy:
     """The public function E(r) from a record to its privacy budget.
 
     A record whose budget is more than ``at_most`` has the budget ``at_most``. A record whose budget
-    is below ``at_least``, not positive or unknown is left out of every answer.
+    is below ``at_least``, not positive or unknown is left out of every answer. Where ``at_least`` follows
+    from public bounds, records with values beyond these have some octaves more (``below``).
 
     >>> Policy("10000 / balance", at_most=100).budget({"balance": 40_000})
     0.25
@@ -44,15 +45,18 @@ class Policy:
         expression: What was read from it.
         at_least: The smallest budget of a record that takes part; the paper's ε̌.
         at_most: The largest budget; the paper's ε̂.
+        below: How many octaves below ``at_least`` budgets still count, for records with values beyond the
+            public bounds that ``at_least`` follows from; 0 where ``at_least`` was given.
     """
 
     text: str = field(compare=False)
     expression: Node
     at_least: Fraction | None
     at_most: Fraction | None
+    below: int
 
     def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
-        _fill(self, text, parse(text), at_least, at_most)
+        _fill(self, text, parse(text), (at_least, at_most))
 
     @classmethod
     def of(cls, expression: Node, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
@@ -110,6 +114,15 @@ class Policy:
             raise PolicyError(f"the policy {self.text!r} has no range yet: give at_least and at_most.")
         return Levels(self.at_least, self.at_most)
 
+    @property
+    def deep_levels(self) -> Levels:
+        """The same grid, down to where records with values beyond the public bounds may be.
+
+        >>> Policy("1 / visits", at_least="1/8", at_most=1).deep_levels.below  # what is given is kept to
+        0
+        """
+        return self.levels.deepened(self.below)
+
     def __repr__(self) -> str:
         ends = {"at_least": self.at_least, "at_most": self.at_most}
         given = "".join(f", {name}={str(end)!r}" for name, end in ends.items() if end is not None)
@@ -127,7 +140,7 @@ class Policy:
         (True, True)
         """
         value = evaluate(self.expression, record)
-        if not self._is_valid(value) or not isinstance(value, float):
+        if not self.is_valid(value) or not isinstance(value, float):
             return None
         if self.at_most is not None and value > self.at_most:
             return _double_below(self.at_most)
@@ -165,8 +178,11 @@ class Policy:
         found = _Range(self.text, values, unbounded)
         found.refuse_if_all_are_below(self.at_least)
         at_most = self.at_most if self.at_most is not None else found.at_most()
-        at_least = self.at_least if self.at_least is not None else min(found.at_least(), at_most)
-        return self._of(self.text, expression, at_least, at_most)
+        if self.at_least is not None:
+            return self._of(self.text, expression, self.at_least, at_most, self.below)
+        at_least = min(found.at_least(), at_most)
+        below = _octaves_below(at_least, at_most, bound(expression, {}).low)
+        return self._of(self.text, expression, at_least, at_most, below)
 
     def _proposal(self, schema: Schema, bounds: Bounds) -> str:
         """Return a sentence with a policy that would be taken, if a simple one has the same budgets."""
@@ -198,7 +214,7 @@ class Policy:
             whole: The columns that hold whole numbers only.
         """
         ranges = ranges_of(bounds)
-        threshold = Threshold(self._is_valid)
+        threshold = Threshold(self.is_valid)
         if threshold.everywhere(outcome(self.expression, ranges)):
             return None
         if len(self.columns) == 1 and self.columns <= ranges.keys():
@@ -214,9 +230,9 @@ class Policy:
 
     def _regions_sentence(self, name: str, regions: list[Interval]) -> str:
         shown = [
-            f"{shown_name(name)} from {_shown(region.low)} to {_shown(region.high)}"
+            f"{shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
             if region.low < region.high
-            else f"{shown_name(name)}={_shown(region.low)}"
+            else f"{shown_name(name)}={shown_value(region.low)}"
             for region in regions[:3]
         ]
         more = " and elsewhere" if len(regions) > len(shown) else ""
@@ -234,32 +250,53 @@ class Policy:
 
     def _case(self, record: Mapping[str, Value]) -> str:
         """Return what a made-up record would have for a budget."""
-        values = ", ".join(f"{shown_name(name)}={_shown(value)}" for name, value in record.items())
+        values = ", ".join(f"{shown_name(name)}={shown_value(value)}" for name, value in record.items())
         budget = evaluate(self.expression, record)
         if not isinstance(budget, float):
             return f"with {values} there is no budget."
-        floor = f"at_least is {_shown(float(self.at_least))}" if self.at_least else "it must be positive"
-        return f"with {values} the budget is {_shown(budget)}, and {floor}."
+        floor = f"at_least is {shown_value(float(self.at_least))}" if self.at_least else "it must be positive"
+        return f"with {values} the budget is {shown_value(budget)}, and {floor}."
 
-    def _is_valid(self, value: Value) -> bool:
-        return isinstance(value, float) and value > 0 and value >= float(self.at_least or 0)
+    def is_valid(self, value: Value) -> bool:
+        """Return whether a record with this budget takes part in answers."""
+        return isinstance(value, float) and value > 0 and value >= float((self.at_least or 0) / 2**self.below)
 
     @classmethod
-    def _of(cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> Policy:
+    def _of(
+        cls, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None, below: int = 0
+    ) -> Policy:
         policy = cls.__new__(cls)
-        _fill(policy, text, expression, at_least, at_most)
+        _fill(policy, text, expression, (at_least, at_most), below)
         return policy
 
 
-def _fill(policy: Policy, text: str, expression: Node, at_least: Exact | None, at_most: Exact | None) -> None:
+def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> int:
+    """Return how many octaves below the least budget within the bounds those of other records are looked for.
+
+    As far as the policy goes at all, but no further than what a grid of levels can hold.
+    """
+    below = 0
+    while (
+        below < MOST_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most)
+    ):
+        below += 1
+    return below
+
+
+def _fill(
+    policy: Policy, text: str, expression: Node, ends: tuple[Exact | None, Exact | None], below: int = 0
+) -> None:
     """Set the attributes of a new policy, which is frozen afterwards."""
-    least = None if at_least is None else exact(at_least, "at_least")
-    most = None if at_most is None else exact(at_most, "at_most")
+    least, most = (
+        None if end is None else exact(end, name)
+        for end, name in zip(ends, ("at_least", "at_most"), strict=True)
+    )
     _check_ends(least, most)
     object.__setattr__(policy, "text", text)
     object.__setattr__(policy, "expression", expression)
     object.__setattr__(policy, "at_least", least)
     object.__setattr__(policy, "at_most", most)
+    object.__setattr__(policy, "below", below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +339,7 @@ class _Range:
         return Fraction(repr(low))
 
     def _so(self) -> str:
-        ends = f"from {_shown(self.values.low)} to {_shown(self.values.high)}"
+        ends = f"from {shown_value(self.values.low)} to {shown_value(self.values.high)}"
         missing = " and ".join(map(shown_name, self.unbounded))
         return f"over the bounds it ranges {ends}" + (f"; {missing} has no bounds" if missing else "")
 
@@ -352,7 +389,7 @@ def _double_below(value: Fraction) -> float:
     return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 
-def _shown(value: Value) -> str:
+def shown_value(value: Value) -> str:
     """Return a value for a sentence: 9,990 or 1e12 or 0.25 or 'student'."""
     if not isinstance(value, float):
         return repr(value) if isinstance(value, str) else str(value)

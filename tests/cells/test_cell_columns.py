@@ -17,7 +17,8 @@ from prdp.cells.cell_columns import NO_VALUE, CellColumns
 from prdp.cells.columns import exact_column
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._point import Points, RecordLadder
+from prdp.mechanisms._point import RecordLadder
+from prdp.mechanisms._points import Points
 
 LEVELS = Levels(Fraction(1, 8), Fraction(4))
 

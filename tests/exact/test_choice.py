@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,42 +14,75 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
+from prdp.noise.laws import Law, Then
 from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse, with_budgets_raised
 
-LARGEST = Choice(MEASURE.low, MEASURE.high, fall=Fraction(1, 4))
+HALF = Fraction(1, 2)
+SLOW: dict[str, Any] = {
+    "per_octave": 8,
+    "fall": Fraction(1, 4),
+    "inner": Fraction(1, 8),
+    "steep": Fraction(1),
+    "fine": HALF,
+}
+"""Gentle falls, so that a few records are enough to outweigh them."""
+LARGEST = Choice(MEASURE.low, MEASURE.high, typical=(Fraction(4),) * 9, **SLOW)
 SMALLEST = replace(LARGEST, lowest=True)
 
 
-def too_sharp(summary: Summary, share: Fraction) -> ExponentialChoice:
-    """Weigh the masses 15 % too much: what noise that is too small is to other mechanisms."""
-    return LARGEST.law(summary, share / Fraction(85, 100))
+def steps_near(law: Then, place: int) -> Law:
+    """Return the choice of a step near an eighth of an octave, counted from either end."""
+    assert isinstance(law.first, ExponentialChoice)
+    return law.then(range(len(law.first.penalties))[place])
 
 
-def around_a_target(summary: Summary, share: Fraction) -> ExponentialChoice:
-    """Look for a mass of 1 beyond the range: a utility that moves both ways has twice the loss."""
+def sharper(factor: Fraction, mechanism: Choice = LARGEST) -> Callable[[Summary, Fraction], Then]:
+    """Weigh the masses too much, at the same prior: what noise that is too small is to other mechanisms."""
+    return lambda summary, share: mechanism.law(summary, share * factor)
+
+
+def around_a_target(summary: Summary, share: Fraction) -> Then:
+    """Look for a mass of 1 beyond the eighth: a utility that moves both ways has twice the loss."""
     right = LARGEST.law(summary, share)
-    return ExponentialChoice(tuple(abs(Fraction(penalty) - 1) for penalty in right.penalties))
+    first = right.first
+    assert isinstance(first, ExponentialChoice)
+    penalties = tuple(abs(penalty * first.unit - HALF) for penalty in first.penalties)
+    return replace(right, first=ExponentialChoice(tuple(map(Fraction, penalties))))
 
 
-def rounded_up(summary: Summary, share: Fraction) -> ExponentialChoice:
+def rounded_up(summary: Summary, share: Fraction) -> Then:
     """Give every record a budget three levels above its own."""
     return LARGEST.law(with_budgets_raised(summary, 3), share)
+
+
+def falling_with_the_data(summary: Summary, share: Fraction) -> Then:
+    """Let the prior depend on the largest budget that occurs, in place of the one that the policy allows."""
+    largest = max(summary.cells.quanta.tolist(), default=1) * summary.levels.quantum
+    return replace(LARGEST, fall=Fraction(largest)).law(summary, share)
 
 
 class TestMax(OnThisUniverse):
     records = (*RECORDS, *ODD)
     most_records = 3
     mechanism = LARGEST
+    runs = 60
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "eighth": (lambda law: law.first, HALF),
+        "step": (lambda law: steps_near(law, -1), HALF),
+        "step further in": (lambda law: steps_near(law, 20), HALF),
+    }
 
     def twins(self) -> Mapping[str, Twin]:
         return {
-            "15 % too sharp": Twin(too_sharp),
-            "a target mass": Twin(around_a_target),
-            "levels rounded up": Twin(rounded_up),
+            "eighth 15 % too sharp": Twin(sharper(Fraction(100, 85)), "eighth"),
+            "step 15 % too sharp": Twin(sharper(Fraction(100, 85)), "step"),
+            "a target mass": Twin(around_a_target, "eighth"),
+            "levels rounded up": Twin(rounded_up, "eighth"),
+            "a prior by the largest budget that occurs": Twin(falling_with_the_data, "eighth"),
         }
 
 
@@ -56,7 +90,18 @@ class TestMin(TestMax):
     mechanism = SMALLEST
 
     def twins(self) -> Mapping[str, Twin]:
-        return {"15 % too sharp": Twin(lambda summary, share: SMALLEST.law(summary, share * 2))}
+        return {"twice as sharp": Twin(sharper(Fraction(2), SMALLEST), "eighth")}
+
+
+class TestBothSteps(OnThisUniverse):
+    """Both choices together."""
+
+    records = RECORDS[:4]
+    mechanism = LARGEST
+    runs = 60
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"twice as sharp": Twin(sharper(Fraction(2)))}
 
 
 def test_records_without_a_value_have_no_say() -> None:
@@ -64,7 +109,8 @@ def test_records_without_a_value_have_no_say() -> None:
     (cell,) = nobody.cells
     assert cell.key == CellKey(cell.key.quanta, 0, 0, 0, missing=True)
     empty = OnThisUniverse().summarise([])
-    assert LARGEST.law(nobody, Fraction(1)) == LARGEST.law(empty, Fraction(1))
+    one, other = LARGEST.law(nobody, Fraction(1)), LARGEST.law(empty, Fraction(1))
+    assert (one.first, one.then(3)) == (other.first, other.then(3))
 
 
 def test_a_uniform_integer_is_uniform_on_every_byte_string() -> None:

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -102,9 +103,14 @@ class TargetFinder(PointFinder):
     """Looks for a point that clips a mass of 1: a weight that moves both ways has twice the loss."""
 
     def choice(
-        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: tuple[int, ...]
+        self,
+        masses: Sequence[int],
+        weight: Fraction,
+        tuning: Tuning,
+        heights: tuple[int, ...],
+        usual: int | None = None,
     ) -> PermuteAndFlip:
-        right = super(TargetFinder, self).choice(masses, weight, tuning, heights)
+        right = super(TargetFinder, self).choice(masses, weight, tuning, heights, usual)
         return PermuteAndFlip(tuple(abs(penalty - tuning.choice) for penalty in right.penalties))
 
 

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import binomtest, chisquare
 
-from prdp.cells.cell import magnitude_key
-from prdp.grids import PER_OCTAVE
+from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.summary import Summary
+from prdp.grids import FINE_PER_OCTAVE
+from prdp.levels import Levels
+from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.reference import magnitude_code
-from tests.statistical.thresholds import P_THRESHOLD
+from tests.exact.universe import LEVELS
+from tests.statistical.thresholds import P_THRESHOLD, SEED
 
 RUNS = 40_000
 PENALTIES = tuple(Fraction(number, 7) for number in (3, 0, 9, 20, 1, 12, 200))
@@ -48,23 +52,68 @@ def test_hopeless_candidates_and_huge_penalties_cost_nothing() -> None:
     part=st.fractions(0, 1),
     lowest=st.booleans(),
 )
-def test_every_value_within_the_bounds_has_its_range(
+def test_every_value_within_the_bounds_has_its_step(
     low: int, width: int, part: Fraction, lowest: bool
 ) -> None:
     high = low + width
     value = low + int(width * part)
     largest = max(1, abs(low), abs(high))
-    ranges = Choice(low, high, lowest).ranges(largest)
-    key = magnitude_key(0, magnitude_code(value), largest)
-    (mine,) = [candidate for candidate in ranges if candidate.key == key]
-    assert mine.first <= value <= mine.last
+    steps = steps_between(low, high, largest, FINE_PER_OCTAVE, lowest=lowest)
+    key = magnitude_key(0, magnitude_code(value, FINE_PER_OCTAVE), largest, FINE_PER_OCTAVE)
+    mine = steps.places[key.low, key.high, key.sign]
+    ends = sorted((steps.near_end(mine), steps.far_end(mine)))
+    assert ends[0] <= value <= ends[1]
 
 
 @pytest.mark.parametrize("lowest", [False, True])
-def test_ranges_are_in_order_and_preferred_toward_the_data(lowest: bool) -> None:
-    ranges = Choice(-1000, 10**6, lowest).ranges(10**6)
-    ends = [candidate.first for candidate in ranges]
+def test_steps_are_in_order_and_preferred_toward_the_inside(lowest: bool) -> None:
+    choice, empty = Choice(-1000, 10**6, lowest), Summary.of(LEVELS, 1, 10**6, ())
+    steps = choice.prior(empty, Fraction(1)).steps
+    ends = [steps.far_end(place) for place in range(len(steps.codes))]
     assert ends == sorted(ends, reverse=lowest)
-    steps = [candidate.steps for candidate in ranges]
-    assert steps == sorted(steps)
-    assert steps[-1] > 9 * PER_OCTAVE
+    law = choice.law(empty, Fraction(1))
+    last = len(steps.eighths) - 2
+    for drawn in (law.first, law.then(last)):
+        assert isinstance(drawn, ExponentialChoice)
+        assert list(drawn.penalties) == sorted(set(drawn.penalties))
+
+
+@pytest.mark.parametrize("budget", [1, 30, 1000])
+@pytest.mark.parametrize("lowest", [False, True])
+def test_the_interval_of_a_maximum_covers_it_as_often_as_it_says(budget: int, lowest: bool) -> None:
+    """At level 1/2: failures are frequent enough to be counted, and the twin promises more than it keeps."""
+    levels = Levels(Fraction(budget), Fraction(budget))
+    values = range(-700, 700, 5)
+    cells = (
+        Cell(
+            magnitude_key(levels.quanta(0), magnitude_code(v, FINE_PER_OCTAVE), 10**6, FINE_PER_OCTAVE), 1, v
+        )
+        for v in values
+    )
+    choice, truth, runs = Choice(-(10**6), 10**6, lowest), -700 if lowest else 695, 2000
+    covered = twin = 0
+    for answer in choice.answers(Summary.of(levels, 1, 10**6, cells), Fraction(1), Seeded(SEED), runs):
+        assert answer.chosen is not None
+        low, high = answer.chosen.between(Fraction(1, 2))
+        assert (low, high)[not lowest] is None  # the other side is open
+        covered += (low is None or low <= truth) and (high is None or truth <= high)
+        twin += abs(answer.steps) <= abs(truth)
+    assert binomtest(covered, runs, 0.5, alternative="less").pvalue > P_THRESHOLD
+    assert twin < covered < runs or budget == 1000
+
+
+@pytest.mark.parametrize("lowest", [False, True])
+def test_the_overshoot_falls_with_the_budget(lowest: bool) -> None:
+    def strays(budget: int) -> float:
+        levels = Levels(Fraction(budget), Fraction(budget))
+        cells = (
+            Cell(magnitude_key(levels.quanta(0), magnitude_code(v, 256), 10**9, 256), 1, v) for v in values
+        )
+        summary = Summary.of(levels, 1, 10**9, cells)
+        answers = Choice(-(10**9), 10**9, lowest).answers(summary, Fraction(1), Seeded(SEED), 200)
+        return float(np.quantile([abs(answer.steps) - 999 for answer in answers], 0.9))
+
+    values = [-999, *range(-900, 900, 3), 999]
+    found = [strays(budget) for budget in (10, 1000, 10**9)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] <= 1

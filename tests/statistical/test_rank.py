@@ -1,4 +1,4 @@
-"""Ranges are chosen as often as their weights say, and ranks come out as near as the proof page says."""
+"""Ranges are chosen as often as their weights say; ranks and intervals come out as the proof page says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
+from scipy.stats import binomtest
 
 from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.summary import Summary
 from prdp.mechanisms.rank import Rank
+from prdp.noise.spread import one_sided
 from prdp.testing import Seeded
 from prdp.testing.reference import magnitude_code
 from tests.exact.universe import LEVELS
@@ -33,29 +36,82 @@ def summary_of(values: Iterable[int], bound: int) -> Summary:
     return Summary.of(LEVELS, 1, bound, cells)
 
 
-def choice_at(summary: Summary, share: Fraction) -> Any:
-    """Return the choice of the range at one clipping point."""
-    rest: Any = SMALL.law(summary, share).laws[0]
-    (choice,) = rest.then(7).laws
-    return choice
+def drawn_at(summary: Summary, share: Fraction) -> Any:
+    """Return the law of octaves and ranges at one clipping point."""
+    law: Any = SMALL.law(summary, share)
+    return law.laws[0].then(7)
 
 
 def test_ranges_fit_their_own_weights_and_none_that_are_15_percent_off() -> None:
     summary = summary_of(range(60), 60)
-    found = choice_at(summary, Fraction(1)).draw(Seeded(SEED), RUNS)
-    assert fit(found, choice_at(summary, Fraction(1))) > P_THRESHOLD
+
+    def choice(share: Fraction) -> Any:
+        return drawn_at(summary, share).then(6).first
+
+    found = choice(Fraction(1)).draw(Seeded(SEED), RUNS)
+    assert fit(found, choice(Fraction(1))) > P_THRESHOLD
     for share in (Fraction(85, 100), Fraction(115, 100)):
-        assert fit(found, choice_at(summary, share)) < P_THRESHOLD
+        assert fit(found, choice(share)) < P_THRESHOLD
+
+
+def test_octaves_fit_their_own_weights_and_none_that_are_15_percent_off() -> None:
+    summary = summary_of(range(0, 60, 4), 60)
+
+    def choice(share: Fraction) -> Any:
+        return drawn_at(summary, share).first
+
+    found = choice(Fraction(2)).draw(Seeded(SEED), RUNS)
+    assert fit(found, choice(Fraction(2))) > P_THRESHOLD
+    for share in (Fraction(170, 100), Fraction(230, 100)):
+        assert fit(found, choice(share)) < P_THRESHOLD
 
 
 def test_the_answer_s_rank_is_as_near_as_the_noise_allows() -> None:
-    """With equal budgets E the rank misses by about 2 · max(q, 1 - q) · ln(ranges) / (a₂ · share · E)."""
+    """With equal budgets E the rank misses by about 2 · max(q, 1 - q) · ln(ranges) / (a · share · E)."""
     count, budget = 50_000, float(LEVELS.quanta(LEVEL) * LEVELS.quantum)
     values = np.sort(np.random.default_rng(SEED).lognormal(9, 1.5, count).clip(0, 10**6).astype(int))
     summary = summary_of(map(int, values), 10**6)
     answers = RANK.answers(summary, Fraction(1), Seeded(SEED), 200)
     ranks = np.searchsorted(values, [answer.steps for (answer,) in answers])
+    assert RANK.finder is not None
     answer_part = float(RANK.finder.tunings[0][1].answer)
     allowed = 2 * 0.7 * np.log(5000) / (answer_part * budget)
     cell_width = count / 256  # hardly more records than this share a range
     assert np.quantile(np.abs(ranks - 0.7 * count), 0.95) < allowed + cell_width
+
+
+@pytest.mark.parametrize("quantile", ["1/10", "1/2", "9/10"])
+def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says(quantile: str) -> None:
+    """At level 3/4, so that failures are frequent enough to be counted."""
+    values = np.random.default_rng(SEED).lognormal(7, 1, 4000).astype(int)
+    summary = summary_of(map(int, values), 10**6)
+    rank = Rank((Fraction(quantile),), 0, 10**6)
+    truth = np.quantile(values, float(Fraction(quantile)), method="inverted_cdf")
+    runs = 400
+    covered = 0
+    for (answer,) in rank.answers(summary, Fraction(1, 2), Seeded(SEED), runs):
+        assert answer.chosen is not None
+        low, high = answer.chosen.between(Fraction(1, 4))
+        covered += (low is None or low <= truth) and (high is None or truth <= high)
+    assert binomtest(covered, runs, 0.75, alternative="less").pvalue > P_THRESHOLD
+    assert covered < runs  # it is an interval, not everything
+
+
+def test_a_sum_of_noises_passes_what_is_said_as_often_as_is_said() -> None:
+    generator = np.random.default_rng(SEED)
+    runs = 200_000
+    for parts in (((1, "1/2"), (1, "1/2")), ((8, "1/10"), (8, "9/10")), ((1, "1/100"), (16, "99/100"))):
+        exact = tuple((count, Fraction(part)) for count, part in parts)
+        sums = sum(float(part) * generator.laplace(size=(count, runs)).sum(0) for count, part in exact)
+        for failure in (Fraction(1, 10), Fraction(1, 40), Fraction(1, 1000)):
+            passed = int(np.sum(sums > one_sided(exact, failure)))
+            assert binomtest(passed, runs, float(failure), alternative="greater").pvalue > P_THRESHOLD
+            less = int(np.sum(sums > 0.85 * one_sided(exact, failure)))
+            assert binomtest(less, runs, float(failure), alternative="greater").pvalue < P_THRESHOLD
+
+
+def test_rare_failures_are_bounded_beyond_what_can_be_integrated() -> None:
+    parts = ((8, Fraction(1, 10)), (8, Fraction(9, 10)))
+    falls = [one_sided(parts, Fraction(1, 10**digits)) for digits in (3, 5, 7, 20, 80)]
+    assert falls == sorted(falls)
+    assert falls[-1] < 300

@@ -32,7 +32,7 @@ ORDERS = pd.DataFrame(
         "o_shippriority": RNG.integers(0, 100, N),
     }
 )
-POLICY = prdp.Policy("100000 / o_totalprice", at_most=50)
+POLICY = prdp.Policy("100000 / o_totalprice", at_least="1/10", at_most=50)
 BOUNDS = {"o_totalprice": PRICES}
 
 
@@ -79,7 +79,11 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
         (prdp.max("o_totalprice"), prdp.max("largest")),
         (prdp.min("o_totalprice"), prdp.min("smallest")),
     ):
-        assert values(table, asked, "1/3") == values(folded, other, "1/3")
+        found, folded_one = (
+            float(np.median(np.array(values(source, extreme, "1/3"), float)))
+            for source, extreme in ((table, asked), (folded, other))
+        )
+        assert folded_one / 3 < found < 3 * folded_one  # a policy that reads the column has another prior
 
 
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
@@ -241,7 +245,7 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
 
 
 def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
-    table = orders(bounds={"o_totalprice": (100, 2**43)})
+    table = orders(bounds={"o_totalprice": (100, 2**43)}, policy="100000 / o_totalprice")
     with pytest.raises(
         InvalidRequest, match="8,796,093,022,208 grains of 1 in each of 1,048,576 rows: 2\\^63 or more"
     ):

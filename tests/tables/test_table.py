@@ -301,11 +301,11 @@ def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
     largest = simulate(accounts(stand_in=True), prdp.max("balance"), runs=200, seed=1)
     assert np.median([float(a.value) for a in largest]) == pytest.approx(20_000, rel=0.2)
     low, high = largest[0].interval()
-    assert low <= largest[0].value <= high <= 1.1 * low
+    assert low <= largest[0].value
+    assert high == float("inf")
     table = accounts()
     smallest = table.min("BALANCE", share="1/2")
     assert 0 <= smallest.value < 200
-    assert "the range that was chosen" in str(smallest)
     assert table.min("balance", share="1/2") is smallest
 
 

@@ -102,9 +102,19 @@ def _cut_column(reading: _Public) -> str | None:
     return min(reading.policy.columns & reading.bounds.keys(), default=None)
 
 
+def _ranges(reading: _Public) -> dict[str, Interval]:
+    """Return where columns may have values: their bounds, and as far beyond as budgets reach below."""
+    times = 2**reading.levels.below - 1
+    ranges = {}
+    for name, ends in ranges_of(reading.bounds).items():
+        room = times * max(abs(ends.low), abs(ends.high), 1.0)
+        ranges[name] = Interval(ends.low - room, ends.high + room) if times else ends
+    return ranges
+
+
 def _whole(reading: _Public) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
-    budgets = _budgets(reading, ranges_of(reading.bounds))
+    budgets = _budgets(reading, _ranges(reading))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
 
 
@@ -120,7 +130,7 @@ def _pieces(reading: _Public, column: str) -> list[Piece]:
 
     Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
     """
-    ranges = ranges_of(reading.bounds)
+    ranges = _ranges(reading)
     if ranges[column].infinite:
         return []
     grain = float(reading.measure.grain) if reading.measure else 0.0

@@ -33,6 +33,7 @@ from prdp.levels import Levels
 
 _HEAVIEST_KEY = 1024
 _EDGE_BITS = 90
+_LEAST_EDGE = 64
 _ROOT_BITS = 20
 
 
@@ -183,9 +184,10 @@ def key_edges(levels: Levels) -> tuple[int, ...]:
     """Return the public edges between sums of a key's budgets, in quanta.
 
     They are even and a quarter of an octave apart, and every fourth one is exactly the double. The fifth is
-    at most the least budget, the last at most 1024 times the largest one, and none is above 2^90.
+    at most the least budget or 256 quanta, the last at most 1024 times the largest one, and none is above
+    2^90.
     """
-    first = levels.quanta(0) // 4
+    first = max(levels.quanta(0) // 4, _LEAST_EDGE)
     octave = [2 * (first * quarter_octaves(quarter, _ROOT_BITS) >> _ROOT_BITS) for quarter in range(4)]
     most = min(int(_HEAVIEST_KEY * levels.at_most / levels.quantum), 1 << _EDGE_BITS)
     edges: list[int] = []

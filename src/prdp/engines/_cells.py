@@ -56,6 +56,8 @@ class Statement:
         else:
             sums = [filled(found["n"], 0), *(wide(found, name) for name in _SUMS[: 1 + measure.squares])]
             code = filled(found["code"], NO_VALUE)
+            if self.own is not None:
+                code = np.clip(code, *self.own.codes)
             cells = CellColumns.coded(
                 quanta, code, sums, largest=reading.largest, per_octave=measure.per_octave
             )
@@ -122,6 +124,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
     own = OwnColumn.of(reading, schema) if own_column and not reading.by_level else None
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     measure = reading.measure
+    added = "value"
     if own:
         column = quoted(own.column)
         within = f"{column} BETWEEN {own.low} AND {own.high}"
@@ -133,6 +136,8 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
             schema,
         )
         keys = {"code": code_sql(Measure(own.column, own.grain, own.low, own.high), "value")}
+        if measure and (own.low, own.high) != (measure.low, measure.high):
+            added = f"{_moved_into_bounds('value', measure)} AS value"
     else:
         items = [f"{to_sql(reading.policy.expression, schema)} AS budget"]
         if measure:
@@ -141,7 +146,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         keys = {"level": level_sql(reading.levels)}
         if measure:
             keys["code"] = code_sql(measure, "value")
-    return Statement(_grouped(keys, inner, reading), asked, own)
+    return Statement(_grouped(keys, inner, reading, added), asked, own)
 
 
 def grouped_records(
@@ -154,13 +159,13 @@ def grouped_records(
     return joined(chosen, groups, schema) if groups else chosen
 
 
-def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead) -> str:
+def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead, added: str) -> str:
     """Return the statement that counts and adds up by the group and the keys."""
     names = [*(["grp"] if reading.groups else []), *keys]
     columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
     totals = ["count(*) AS n"]
     if reading.measure:
-        columns.append("value")
+        columns.append(added)
         totals.append("sum(value) AS total")
         if reading.measure.squares:
             wide = f"CAST(value AS {'BIGINT' if reading.measure.largest < 2**31 else 'HUGEINT'})"

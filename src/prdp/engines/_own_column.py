@@ -21,6 +21,9 @@ from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.schema import Schema
 
+_FARTHEST = 2**53 - 2
+"""Beyond, the next whole number may be the same double."""
+
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
 
@@ -31,8 +34,10 @@ class OwnColumn:
 
     Attributes:
         column: The column.
-        low: Its least value; the statement skips records below, which the policy leaves out.
-        high: Its greatest value; likewise.
+        low: The least value of a record that takes part; the statement skips records below, which the policy
+            leaves out.
+        high: The greatest one; likewise.
+        codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
         quanta: For each magnitude code that takes part, its budget in quanta.
         grain: What one step of the column is worth: always 1.
     """
@@ -40,6 +45,7 @@ class OwnColumn:
     column: str
     low: int
     high: int
+    codes: tuple[int, int]
     quanta: Mapping[int, int] = field(repr=False)
     grain: Fraction = Fraction(1)
 
@@ -50,8 +56,16 @@ class OwnColumn:
         if column is None:
             return None
         low, high = (int(end) for end in reading.bounds[column])
+        codes = [code for code, _, _ in magnitudes(low, high)]
+        low, high = _reached(low, high, reading.levels.below)
         quanta = _budgets(reading.policy, reading.levels, column, low, high)
-        return None if quanta is None else cls(column, low, high, quanta)
+        return None if quanta is None else cls(column, low, high, (min(codes), max(codes)), quanta)
+
+
+def _reached(low: int, high: int, octaves: int) -> tuple[int, int]:
+    """Return the ends of bounds that are so many octaves wider, and still within what a column can hold."""
+    room = (2**octaves - 1) * max(abs(low), abs(high), 1)
+    return max(low - room, -_FARTHEST), min(high + room, _FARTHEST)
 
 
 @lru_cache(maxsize=64)

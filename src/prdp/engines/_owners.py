@@ -15,7 +15,6 @@ from prdp.cells.measure import Measure
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
 from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, wide
-from prdp.grids import PER_OCTAVE
 from prdp.plan.reads import OwnerRead
 
 _TOTALS, _ROWS = 0, 1
@@ -62,7 +61,9 @@ class OwnerStatement:
         for part, measure in zip((_TOTALS, _ROWS), _parts(reading), strict=True):
             chosen = found["part"] == part
             budgets, code, *sums = (column[chosen] for column in columns)
-            cells = CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=PER_OCTAVE)
+            cells = CellColumns.coded(
+                budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave
+            )
             groups = cells.split(group[chosen], len(apart.keys) if apart else 1)
             summaries.append([Summary(levels, measure.smallest, measure.largest, one) for one in groups])
         totals, counts = summaries

@@ -12,6 +12,7 @@ from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import Bin, KeyValue
 from prdp.ledger.strict_json import strict_json
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.chosen import Knot, Overshoot, Ranked
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
@@ -20,6 +21,7 @@ _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
 
 _LATER: dict[str, Any] = {
+    "chosen": None,  # how far off a chosen value may be was not said
     "whole": False,  # counts were printed with decimals
     "usual": 0,  # there were no points beyond the bounds
     "border": 0,
@@ -85,6 +87,7 @@ def release_from_json(text: str) -> Released:
 def _release(form: dict[str, Any]) -> Release:
     if isinstance(form, dict):
         form.setdefault("clipping", None)  # what was written before intervals covered clipping has none
+        form.setdefault("chosen", None)  # nor did it say how far off a chosen value may be
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
         form.setdefault("whole", _LATER["whole"])
     _refuse_unless_fields(form, Release)
@@ -103,8 +106,32 @@ def _release(form: dict[str, Any]) -> Release:
         rule=form["rule"],
         clipping=_clipping(form["clipping"]) if form["clipping"] else None,
         noise=form["noise"],
+        chosen=_chosen(form["chosen"]) if form["chosen"] else None,
         whole=form["whole"],
     )
+
+
+def _chosen(form: dict[str, Any]) -> Overshoot | Ranked:
+    if "knots" in form:
+        return Overshoot(
+            knots=tuple(_knot(knot) for knot in form["knots"]),
+            further=tuple(_knot(knot) for knot in form["further"]),
+            window=_fraction(form["window"]),
+            lowest=form["lowest"],
+        )
+    return Ranked(
+        quantile=_fraction(form["quantile"]),
+        lows=tuple(map(_whole, form["lows"])),
+        highs=tuple(map(_whole, form["highs"])),
+        weights=tuple(map(_whole, form["weights"])),
+        scale=_fraction(form["scale"]),
+        clipping=_point_of(form["clipping"]) if form["clipping"] else None,
+    )
+
+
+def _knot(form: Any) -> Knot:
+    fall, value = form
+    return Knot(_fraction(fall), _whole(value))
 
 
 def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
@@ -119,6 +146,10 @@ def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
             unknown=form.get("unknown", _LATER["unknown"]),
             at=None if form.get("at") is None else _fraction(form["at"]),
         )
+    return _point_of(form)
+
+
+def _point_of(form: dict[str, Any]) -> Clipping:
     return Clipping(
         at=_fraction(form["at"]),
         most=_fraction(form["most"]),

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import PER_OCTAVE
+from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._mechanism import beyond
-from prdp.mechanisms.rank import Ranges, ranges_between
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Scan, Then

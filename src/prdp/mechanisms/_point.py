@@ -14,20 +14,16 @@ from itertools import pairwise
 from math import ceil
 from typing import Protocol
 
-import numpy as np
-
-from prdp.cells.columns import Column, Places, exact_column, product, total, totals_at
-from prdp.cells.summary import Span, Summary
-from prdp.grids import quarter_octaves
-from prdp.levels import Levels
+from prdp.cells.columns import total, totals_at
+from prdp.cells.summary import Summary
 from prdp.mechanisms._mechanism import beyond
+from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.release.bias import Clipping
 
-_GRID_BITS = 20  # points are a quarter of an octave apart to one in a million, which no error shows
 _QUARTERS = 4
-_ENDS = 2
 
 
 class Ladder(Protocol):
@@ -50,6 +46,9 @@ class Ladder(Protocol):
     def heights(self, stride: int) -> tuple[int, ...]:
         """Return how high each point is above the first one, in quarters of an octave."""
 
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -68,21 +67,23 @@ class Tuning:
     fall: Fraction
     stride: int = 2
 
-    def climbs(self, heights: tuple[int, ...]) -> Sequence[Fraction]:
+    def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
 
         Octaves that no record can be in, beyond one stride, cost less: there is nothing in them to stop at.
+        Points beyond the first ``usual`` ones cost more, as few tables have records beyond their bounds.
         """
-        return _climbs(self.fall, self.stride, heights)
+        return _climbs(self.fall, self.stride, heights, len(heights) if usual is None else usual)
 
 
 @lru_cache(maxsize=256)
-def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...]) -> Sequence[Fraction]:
+def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...], usual: int) -> Sequence[Fraction]:
     climbs = [Fraction(0)]
     for below, above in pairwise(heights):
         near = min(above - below, stride)
         gap = min(fall, _GAP_FALL) * (above - below - near)
-        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS)
+        border = BEYOND_BOUNDS if len(climbs) == usual else 0
+        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS + border)
     return climbs
 
 
@@ -96,6 +97,7 @@ def _tuning(choice: int, fall: str) -> Tuning:
 _GATE = Fraction(3, 100)  # 2 % was within 1 %, and 6 % worse by 2 to 3 %
 _CLIMB = Fraction(4, 5)  # of the fall: what a table's mass must outweigh to be called rich
 _GAP_FALL = Fraction(1)  # an octave: where no record can be, a point's weight need not fall as fast
+BEYOND_BOUNDS = 3  # where points for records beyond the bounds begin: with none, those within them pay for it
 # Parts of the share for the choice in percent, and falls an octave: rich tables afford a gentle fall.
 LARGE_SHARE = _tuning(20, "2.5")
 SMALL_SHARE = _tuning(25, "2")
@@ -165,12 +167,14 @@ class PointFinder:
         for margin, tuning in self.tunings:
             if margin is None:
                 break
-            leasts.append(self.least(margin, tuning, heights[tuning.stride]))
+            usual = heights[tuning.stride][: ladder.usual(tuning.stride)]
+            leasts.append(self.least(margin, tuning, usual))
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
             weight = evidence(ladder, share, tuning) * ladder.quantum
-            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride])
+            usual = ladder.usual(tuning.stride)
+            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride], usual)
             return Then(choice, lambda place: answer(tuning, place))
 
         return Gated(
@@ -180,7 +184,12 @@ class PointFinder:
         )
 
     def choice(
-        self, masses: Sequence[int], weight: Fraction, tuning: Tuning, heights: tuple[int, ...]
+        self,
+        masses: Sequence[int],
+        weight: Fraction,
+        tuning: Tuning,
+        heights: tuple[int, ...],
+        usual: int | None = None,
     ) -> PermuteAndFlip:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
@@ -189,8 +198,9 @@ class PointFinder:
             weight: By how much a point's log-weight falls with each quantum.
             tuning: How far apart the points are, and by how much it falls with each octave.
             heights: How high each point is, in quarters of an octave.
+            usual: How many points are for records within the public bounds; None for all.
         """
-        climbs = tuning.climbs(heights)
+        climbs = tuning.climbs(heights, usual)
         return PermuteAndFlip(
             tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
         )
@@ -216,91 +226,32 @@ def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
-    """The public clipping points of records that count up to a multiple of their own budget.
-
-    Point j lets a record of one quantum count up to ``numerators[j] / denominator`` steps. It is
-    ``heights[j]`` quarters of an octave above the first one, rounded down.
-    """
-
-    numerators: tuple[int, ...]
-    denominator: int
-    heights: tuple[int, ...]
-
-    @classmethod
-    def spanning(cls, summary: Summary, stride: int) -> Points:
-        """Return points from where every record may be clipped to where none that is possible can be."""
-        if summary.ratios is not None:
-            return _within(summary.ratios.values, stride)
-        return _spanning(summary.levels, summary.smallest, summary.largest, stride)
-
-    def cap(self, point: int, quanta: int) -> int:
-        """Return how far a record with this budget may count at a point, in whole steps."""
-        return quanta * self.numerators[point] // self.denominator
-
-    def caps(self, points: Places, quanta: Column) -> Column:
-        """Return how far records with these budgets may count, each at a point of its own."""
-        return product(quanta, exact_column(self.numerators)[points]).astype(object) // self.denominator
-
-    def per_quantum(self, point: int) -> Fraction:
-        """Return how many steps a quantum of budget may count for at a point."""
-        return Fraction(self.numerators[point], self.denominator)
-
-    def first_reaching(self, values: Column, quanta: Column) -> Places:
-        """Return the first point at which records with these budgets may count up to these values."""
-        needed = -(-values.astype(object) * self.denominator // quanta)
-        return np.searchsorted(np.array(self.numerators, dtype=object), needed)
-
-
-@lru_cache(maxsize=64)
-def _spanning(levels: Levels, smallest: int, largest: int, stride: int) -> Points:
-    first = Fraction(smallest) / levels.at_most * levels.quantum
-    last = Fraction(largest, levels.quanta(0))
-    numerators: list[int] = []
-    while True:
-        numerators.append(first.numerator * quarter_octaves(stride * len(numerators), _GRID_BITS))
-        if Fraction(numerators[-1], first.denominator << _GRID_BITS) >= last:
-            heights = tuple(range(0, stride * len(numerators), stride))
-            return Points(tuple(numerators), first.denominator << _GRID_BITS, heights)
-
-
-@lru_cache(maxsize=64)
-def _within(spans: tuple[Span, ...], stride: int) -> Points:
-    """Return points from the foot of each span up to its top; the top alone where that is nearer than a step.
-
-    Spans are two octaves or more apart, so that points of two of them are no nearer than a step.
-    """
-    foot = spans[0][0]
-    denominator = (foot.denominator // foot.numerator + 1) << _GRID_BITS
-    numerators: list[int] = []
-    heights: list[int] = []
-    for low, high in spans:
-        points = [low]
-        while points[-1] < high:
-            points.append(low * quarter_octaves(stride * len(points), _GRID_BITS) / (1 << _GRID_BITS))
-        up = [-(-point.numerator * denominator // point.denominator) for point in points]
-        if len(up) == _ENDS:
-            up = [-(-high.numerator * denominator // high.denominator)]
-        first = heights[-1] + _quarters(numerators[-1], up[0]) if heights else 0
-        heights += range(first, first + stride * len(up), stride)
-        numerators += up
-    return Points(tuple(numerators), denominator, tuple(heights))
-
-
-def _quarters(low: int, high: int) -> int:
-    """Return how many whole quarters of an octave a number is above a lower one."""
-    steps = 0
-    while low * quarter_octaves(steps + 1, _GRID_BITS) <= high << _GRID_BITS:
-        steps += 1
-    return steps
-
-
-@dataclass(frozen=True, slots=True)
 class RecordLadder:
     """The ladder of a summary: a point clips the records whose cell reaches above it."""
 
     summary: Summary
     sway: int = 0
+
+    def clipping(self, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Clipping:
+        """Return what is known of what was clipped at a place that a tuning chose; of public facts alone."""
+        summary = self.summary
+        points = Points.spanning(summary, tuning.stride)
+        at, usual, most = (
+            points.per_quantum(point) / summary.levels.quantum for point in (place, points.usual - 1, -1)
+        )
+        weight = evidence(self, share, tuning)
+        spans = len(summary.ratios.values) if summary.ratios else 1
+        return Clipping(
+            at,
+            most,
+            weight,
+            tuning.fall,
+            tuning.stride,
+            blind=blind,
+            spans=spans,
+            usual=usual,
+            border=BEYOND_BOUNDS if usual < most else 0,
+        )
 
     @property
     def quantum(self) -> Fraction:
@@ -323,6 +274,10 @@ class RecordLadder:
     def heights(self, stride: int) -> tuple[int, ...]:
         """Return how high each point is."""
         return Points.spanning(self.summary, stride).heights
+
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
+        return Points.spanning(self.summary, stride).usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,3 +312,7 @@ class SparingLadder:
     def heights(self, stride: int) -> tuple[int, ...]:
         """As those of the ladder."""
         return self.ladder.heights(stride)
+
+    def usual(self, stride: int) -> int:
+        """As that of the ladder."""
+        return self.ladder.usual(stride)

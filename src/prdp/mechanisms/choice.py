@@ -1,112 +1,203 @@
-"""The largest or smallest value: one range out of all, chosen by the budget mass beyond it."""
+"""The largest or smallest value: an eighth of an octave and a step near it, by the mass beyond them."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, partial
+from itertools import accumulate
+from math import isqrt, lcm
 
-from prdp.cells.cell import CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
-from prdp.grids import PER_OCTAVE
+from prdp.grids import FINE_PER_OCTAVE
+from prdp.mechanisms._axis import Steps, steps_between
 from prdp.mechanisms._mechanism import beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Then
+from prdp.release.chosen import Knot, Overshoot
 from prdp.release.drawn import Answer
 
+_EIGHTHS = 8
+_WINDOW = 2 * _EIGHTHS
+"""How many eighths inward a value is looked for again."""
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Values that are one candidate: from ``first`` to ``last``, in steps.
+_LEAST_WEIGHT = Fraction(1)
+"""What a record weighs at least for steps to be told apart."""
 
-    Attributes:
-        first: The least value.
-        last: The greatest value.
-        steps: How far its magnitude lies above the smallest one that the bounds allow, in parts of an octave.
-        key: What the cells of its records have in common but for the budget.
-    """
-
-    first: int
-    last: int
-    steps: int
-    key: CellKey
+_RICH = 8
+"""From which weight on, of every record, half of the share goes to steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Choose a range by how little budget mass lies beyond it; answer with its far end.
+    """Choose an eighth of an octave, then a step, by how little budget mass lies beyond; answer its far end.
 
     Guarantee:
         For every record r, the answer is (share · E(r))-indistinguishable between the table with
         r and the table without it.
 
     Why:
-        Adding r raises the mass beyond each range by 0 or by E(r), so the weight exp(-share · mass) of
-        every range, and their sum, fall by a factor of at most exp(share · E(r)).
+        Adding r raises the mass beyond each eighth, and beyond each step, by 0 or by E(r), so the weight
+        exp(-part · share · mass) of every one of them, and their sum, fall by a factor of at most
+        exp(part · share · E(r)); the two parts add up to 1.
         In full: proofs/choice.md.
 
     Attributes:
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
         lowest: Whether the smallest value is asked for.
-        fall: By how much the log-weight falls with each octave of magnitude: what keeps answers from
-            running away from the data.
+        per_octave: How finely the summary's magnitudes are cut.
+        typical: For each octave, outward, a budget in the middle of those that the policy allows there;
+            public. Empty where they are the same in all of them.
+        fall: By how much the log-weight falls outward with each octave beyond zero, at least.
+        inner: The same on the way to zero.
+        steep: By how much the log-weight of steps falls with each octave, over the square root of the weight
+            of a record of typical budget; less where one such record would not outweigh it.
+        fine: The part of the share that chooses the step; half of it where every record weighs a lot.
     """
 
     low: int
     high: int
     lowest: bool = False
+    per_octave: int = FINE_PER_OCTAVE
+    typical: tuple[Fraction, ...] = ()
     fall: Fraction = Fraction(5)
+    inner: Fraction = Fraction(2)
+    steep: Fraction = Fraction(12)
+    fine: Fraction = Fraction(1, 5)
 
     name = "choice"
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
-        """Return what the range does not cover."""
-        side = "below" if self.lowest else "above"
-        return f"well protected records may lie {side} it, and it may lie {side} all records itself"
-
-    def ranges(self, largest: int) -> tuple[Range, ...]:
-        """Return the candidates, those first that are preferred while nothing is known."""
-        return _ranges(self.low, self.high, largest, lowest=self.lowest)
-
-    def law(self, summary: Summary, share: Fraction) -> ExponentialChoice:
-        """Return the distribution of the range that is chosen."""
-        ranges = self.ranges(summary.largest)
-        keys = (candidate.key for candidate in ranges)
-        places = {(key.low, key.high, key.sign): place for place, key in enumerate(keys)}
-        cells = summary.valued().cells
-        masses = totals_at(cells.by_magnitude(places.__getitem__), cells.masses(1), len(ranges))
-        # Penalties are whole multiples of the least common part of a step's and a quantum's price.
-        step, quantum = self.fall / PER_OCTAVE, share * summary.levels.quantum
-        per_step, per_quantum = step.numerator * quantum.denominator, quantum.numerator * step.denominator
-        return ExponentialChoice(
-            tuple(
-                per_step * candidate.steps + per_quantum * mass
-                for candidate, mass in zip(ranges, beyond(masses), strict=True)
-            ),
-            unit=Fraction(1, step.denominator * quantum.denominator),
+        """Return what the interval does not cover."""
+        return (
+            f"records with little budget may lie {'below' if self.lowest else 'above'} it, "
+            "so that its interval is open on that side"
         )
+
+    def law(self, summary: Summary, share: Fraction) -> Then:
+        """Return the distribution of (eighth, step of its window)."""
+        prior, fine = self.prior(summary, share), self.fine_part(summary, share)
+        cells = summary.valued().cells
+        places = cells.by_magnitude(prior.steps.places.__getitem__)
+        outside = beyond(totals_at(places, cells.masses(1), len(prior.steps.codes)))
+        price = share * summary.levels.quantum
+        lasts = (first - 1 for first in prior.steps.eighths[1:])
+
+        def step(eighth: int) -> ExponentialChoice:
+            first, last = prior.window(eighth)
+            return _choice(prior.step_climbs(eighth), outside[first:last], fine * price)
+
+        coarse = _choice(prior.climbs, [outside[place] for place in lasts], (1 - fine) * price)
+        return Then(coarse, cache(step))
+
+    def fine_part(self, summary: Summary, share: Fraction) -> Fraction:
+        """Return the part of the share that chooses the step, by public facts alone."""
+        return Fraction(1, 2) if share * summary.levels.at_least >= _RICH else self.fine
+
+    def prior(self, summary: Summary, share: Fraction) -> Prior:
+        """Return what is preferred while nothing is known, by public facts alone."""
+        steps = steps_between(self.low, self.high, summary.largest, self.per_octave, lowest=self.lowest)
+        fine = self.fine_part(summary, share)
+        # One record, whatever its budget, outweighs half of all that there is to climb.
+        seen = share * (1 - fine) * summary.levels.at_least / (2 * (len(steps.octaves) - 1))
+        inner, outer = (max(fall, seen) / _EIGHTHS for fall in (self.inner, self.fall))
+        beyond_zero = ((steps.codes[first] < 0) == self.lowest for first in steps.eighths[1:-1])
+        climbs = accumulate((outer if beyond else inner for beyond in beyond_zero), initial=Fraction(0))
+        levels = summary.levels
+        typical = self.typical or (_root(levels.at_least * levels.at_most),) * (len(steps.octaves) - 1)
+        weights = tuple(share * fine * budget for budget in typical)
+        return Prior(steps, tuple(climbs), weights, self.steep)
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        ranges = self.ranges(summary.largest)
-        answers = []
-        for place in self.law(summary, share).draw(entropy, runs):
-            first, last = ranges[place].first, ranges[place].last
-            value = first if self.lowest else last
-            answers.append(Answer(value, Fraction(1), (), (), ends=(first, last)))
-        return answers
+        said = cache(partial(_answer, self.prior(summary, share)))
+        return [said(eighth, place) for eighth, place in self.law(summary, share).draw(entropy, runs)]
 
 
-@lru_cache(maxsize=64)
-def _ranges(low: int, high: int, largest: int, *, lowest: bool) -> tuple[Range, ...]:
-    outward = -1 if lowest else 1
-    ranges: dict[CellKey, Range] = {}
-    found = list(magnitudes(low, high))
-    least = min((abs(code) for code, _, _ in found if code), default=0)
-    for code, first, last in found:
-        steps = max(0, abs(code) - least) if code * outward > 0 else 0
-        key = magnitude_key(0, code, largest)
-        ranges.setdefault(key, Range(first, last, steps, key))
-    return tuple(sorted(ranges.values(), key=lambda r: outward * (r.first + r.last)))
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is preferred before anything is known: all of it public.
+
+    Attributes:
+        steps: The candidates.
+        climbs: By how much the log-weight of each eighth of an octave has fallen.
+        weights: For each octave, what a record of typical budget there weighs in the choice of a step.
+        steep: By how much the log-weight of steps falls with each octave, over the root of such a weight.
+    """
+
+    steps: Steps
+    climbs: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+    steep: Fraction
+
+    def window(self, eighth: int) -> tuple[int, int]:
+        """Return the first step to choose from near an eighth, and the first one after them.
+
+        It is the last step alone where budgets are too small for steps to be told apart.
+        """
+        starts = self.steps.eighths
+        if self._weight(eighth) < _LEAST_WEIGHT:
+            return starts[eighth + 1] - 1, starts[eighth + 1]
+        return starts[max(0, eighth + 1 - _WINDOW)], starts[eighth + 1]
+
+    def step_climbs(self, eighth: int) -> list[Fraction]:
+        """Return by how much the log-weight of each step of a window has fallen."""
+        first, last = self.window(eighth)
+        fall = _slope(self._weight(eighth), self.steep) / self.steps.per_octave
+        return [fall * step for step in range(last - first)]
+
+    def _weight(self, eighth: int) -> Fraction:
+        return self.weights[bisect_right(self.steps.octaves, self.steps.eighths[eighth]) - 1]
+
+
+def _answer(prior: Prior, eighth: int, place: int) -> Answer:
+    """Return what is said of a step near an eighth."""
+    steps, climbs = prior.steps, prior.step_climbs(eighth)
+    first, last = prior.window(eighth)
+    inside = [at - first for at in steps.octaves if first < at < first + place]
+    knots = [Knot(climbs[place] - climbs[at], steps.near_end(first + at)) for at in (place, *inside[::-1], 0)]
+    starts = steps.eighths
+    octaves = [at for at in range(eighth) if starts[at] in steps.octaves]
+    further = [
+        Knot(prior.climbs[eighth] - prior.climbs[at], steps.near_end(starts[at]))
+        for at in (eighth, *octaves[::-1])
+    ]
+    lowest_seen = max(0, eighth + 1 - _WINDOW)
+    window = prior.climbs[eighth] - prior.climbs[lowest_seen] if last - first > 1 else Fraction(0)
+    over = Overshoot(tuple(knots), tuple(further), window, steps.lowest)
+    return Answer(steps.far_end(first + place), Fraction(1), (), (), chosen=over)
+
+
+def _choice(climbs: Sequence[Fraction], masses: Sequence[int], price: Fraction) -> ExponentialChoice:
+    """Return the choice by what was climbed and by the masses beyond, at a price for each quantum of them.
+
+    Penalties are whole multiples of the least common part.
+    """
+    parts = lcm(price.denominator, *{climb.denominator for climb in climbs})
+    per_quantum = int(price * parts)
+    penalties = (int(climb * parts) + per_quantum * mass for climb, mass in zip(climbs, masses, strict=True))
+    return ExponentialChoice(tuple(penalties), Fraction(1, parts))
+
+
+def _slope(weight: Fraction, steep: Fraction) -> Fraction:
+    """Return by how much the log-weight of steps falls with each octave, for the weight of a record.
+
+    The root balances what lies beyond with what is overshot, where several records are needed to climb. A
+    single one is to outweigh an octave, if it can at all, and an eighth of its weight can be had for nothing.
+    """
+    alone = max(Fraction(20), weight * Fraction(7, 10))
+    return max(min(steep * _root(weight), alone), weight / 8)
+
+
+def _root(number: Fraction) -> Fraction:
+    """Return the square root, rounded down to a multiple of 1/1024.
+
+    >>> _root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    return Fraction(isqrt((number.numerator << 20) // number.denominator), 1 << 10)

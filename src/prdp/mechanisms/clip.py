@@ -9,7 +9,8 @@ from functools import cache, partial
 from math import isqrt
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, SparingLadder, Tuning, evidence
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -173,11 +174,7 @@ class Clip:
     def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
         """Return what is known of what was clipped at a place, which tuning chose it included."""
         margin, tuning = self.finder.tunings[which]
-        points = Points.spanning(summary, tuning.stride)
-        at, most = (points.per_quantum(point) / summary.levels.quantum for point in (place, -1))
-        weight = evidence(RecordLadder(summary), share, tuning)
-        spans = len(summary.ratios.values) if summary.ratios else 1
-        return Clipping(at, most, weight, tuning.fall, tuning.stride, blind=margin is None, spans=spans)
+        return RecordLadder(summary).clipping(share, tuning, place, blind=margin is None)
 
 
 @dataclass(frozen=True, slots=True)

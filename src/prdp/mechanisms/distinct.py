@@ -8,13 +8,16 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._point import BEYOND_BOUNDS, PointFinder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.bias import Clipping
 from prdp.release.drawn import Answer
 
 _OCTAVE = 4  # edges of keys are a quarter of an octave apart, as clipping points are
+_SEEN = Fraction(41, 100)
+"""The least part of a key's budget that the mass of an edge sees, if the key counts in part: √2 - 1."""
 _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum
 
 
@@ -49,6 +52,12 @@ class KeyLadder:
     def heights(self, stride: int) -> tuple[int, ...]:
         """Return how high each point is."""
         return tuple(stride * place for place in range(len(self.edges(stride))))
+
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for keys of records within the public bounds."""
+        levels = self.summary.levels
+        edges, least = key_edges(levels), levels.quanta(levels.usual)
+        return sum(1 for edge in self.edges(stride)[:-1] if edges[edge] > least) + 1
 
     def edges(self, stride: int) -> range:
         """Return the places of the points among the edges."""
@@ -114,8 +123,35 @@ class DistinctKeys:
             whole = edges[_edge(summary, tuning, place)]
             budget = float(whole * summary.levels.quantum)
             choices = (("a key counts fully", f"from a budget of {budget:.6g} on, of its records together"),)
-            answers.append(Answer(total, Fraction(1, whole), totals(tuning, place).noises, choices))
+            noises = totals(tuning, place).noises
+            clipping = self.clipping(summary, share, which, place)
+            answers.append(Answer(total, Fraction(1, whole), noises, choices, clipping=clipping))
         return answers
+
+    def clipping(self, summary: KeySummary, share: Fraction, which: int, place: int) -> Clipping:
+        """Return what is known of the keys that count in part; of the summary it uses the public facts alone.
+
+        A unit of budget counts for as many steps as it has quanta. ``reach`` is how many times less than what
+        counts fully the budgets behind a key may add up to.
+        """
+        margin, tuning = self.finder.tunings[which]
+        ladder, edges, levels = KeyLadder(summary), key_edges(summary.levels), summary.levels
+        points = ladder.edges(tuning.stride)
+        usual = ladder.usual(tuning.stride)
+        at, edge = 1 / levels.quantum, _edge(summary, tuning, place)
+        whole = edges[edge]
+        unseen = edge == points[place] and whole > levels.quanta(0)  # it goes no further than what was chosen
+        return Clipping(
+            at=at,
+            most=at * max(Fraction(1), Fraction(whole, levels.quanta(0))),
+            evidence=evidence(ladder, share, tuning) * _SEEN,
+            fall=tuning.fall,
+            stride=tuning.stride,
+            blind=margin is None or unseen,
+            spans=2,  # one step more: what counts fully lies half an octave beyond what was chosen
+            usual=at * Fraction(whole, edges[points[usual - 1]]),
+            border=BEYOND_BOUNDS if usual < len(points) else 0,
+        )
 
 
 def _exact(finder: PointFinder) -> PointFinder:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.owners import Caps, OwnerGroups
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

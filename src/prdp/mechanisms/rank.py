@@ -1,55 +1,49 @@
-"""Quantiles: one range out of all, chosen by how evenly the weight of the records lies around it."""
+"""Quantiles: one range out of all that may hold the data, chosen by how evenly weight lies around it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
-from operator import add
+from functools import cache, partial
+from itertools import accumulate, pairwise
+from math import lcm
+from typing import Any
 
 import numpy as np
 
-from prdp.cells.cell import CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import product, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
-from prdp.mechanisms._point import PointFinder, Points, RecordLadder, Tuning
+from prdp.levels import Levels
+from prdp.mechanisms._axis import Ranges, ranges_between
+from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._points import Points
 from prdp.noise.choice import ExponentialChoice
+from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Together
+from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.release.bias import Clipping
+from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
 
-_RECORD_BITS = 20
+_SPARED = 10
+"""What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
+
+_AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
+"""How many ranges away from an answer the weights on either side of it are measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """The candidates: all ranges of values between the public bounds, ascending.
-
-    Attributes:
-        ends: The least and the greatest value of each, in steps.
-        octaves: How many binary digits the middle of each has; negative for negative values.
-        places: Where the cells with given ends and sign belong.
-    """
-
-    ends: tuple[tuple[int, int], ...]
-    octaves: tuple[int, ...]
-    places: Mapping[tuple[int, int, int], int] = field(repr=False)
+def _tuning(fall: str) -> Tuning:
+    return Tuning(choice=Fraction(17, 100), answer=Fraction(45, 100), fall=Fraction(fall))
 
 
-@lru_cache(maxsize=16)
-def ranges_between(low: int, high: int, largest: int, per_octave: int) -> Ranges:
-    """Return the ranges between two values, for cells cut at ``largest``."""
-    ends: dict[CellKey, tuple[int, int]] = {}
-    for code, first, last in magnitudes(low, high, per_octave):
-        ends.setdefault(magnitude_key(0, code, largest, per_octave), (first, last))
-    keys = sorted(ends, key=lambda key: sum(ends[key]))
-    return Ranges(
-        ends=tuple(ends[key] for key in keys),
-        octaves=tuple(key.sign * (abs(sum(ends[key])) // 2).bit_length() for key in keys),
-        places={(key.low, key.high, key.sign): place for place, key in enumerate(keys)},
-    )
+_LARGE_SHARE, _SMALL_SHARE, _POOR = map(_tuning, ("2.5", "1.6", "1.1"))
+
+
+def _finder(first: Tuning) -> PointFinder:
+    return PointFinder(tunings=((25, first), (25, _POOR), (None, _POOR)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +55,10 @@ class Rank:
         with r and the table without it.
 
     Why:
-        A record weighs at most b · E(r), with b found by a private search that costs (1 - a₂) · share · E(r).
-        It moves what is wrong with a range by at most E(r) either way, and k choices with weights
-        exp(-a₂ · share · wrong / 2k) cost a₂ · share · E(r).
+        The octaves to look in are one choice by the budget mass outside of them. A record weighs at most
+        b · E(r), with b found by a private search. It moves what is wrong with a range by at most E(r) either
+        way, so k choices with weights exp(-a · share · wrong / 2k) cost a · share · E(r). Last, the noisy
+        weights around the answers have a record in one of them. The parts of the share add up to 1.
         In full: proofs/rank.md.
 
     Attributes:
@@ -71,24 +66,36 @@ class Rank:
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
         per_octave: How finely the summary's magnitudes are cut.
-        finder: How the weights' clipping point is found.
-        fall: By how much the log-weight of a range falls with each octave of magnitude, upward for the
-            highest quantiles and downward for the lowest, in proportion for those between, and not at all
-            for the median: what keeps answers from running away where few records lie beyond.
+        finder: How the weights' clipping point is found; None where all records have the same budget, and
+            weigh 1.
+        bracket: The part of the share that chooses octaves.
+        answer: Where nothing is searched, the part that chooses ranges.
+        sides: The part that measures the weights around the answers.
+        fall: By how much the log-weight of a bracket falls with each octave that it holds.
+        bits: How many bits finer than a record the lattice of weights is.
     """
 
     quantiles: tuple[Fraction, ...]
     low: int
     high: int
     per_octave: int = FINE_PER_OCTAVE
-    finder: PointFinder = field(default_factory=PointFinder)
-    fall: Fraction = Fraction(3, 2)
+    finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
+    bracket: Fraction = Fraction(20, 100)
+    answer: Fraction = Fraction(60, 100)
+    sides: Fraction = Fraction(15, 100)
+    fall: Fraction = Fraction(1, 2)
+    bits: int = 20
 
     name = "rank"
 
     def __post_init__(self) -> None:
         if not self.quantiles or not all(0 < quantile < 1 for quantile in self.quantiles):
             raise ValueError("a quantile lies between 0 and 1, and there is at least one")
+        searched = [self.answer]
+        if self.finder is not None:
+            searched = [self.finder.gate + each.choice + each.answer for _, each in self.finder.tunings]
+        if max(searched) + self.bracket + self.sides > 1:
+            raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
     def tuned(
@@ -97,113 +104,219 @@ class Rank:
         quantiles: tuple[Fraction, ...],
         low: int,
         high: int,
-        per_octave: int = FINE_PER_OCTAVE,
+        levels: Levels,
     ) -> Rank:
-        """Return the mechanism for a share."""
-        return cls(quantiles, low, high, per_octave, PointFinder.tuned(share))
+        """Return the mechanism for a share; the parameters were chosen once, on made-up sets."""
+        if levels.at_least == levels.at_most:
+            return cls(quantiles, low, high, finder=None, sides=Fraction(20, 100))
+        first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE
+        return cls(quantiles, low, high, finder=_finder(first))
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
-        """Return what the range does not cover."""
-        return "well protected records weigh less than others, and ranks are noisy"
+        """Return what the interval does not cover."""
+        return "" if self.finder is None else "well protected records weigh less than others"
 
-    def law(self, summary: Summary, share: Fraction) -> Gated:
-        """Return the distribution of (tuning, (clipping point, one range's place for each quantile))."""
-        return self._law(_weighed(summary), summary, share)
+    def law(self, summary: Summary, share: Fraction) -> Gated | Then:
+        """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., weights around))))."""
+        weighed = self._weighed(summary)
+        ranges = self.ranges(summary)
+        octaves = self.octaves(ranges, summary, share)
 
-    def _law(self, weighed: Summary, summary: Summary, share: Fraction) -> Gated:
-        choices = cache(partial(self.choices, weighed, summary, share))
-        return self.finder.law(RecordLadder(weighed), share, choices)
+        def drawn(tuning: Tuning | None, place: int) -> Then:
+            point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
+            weights = self.weights(ranges, summary, point)
+            price = share * summary.levels.quantum / point
+            wrong = [self.wrong(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
+            around = cache(partial(self.around, ranges, weights, price))
 
-    def choices(
-        self, weighed: Summary, summary: Summary, share: Fraction, tuning: Tuning, place: int
-    ) -> Together:
-        """Return the choice of a range for each quantile, at the point that belongs to a place."""
-        point = _point(weighed, tuning, place)
-        weights = self.weights(summary, point)
-        part = share * tuning.answer / len(self.quantiles) * summary.levels.quantum / point
-        laws = (self.choice(quantile, weights, summary.largest, part) for quantile in self.quantiles)
-        return Together(tuple(laws))
+            def inside(bracket: int) -> Law:
+                span = _span(ranges, bracket)
+                choices = [
+                    self.choice(quantile, each[slice(*span)], part * price / len(self.quantiles))
+                    for quantile, each in zip(self.quantiles, wrong, strict=True)
+                ]
+                return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, span, ranges)))
 
-    def weights(self, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
-        """Return the weight in every range that holds records; a whole record weighs 2^20."""
-        places = ranges_between(self.low, self.high, summary.largest, self.per_octave).places
+            return Then(octaves, cache(inside))
+
+        if self.finder is None:
+            return drawn(None, 0)
+        return self.finder.law(self._ladder(weighed, share), share, cache(drawn))
+
+    def ranges(self, summary: Summary) -> Ranges:
+        """Return the candidates."""
+        return ranges_between(self.low, self.high, summary.largest, self.per_octave)
+
+    def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
+        """Return the choice of a bracket: little mass outside and few octaves inside are likelier."""
+        masses = [0, *accumulate(ranges.masses(summary))]
+        price = share * self.bracket * summary.levels.quantum
+        parts = lcm(price.denominator, self.fall.denominator)
+        per_octave, per_quantum = int(self.fall * parts), int(price * parts)
+        penalties = (
+            per_octave * (last - first) + per_quantum * (masses[-1] - masses[last + 1] + masses[first])
+            for first, last in brackets(len(masses) - 1)
+        )
+        return ExponentialChoice(tuple(penalties), Fraction(1, parts))
+
+    def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
+        """Return the weight in every range that holds records; a whole record weighs 2^bits."""
         cells = summary.valued().cells
-        weights = cells.by_budget(lambda quanta: min(1 << _RECORD_BITS, int(quanta * per_quantum)))
-        there, which = np.unique(cells.by_magnitude(places.__getitem__), return_inverse=True)
+        weights = cells.by_budget(lambda quanta: min(1 << self.bits, int(quanta * per_quantum)))
+        there, which = np.unique(cells.by_magnitude(ranges.places.__getitem__), return_inverse=True)
         added = totals_at(which, product(cells.count, weights), len(there))
         return dict(zip(there.tolist(), added, strict=True))
 
-    def choice(
-        self, quantile: Fraction, weights: Mapping[int, int], largest: int, part: Fraction
-    ) -> ExponentialChoice:
+    @staticmethod
+    def wrong(quantile: Fraction, weights: Mapping[int, int], count: int) -> list[int]:
+        """Return by how much the weight below each range is too large, or that up to it too small.
+
+        Args:
+            quantile: The part of the weight that is to lie below; its denominator says the parts of a step.
+            weights: The weight in each range that holds records, on the lattice.
+            count: How many ranges there are.
+        """
+        parts = quantile.denominator
+        target = quantile.numerator * sum(weights.values())
+        found: list[int] = []
+        below = 0
+        for place in sorted(weights):
+            found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
+            up_to = below + parts * weights[place]
+            found.append(max(0, below - target, target - up_to))
+            below = up_to
+        return found + [abs(below - target)] * (count - len(found))
+
+    def choice(self, quantile: Fraction, wrong: Sequence[int], part: Fraction) -> ExponentialChoice:
         """Return the choice of one quantile's range.
 
         Args:
             quantile: The part of the weight that is to lie below.
-            weights: The weight in each range.
-            largest: The greatest absolute value of the summary.
+            wrong: What is wrong with each range, in parts of the lattice.
             part: What a weight of 1 costs of the budget.
         """
-        ranges = ranges_between(self.low, self.high, largest, self.per_octave)
         of_all, parts = quantile.numerator, quantile.denominator
-        unit = part / (2 * max(of_all, parts - of_all))
-        penalties = _imbalances(of_all * sum(weights.values()), parts, weights, len(ranges.ends))
-        tilt = 2 * quantile - 1
-        fall, outward = int(self.fall * abs(tilt) / unit), 1 if tilt > 0 else -1
-        prior_of = {octave: fall * max(0, outward * octave) for octave in set(ranges.octaves)}
-        priors = map(prior_of.__getitem__, ranges.octaves)
-        return ExponentialChoice(tuple(map(add, penalties, priors)), unit)
+        return ExponentialChoice(tuple(wrong), part / (2 * max(of_all, parts - of_all)))
+
+    def around(
+        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, edges: Sequence[int]
+    ) -> Noisy:
+        """Return the noisy weights between edges, at what a weight of 1 costs of the budget."""
+        places = sorted(weights)
+        sums = [0, *accumulate(weights[place] for place in places)]
+        below = [sums[bisect_left(places, edge)] for edge in (0, *edges, len(ranges.ends))]
+        values = tuple(above - here for here, above in pairwise(below))
+        return Noisy(values, (self.noise(price),) * len(values))
+
+    def noise(self, price: Fraction) -> DiscreteLaplace:
+        """Return the noise of the weights around answers."""
+        return DiscreteLaplace(1 / (price * self.sides))
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
-        weighed = _weighed(summary)
-        ends = ranges_between(self.low, self.high, summary.largest, self.per_octave).ends
+        weighed, ranges = self._weighed(summary), self.ranges(summary)
         order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
-        record = summary.levels.quantum * (1 << _RECORD_BITS)
+        known = cache(partial(self._known, weighed, share))
 
-        @cache
-        def found(which: int, place: int) -> tuple[tuple[str, str], ...]:
-            full = record / _point(weighed, self.finder.tunings[which][1], place)
-            return (("full weight", f"from a budget of {float(full):.6g} on"),)
-
-        answers = []
-        for which, (place, chosen) in self._law(weighed, summary, share).draw(entropy, runs):
+        def said(which: int, place: int, bracket: int, rest: Any) -> tuple[Answer, ...]:
+            *chosen, weights = _flat(rest, len(self.quantiles))
+            span = _span(ranges, bracket)
+            edges = _edges(chosen, span, ranges)
+            scale, clipping, choices = known(which, place)
             in_order = sorted(zip(order, sorted(chosen), strict=True))
-            answers.append(tuple(_middle(ends[at], found(which, place)) for _, at in in_order))
-        return answers
+            lows = tuple(ranges.ends[edge][0] for edge in edges)
+            highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
+            return tuple(
+                Answer(
+                    sum(ranges.ends[span[0] + at]) // 2,
+                    Fraction(1),
+                    (),
+                    choices,
+                    chosen=Ranked(self.quantiles[one], lows, highs, weights, scale, clipping),
+                )
+                for one, at in in_order
+            )
+
+        drawn = self.law(summary, share).draw(entropy, runs)
+        if self.finder is None:
+            return [said(0, 0, bracket, rest) for bracket, rest in drawn]
+        return [said(which, place, bracket, rest) for which, (place, (bracket, rest)) in drawn]
+
+    def _known(
+        self, weighed: Summary, share: Fraction, which: int, place: int
+    ) -> tuple[Fraction, Clipping | None, tuple[tuple[str, str], ...]]:
+        """Return the noise around answers and what is known of clipped weights; all of it public."""
+        margin, tuning = self.finder.tunings[which] if self.finder else (None, None)
+        point, quantum = self._point(weighed, tuning, place), weighed.levels.quantum
+        scale = self.noise(share * quantum / point).scale
+        if tuning is None:
+            return scale, None, (("weights", "all records weigh the same"),)
+        ladder = self._ladder(weighed, share)
+        clipping = ladder.ladder.clipping(share, tuning, place, blind=margin is None)
+        clipping = replace(clipping, spared=ladder.spared * quantum)
+        full = float(quantum * (1 << self.bits) / point)
+        return scale, clipping, (("full weight", f"from a budget of {full:.6g} on"),)
+
+    def _weighed(self, summary: Summary) -> Summary:
+        """Return the records that have a value, each counting 1, on the lattice of weights."""
+        return summary.valued().counted().refined(self.bits)
+
+    def _point(self, weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:
+        """Return how much a quantum of budget may weigh at the point that belongs to a place."""
+        if tuning is None:
+            return Fraction(1 << self.bits, weighed.levels.quanta(0))
+        return Points.spanning(weighed, tuning.stride).per_quantum(place)
+
+    def _ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+        spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
+        return SparingLadder(RecordLadder(weighed), int(spared))
 
 
-def _imbalances(target: int, parts: int, weights: Mapping[int, int], count: int) -> list[int]:
-    """Return by how much the weight below each range is too large, or that up to it too small.
+def brackets(octaves: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last octave of every run of them.
 
-    Args:
-        target: The weight that is to lie below, in parts of the lattice.
-        parts: How many of them a step of the lattice has.
-        weights: The weight in each range that holds records, on the lattice.
-        count: How many ranges there are.
+    >>> list(brackets(2))
+    [(0, 0), (0, 1), (1, 1)]
     """
-    found: list[int] = []
-    below = 0
-    for place in sorted(weights):
-        found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
-        up_to = below + parts * weights[place]
-        found.append(max(0, below - target, target - up_to))
-        below = up_to
-    return found + [abs(below - target)] * (count - len(found))
+    return ((first, last) for first in range(octaves) for last in range(first, octaves))
 
 
-def _weighed(summary: Summary) -> Summary:
-    """Return the records that have a value, each counting 1, on the lattice of weights."""
-    return replace(summary.valued().counted(), ratios=None).refined(_RECORD_BITS)
+def _span(ranges: Ranges, bracket: int) -> tuple[int, int]:
+    """Return the first range of a bracket, and the first one after it."""
+    octaves = len(ranges.octaves) - 1
+    first = 0
+    while bracket >= octaves - first:
+        bracket -= octaves - first
+        first += 1
+    return ranges.octaves[first], ranges.octaves[first + bracket + 1]
 
 
-def _point(weighed: Summary, tuning: Tuning, place: int) -> Fraction:
-    """Return how much a quantum of budget may weigh at the point that belongs to a place."""
-    points = Points.spanning(weighed, tuning.stride)
-    return points.per_quantum(place)
+def _edges(chosen: Sequence[int], span: tuple[int, int], ranges: Ranges) -> tuple[int, ...]:
+    """Return before which ranges the weights around chosen ones, counted from a bracket's first, are cut."""
+    last = len(ranges.ends)
+    cuts = {
+        edge for at in chosen for away in _AROUND for edge in (span[0] + at - away, span[0] + at + away + 1)
+    }
+    return tuple(sorted(edge for edge in cuts if 0 < edge < last))
 
 
-def _middle(ends: tuple[int, int], choices: tuple[tuple[str, str], ...]) -> Answer:
-    return Answer(sum(ends) // 2, Fraction(1), (), choices, ends)
+def _one_after_the_other(choices: Sequence[ExponentialChoice], then: Callable[[tuple[int, ...]], Law]) -> Law:
+    """Return a law that draws from each choice, and then from what follows from them all."""
+
+    def rest(drawn: tuple[int, ...]) -> Law:
+        if len(drawn) == len(choices):
+            return then(drawn)
+        return Then(choices[len(drawn)], cache(lambda place: rest((*drawn, place))))
+
+    return rest(())
+
+
+def _flat(drawn: Any, choices: int) -> list[Any]:
+    """Return what ``_one_after_the_other`` drew, one after the other."""
+    flat = []
+    for _ in range(choices):
+        place, drawn = drawn
+        flat.append(place)
+    return [*flat, drawn]

@@ -11,7 +11,7 @@ from statistics import median_low
 import numpy as np
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import Points
+from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy

@@ -183,6 +183,10 @@ class CutLadder:
         """Return how high each point is."""
         return tuple(stride * place for place in range(len(ladder_points(self.truncation, stride))))
 
+    def usual(self, stride: int) -> int:
+        """Return how many points there are: bounds play no part."""
+        return len(ladder_points(self.truncation, stride))
+
     def _cut(self, point: Fraction, lattice: int) -> int:
         """Return what is cut between half a point and the point, deflated by what rounding can add."""
         truncation = self.truncation

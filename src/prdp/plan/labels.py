@@ -8,10 +8,13 @@ from fractions import Fraction
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.declare.owners import Owners
+from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import Answering, MethodTerms
 from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
 from prdp.plan.reads import CellRead
+from prdp.plan.steps import Step
 from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
 
@@ -40,16 +43,20 @@ def part_label(
     return _told_what_is_clipped(label, terms, mechanism, measure, owners)
 
 
-def derived_label(said: Answering, query: Query, share: Fraction) -> Label:
-    """Return the label of an answer that follows from its parts."""
-    return Label(str(query), share, said.name, said.caveat(signed=True))
+def derived_label(step: Step, query: Query, share: Fraction) -> Label:
+    """Return the label of an answer that follows from its parts, by the step of the first one."""
+    said = step.mechanism
+    return Label(str(query), share, said.name, said.caveat(signed=True), left_out=step.labels[0].left_out)
 
 
 def _label(words: str, terms: MethodTerms, said: Answering, measure: Measure | None) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
     caveat = said.caveat(signed=measure is not None and measure.signed)
     grain = measure.grain if measure else Fraction(1)
-    return Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
+    known = terms.policy.columns <= terms.bounds.keys()
+    left_out = leaves_out(terms.policy, terms.levels, numbers=known)
+    label = Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
+    return replace(label, left_out=left_out)
 
 
 def _told_what_is_clipped(
@@ -90,10 +97,12 @@ def _most(terms: MethodTerms, measure: Measure | None) -> tuple[Fraction | None,
         return None, None
     low, high = terms.bounds[measure.column]
     zero = Fraction(0)
-    sides = ((low, zero, replace(measure, high=0)), (zero, high, replace(measure, low=0)))
+    levels = Levels(terms.levels.at_least, terms.levels.at_most)
+    times = 1 << terms.levels.below  # as far beyond the bounds as values may lie
+    sides = ((low * times, zero, replace(measure, high=0)), (zero, high * times, replace(measure, low=0)))
     found: list[Fraction | None] = []
     for least, most, side in sides:
         bounds = {**terms.bounds, measure.column: (least, most)}
-        ratios = possible_ratios(CellRead(terms.policy, terms.levels, bounds, side, None))
-        found.append(ratios.values[-1][1] / terms.levels.quantum if ratios else None)
+        ratios = possible_ratios(CellRead(terms.policy, levels, bounds, side, None))
+        found.append(ratios.values[-1][1] / levels.quantum if ratios else None)
     return found[0], found[1]

@@ -6,9 +6,11 @@ else; a query from outside the package brings rows of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Protocol
 
 from prdp.cells.measure import Measure
@@ -16,9 +18,11 @@ from prdp.cells.summary import Summary
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
+from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Node
 from prdp.grids import FINE_PER_OCTAVE, PER_OCTAVE
 from prdp.levels import Levels
+from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._base import (
     Base,
     InverseSensitivityMax,
@@ -37,7 +41,7 @@ from prdp.mechanisms.rank import Rank
 from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
-from prdp.policy import Policy
+from prdp.policy import Policy, ranges_of
 from prdp.release.drawn import Answer
 from prdp.schema import Bounds
 
@@ -172,6 +176,8 @@ class Method:
         owners: Whether it is proved where a record is an owner of several rows.
         owner_groups: Whether it is proved for groups in which an owner may have rows in several.
         fineness: How many cells there are in a doubling of the measured column.
+        deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
+            take part at next to no cost; the others' noise or domains go by the least budget.
     """
 
     name: str
@@ -182,6 +188,7 @@ class Method:
     owners: bool = False
     owner_groups: bool = False
     fineness: int = PER_OCTAVE
+    deep: bool = False
 
 
 def failure_rate(beta: Exact | None) -> Fraction:
@@ -238,7 +245,7 @@ def _one_quantile(terms: MethodTerms) -> Base:
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
-_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True}
+_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "deep": True}
 _NAIVE: dict[str, Any] = {"owners": True}
 
 
@@ -246,11 +253,33 @@ def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
+def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
+    """Return a budget in the middle of those that each octave of the measured column allows, outward."""
+    measure = terms.measure
+    ranges = ranges_of(terms.bounds)
+    if measure is None or measure.column not in terms.policy.columns & ranges.keys():
+        return ()
+    steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
+    found = []
+    least, most = terms.levels.least, float(terms.levels.at_most)
+    for first, after in pairwise(steps.octaves):
+        ends = sorted(float(end * measure.grain) for end in (steps.near_end(first), steps.far_end(after - 1)))
+        budgets = bound(terms.policy.expression, {**ranges, measure.column: Interval(*ends)})
+        low, high = (min(max(end, least), most) for end in (budgets.low, budgets.high))
+        found.append(Fraction(math.sqrt(low) * math.sqrt(high)))
+    return tuple(found)
+
+
 def _farthest(*, lowest: bool) -> tuple[Method, ...]:
     """Return the rows of a maximum, or of a minimum."""
     base = _framework(lambda terms: InverseSensitivityMax(*_ends(terms), lowest=lowest))
+
+    def choice(terms: MethodTerms) -> Choice:
+        fineness = terms.measure.per_octave if terms.measure else FINE_PER_OCTAVE
+        return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
+
     return (
-        Method("choice", lambda terms: Choice(*_ends(terms), lowest=lowest), owners=True),
+        Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE, deep=True),
         Method("framework", base, **_FRAMEWORK),
     )
 
@@ -274,14 +303,15 @@ MIN = _farthest(lowest=True)
 QUANTILE = (
     Method(
         "rank",
-        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), FINE_PER_OCTAVE),
+        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels),
         fineness=FINE_PER_OCTAVE,
+        deep=True,
     ),
     Method("framework", _framework(_one_quantile), fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
 )
 DISTINCT = (
-    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys),
+    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, deep=True),
     Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
 )
-OWNERS = Method("distinct", _clip, sees=counted, owners=True)
+OWNERS = Method("distinct", _clip, sees=counted, owners=True, deep=True)
 """How many owners there are: each counts 1, whatever its rows."""

@@ -148,8 +148,9 @@ class Planner:
             method = OWNERS if query.counts_owners(self.owners.id) else method
         measure = measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by)
         self._refuse_too_large(measure)
+        levels = self.policy.deep_levels if method.deep else self.levels
         terms = MethodTerms(
-            self.policy, self.levels, self.bounds, query, measure, share, options, self.where, groups
+            self.policy, levels, self.bounds, query, measure, share, options, self.where, groups
         )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
         together = self._together(steps[0].mechanism, groups)
@@ -162,7 +163,7 @@ class Planner:
             read=self._read(terms, method),
             steps=steps,
             measure=measure,
-            derived=Derived(query.rule, measure, derived_label(steps[0].mechanism, query, share))
+            derived=Derived(query.rule, measure, derived_label(steps[0], query, share))
             if measure is not None and query.rule
             else None,
             together=together,
@@ -195,7 +196,7 @@ class Planner:
             return method.reads(terms)
         return OwnerRead(
             self.policy,
-            self.levels,
+            terms.levels,
             self.owners,
             terms.measure,
             terms.query.fold,

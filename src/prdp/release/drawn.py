@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.chosen import Overshoot, Ranked
 
 
 class Scaled(Protocol):
@@ -28,6 +29,7 @@ class Answer:
         choices: What the mechanism chose on the way, in words; all of it private already.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
         clipping: Where records were clipped, and how that was chosen.
+        chosen: For a value that was chosen by a law that tells how far off it may be, what it tells.
         noise: The family of the noises: ``"laplace"``, or ``"quartic"``.
     """
 
@@ -38,3 +40,4 @@ class Answer:
     ends: tuple[int, int] | None = None
     clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
+    chosen: Overshoot | Ranked | None = None

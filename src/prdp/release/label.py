@@ -23,6 +23,7 @@ class Label:
         grain: What the values of the cells are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
+        left_out: Which records the answer is not about, in words; empty where all take part.
         most_below: How much a unit of budget can count for at most in values below zero, in units of the
             grain; None where that is not known.
         most_above: The same for values above zero.
@@ -38,6 +39,7 @@ class Label:
     grain: Fraction = Fraction(1)
     below: bool = False
     above: bool = True
+    left_out: str = ""
     most_below: Fraction | None = None
     most_above: Fraction | None = None
     whole: bool = False
@@ -65,6 +67,7 @@ class Label:
             ends=answer.ends and (answer.ends[0] * self.grain, answer.ends[1] * self.grain),
             clipping=clipping,
             noise=answer.noise,
+            chosen=answer.chosen,
             whole=self.whole,
         )
 

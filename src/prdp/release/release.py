@@ -11,6 +11,7 @@ from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.chosen import Overshoot, Ranked
 from prdp.release.derived import combined_interval
 from prdp.release.number import NumberLike
 from prdp.release.strays import strays
@@ -49,6 +50,7 @@ class Release(NumberLike):
         rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
         clipping: What was clipped or dropped, and how it was chosen; None where it says nothing of the pull.
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
+        chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
     """
 
@@ -66,6 +68,7 @@ class Release(NumberLike):
     rule: str = ""
     clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
+    chosen: Overshoot | Ranked | None = None
     whole: bool = False
 
     @property
@@ -120,6 +123,12 @@ class Release(NumberLike):
             each = 1 - (1 - chance) / len(self.parts)  # all parts at once
             ends = [part.between(each, reach) for part in self.parts]
             return combined_interval(self.rule, ends, self.ends)
+        if self.chosen is not None:
+            low, high = self.chosen.between(1 - chance)
+            return (
+                -ENDLESS if low is None else low * self.step,
+                ENDLESS if high is None else high * self.step,
+            )
         if self.ends is not None:
             return self.ends
         return self._moved_by_noise(1 - chance, reach)
@@ -136,7 +145,7 @@ class Release(NumberLike):
     @property
     def even(self) -> bool:
         """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
-        if self.ends is not None or self.parts:
+        if self.ends is not None or self.parts or self.chosen is not None:
             return False
         return self.clipping.nothing if self.clipping is not None else not self.caveat
 
@@ -148,7 +157,8 @@ class Release(NumberLike):
         """
         if self.ends is not None and not self.parts:
             return shown.RANGE
-        noise_alone = any(part.caveat and part.clipping is None for part in self.parts or (self,))
+        told = (part for part in self.parts or (self,) if part.chosen is None)
+        noise_alone = any(part.caveat and part.clipping is None for part in told)
         return shown.NOISE_ALONE if noise_alone else "95 %"
 
     @property
@@ -161,6 +171,8 @@ class Release(NumberLike):
         pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
         if any(pull.too_poor for pull in pulls):
             return shown.TOO_POOR
+        if self.chosen is not None:
+            return shown.MOSTLY_NOISE if self.chosen.between(1 - shown.LEVEL) == (None, None) else ""
         if self.ends is not None and not self.parts:
             return ""
         low, high = self.between(shown.LEVEL)
@@ -169,6 +181,8 @@ class Release(NumberLike):
     @property
     def condition(self) -> str:
         """What the interval takes for granted, in words; empty where that is nothing."""
+        if self.chosen is not None:
+            return self.chosen.meaning
         pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
         if not any(pull.needs(shown.REACH) for pull in pulls):
             return ""
