@@ -208,7 +208,8 @@ def _decimals(answer: Published) -> int:
     if answer.whole:
         return 0
     width = _width(answer)
-    if answer.kind != RANGE:
+    low, high = answer.interval()
+    if answer.kind != RANGE and low != high:
         return _digits(width)
     most = _digits(width) if width > 0 else _MOST_DECIMALS
     numbers = (float(answer.exact), *answer.interval())
