@@ -187,7 +187,7 @@ def key_edges(levels: Levels) -> tuple[int, ...]:
     at most the least budget or 256 quanta, the last at most 1024 times the largest one, and none is above
     2^90.
     """
-    first = max(levels.quanta(0) // 4, _LEAST_EDGE)
+    first = max(levels.quanta(0) // 4, _LEAST_EDGE if levels.below else 1)
     octave = [2 * (first * quarter_octaves(quarter, _ROOT_BITS) >> _ROOT_BITS) for quarter in range(4)]
     most = min(int(_HEAVIEST_KEY * levels.at_most / levels.quantum), 1 << _EDGE_BITS)
     edges: list[int] = []
