@@ -1,0 +1,99 @@
+"""A value beyond the public bounds counts as the nearest one, and does not cost a record its place."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+import prdp
+from prdp.cells.measure import Measure
+from prdp.engines.duckdb import open_source
+from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.plan.methods import Options
+from prdp.plan.reads import CellRead
+from prdp.testing import simulate
+
+VALUES = np.random.default_rng(7).lognormal(7, 1.5, 20_000).astype(int)
+EXPRESSION = "10000 / greatest(v, 100)"
+
+
+def table(most: int, **options: Any) -> prdp.Table:
+    chosen: dict[str, Any] = {"policy": EXPRESSION, "bounds": {"v": (0, most)}, "stand_in": True} | options
+    return prdp.open({"v": VALUES}, **chosen)
+
+
+def median(source: prdp.Table, query: Any) -> float:
+    return float(np.median([float(one.value) for one in simulate(source, query, runs=50, seed=1)]))
+
+
+@pytest.mark.parametrize("most", [200, 1000, 10**9])
+def test_counts_and_sums_are_about_all_records(most: int) -> None:
+    assert median(table(most), prdp.count()) == pytest.approx(VALUES.size, rel=0.01)
+    assert median(table(most), prdp.sum("v")) == pytest.approx(np.minimum(VALUES, most).sum(), rel=0.15)
+
+
+def test_so_are_quantiles_and_maxima() -> None:
+    assert median(table(1000), prdp.quantile("v", "0.2")) == pytest.approx(np.quantile(VALUES, 0.2), rel=0.1)
+    assert median(table(1000), prdp.max("v")) == 1000
+
+
+def test_a_least_budget_that_is_given_is_kept_to() -> None:
+    kept = table(1000, policy=prdp.Policy(EXPRESSION, at_least="10"))
+    assert median(kept, prdp.count()) == pytest.approx(np.sum(VALUES <= 1000), rel=0.01)
+
+
+@pytest.mark.parametrize("measured", [True, False])
+@pytest.mark.parametrize("bounds", [(-50, 1000), (0, 300), (-2000, 10)])
+def test_one_key_and_two_find_the_same_records_beyond_the_bounds(
+    bounds: tuple[int, int], measured: bool
+) -> None:
+    values = np.concatenate([VALUES, -VALUES[:5000]])
+    arrow = pyarrow.table({"v": values})
+    found = []
+    for own in (True, False):
+        engine = open_source(arrow, None, own_column=own)
+        limits = {"v": (Fraction(bounds[0]), Fraction(bounds[1]))}
+        policy = prdp.Policy("10000 / greatest(abs(v), 100)").within(engine.schema, limits)
+        measure = Measure("v", Fraction(1), *bounds) if measured else None
+        (summary,) = engine.summarise(CellRead(policy, policy.deep_levels, limits, measure, None))
+        found.append((summary.records, sum(cell.total for cell in summary.cells)))
+        assert max(summary.cells.high.tolist()) <= summary.largest
+    assert found[0] == found[1]
+    assert found[0][0] == values.size
+    if measured:
+        assert found[0][1] == np.clip(values, *bounds).sum()
+
+
+def test_budgets_below_the_bounds_are_never_above_what_a_record_is_owed() -> None:
+    engine = open_source(pyarrow.table({"v": VALUES}), None, own_column=False)
+    limits = {"v": (Fraction(0), Fraction(150))}
+    fitted = prdp.Policy("10000 / greatest(abs(v), 100)").within(engine.schema, limits)
+    levels = fitted.deep_levels
+    for value in (100, 151, 5000, 10**5, 9_000_000):
+        budget = fitted.budget({"v": value})
+        assert budget is not None
+        level = levels.index(budget)
+        assert level is not None
+        assert 0.85 * budget < levels.quanta(level) * levels.quantum <= budget
+    assert fitted.budget({"v": 10**8}) is None
+
+
+def test_labels_say_who_is_left_out() -> None:
+    planner = table(1000).planner
+    (query,) = planner.plan([prdp.count()], "1/2").queries
+    assert query.steps[0].labels[0].left_out.endswith("v above 6.5536e7")
+    (query,) = planner.plan([prdp.count()], "1/2", options=Options("naive")).queries
+    assert query.steps[0].labels[0].left_out.endswith("one below 10: v above 1,000")
+
+
+@pytest.mark.parametrize("query", [prdp.max("v"), prdp.min("v"), prdp.quantile("v", "0.3")])
+def test_what_was_chosen_is_written_down_and_read_again(query: Any) -> None:
+    (release,) = simulate(table(10**6), query, share="1/3", runs=1, seed=2)
+    again = release_from_json(release_to_json(release))
+    assert again == release
+    assert isinstance(again, prdp.Release)
+    assert again.interval() == release.interval()
