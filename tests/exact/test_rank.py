@@ -130,7 +130,7 @@ def as_sharp(factor: Fraction) -> Choices:
 
 
 class TestMedian(OnThisUniverse):
-    tied_at, runs = Fraction(10_000), 40
+    tied_at, runs = Fraction(10_000), 80
     mechanism = MEDIAN
     records = (*RECORDS, {**RECORDS[2], "v": 12})
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
@@ -176,7 +176,7 @@ class TestBracket(OnThisUniverse):
 class TestWholeMedianOfFewValues(OnThisUniverse):
     """All steps together, over values from 0 to 2."""
 
-    tied_at, runs = Fraction(10_000), 40
+    tied_at, runs = Fraction(10_000), 80
     records = ({"v": 0, "eps": 0.3}, {"v": 1, "eps": 3.0}, {"v": 2, "eps": 0.5})
     mechanism = Rank((HALF,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
     shares = (Fraction(1),)
@@ -192,7 +192,7 @@ class TestWholeMedianOfFewValues(OnThisUniverse):
 class TestOneBudget(OnThisUniverse):
     """Where all records have the same budget nothing is searched, and they weigh 1."""
 
-    tied_at, runs = Fraction(10_000), 40
+    tied_at, runs = Fraction(10_000), 80
     records = tuple({**record, "eps": 3.0} for record in RECORDS)
     mechanism = Rank((HIGH,), MEASURE.low, MEASURE.high, 8, None, fall=Fraction(1, 4), bits=6)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
@@ -229,7 +229,7 @@ class TestHighQuantileOfOddRecords(TestMedian):
 class TestSeveralQuantiles(OnThisUniverse):
     """Two choices share what one would have, and the weights around both are measured once."""
 
-    tied_at, runs = Fraction(10**6), 40
+    tied_at, runs = Fraction(10**6), 80
     records = RECORDS[1:5]
     mechanism = replace(MEDIAN, quantiles=(HIGH, HALF))
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
