@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
+from prdp.release.extras import optional_library
 from prdp.release.html import html_table
 from prdp.release.release import Release
 
@@ -236,7 +236,7 @@ class ReleaseTable:
     def to_parquet(self, path: str | os.PathLike[str], level: float | Fraction | str = 0.95) -> None:
         """Write the ``columns`` as a Parquet file; the question and its caveats are in the metadata."""
         table = self.to_arrow(level)
-        _library("pyarrow.parquet", "arrow").write_table(table, path)
+        optional_library("pyarrow.parquet", "arrow").write_table(table, path)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answers with their intervals as error bars, and return matplotlib's axes.
@@ -252,18 +252,18 @@ class ReleaseTable:
 
     def to_arrow(self, level: float | Fraction | str = 0.95) -> pyarrow.Table:
         """Return an Arrow table of the ``columns``; the question and its caveats are in the metadata."""
-        table = _library("pyarrow", "arrow").table(dict(self.columns(level)))
+        table = optional_library("pyarrow", "arrow").table(dict(self.columns(level)))
         return table.replace_schema_metadata(self._facts())
 
     def to_pandas(self, level: float | Fraction | str = 0.95) -> pandas.DataFrame:
         """Return a pandas frame of the ``columns``; the question and its caveats are in ``attrs``."""
-        frame: pandas.DataFrame = _library("pandas", "pandas").DataFrame(dict(self.columns(level)))
+        frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(dict(self.columns(level)))
         frame.attrs.update(self._facts())
         return frame
 
     def to_polars(self, level: float | Fraction | str = 0.95) -> polars.DataFrame:
         """Return a Polars frame of the ``columns``."""
-        frame: polars.DataFrame = _library("polars", "polars").DataFrame(dict(self.columns(level)))
+        frame: polars.DataFrame = optional_library("polars", "polars").DataFrame(dict(self.columns(level)))
         return frame
 
     def _facts(self) -> dict[str, str]:
@@ -393,10 +393,3 @@ def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any
             free, number = f"{name}_{number}", number + 1
         named[free] = column
     return named
-
-
-def _library(name: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise InvalidRequest(f"this needs {name}, which is not here: pip install 'prdp[{extra}]'.") from None

@@ -154,8 +154,11 @@ def _folded(values: tuple[int, ...], fold: Fold) -> int:
 
 def _summary(owners: Sequence[Owner], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
     moved = [max(measure.low, min(measure.high, value)) for value in added]
+    fineness = measure.per_octave
     keys = (
-        magnitude_key(reading.levels.quanta(owner.level), magnitude_code(value), measure.largest)
+        magnitude_key(
+            reading.levels.quanta(owner.level), magnitude_code(value, fineness), measure.largest, fineness
+        )
         for owner, value in zip(owners, moved, strict=True)
     )
     cells = [Cell(key, 1, value) for key, value in zip(keys, moved, strict=True)]
