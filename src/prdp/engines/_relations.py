@@ -52,7 +52,7 @@ _CLOCKS = {"current_date", "current_time", "current_timestamp", "localtime", "lo
 _PLACES = {"rowid", "file_row_number", "file_index"}
 _WORD = re.compile(r'(?P<of>\.\s*)?(?:"(?P<quoted>\w+)"|\b(?P<plain>[^\W\d]\w*))')
 _FILES = re.compile(r"\b(?:read_parquet|parquet_scan)\"?\s*\(")
-_PLAIN_FILES = re.compile(r"\s*(?:''|\[[\s',]*\]|list_value\([\s',]*\))\s*[,)]")
+_PLAIN_FILES = re.compile(r"\s*(?:''|\[[\s',]*\]|(?:main\.)?list_value\([\s',]*\))\s*[,)]")
 _INSTEAD = (
     "Give a scan with plain filters and projections, or the table or file itself. If each row is one record "
     "all the same, say so with prdp.open(..., rows_are_records=True)."
