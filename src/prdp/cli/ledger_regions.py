@@ -44,8 +44,7 @@ def left_where(account: DurableLedger, condition: str) -> str:
     """Return what the records of a filter have left, in words."""
     schema = {name: column_type(native) for name, native in account.binding.facts.get("schema", {}).items()}
     node = check(parse(condition), schema, Kind.BOOLEAN, condition)
-    narrows = account.fixed if not account.binding.facts.get("protect") else ()
-    region = filter_region(node, schema, narrows)
+    region = filter_region(node, schema, account.fixed)
     left = account.left_in(None if region == EVERYBODY else region_to_json(region))
     return f"{shown_part(left)} is left to {region_words(region)}"
 

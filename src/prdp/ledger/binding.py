@@ -17,6 +17,7 @@ from prdp.schema import Bounds, Grains, Schema
 _GRAINS = "units"  # what files call the grains of columns, from their first format on
 _MAY_GROW = {"bounds", _GRAINS}
 _FIXED = "fixed"  # said once, when a ledger is begun; whoever opens it later need not say it again
+_ONE_ROW = "one_row_each"  # there only where it is so
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Binding:
         grains: Grains,
         protect: str | None = None,
         fixed: Sequence[str] | None = None,
+        *,
+        one_row_each: bool = False,
     ) -> Binding:
         """Collect the facts of an opened table.
 
@@ -47,7 +50,8 @@ class Binding:
         >>> Binding.of("accounts", {}, one, {"age": (Fraction(0), Fraction(120))}, {}).facts["bounds"]
         {'age': ['0', '120']}
         """
-        said = {} if fixed is None else {_FIXED: sorted(fixed)}
+        said: dict[str, Any] = {} if fixed is None else {_FIXED: sorted(fixed)}
+        said |= {_ONE_ROW: True} if one_row_each else {}
         return cls(
             {
                 "name": name,
@@ -66,11 +70,17 @@ class Binding:
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to.
+        """The columns that narrow whom a question is charged to: none where owners may have several rows.
 
         >>> Binding({"name": "visits", "fixed": ["week"]}).fixed, Binding({"name": "visits"}).fixed
         (('week',), ())
+        >>> owned = {"name": "visits", "fixed": ["week"], "protect": "id"}
+        >>> Binding(owned).fixed, Binding(owned | {"one_row_each": True}).fixed
+        ((), ('week',))
         """
+        owners = self.facts.get("protect") is not None or "private" in self.facts
+        if owners and self.facts.get(_ONE_ROW) is not True:
+            return ()
         return tuple(self.facts.get(_FIXED) or ())
 
     @classmethod
