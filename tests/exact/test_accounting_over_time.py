@@ -233,7 +233,7 @@ def other_week(answer: int) -> str:
 
 def test_a_column_that_changes_and_is_declared_fixed_is_caught() -> None:
     """Open today, closed tomorrow: each at share 1, and a row that moves loses twice."""
-    texts = {"first": "status = 'open'", "choose": lambda answer: "status = 'closed'"}
+    texts: dict[str, Any] = {"first": "status = 'open'", "choose": lambda answer: "status = 'closed'"}
     assert excess(World(), EDITED, (ONE, ONE), **texts) <= 1e-9
     assert excess(World(fixed=("status",)), EDITED, (ONE, ONE), **texts) > 0.9
 

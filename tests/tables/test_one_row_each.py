@@ -14,7 +14,7 @@ from prdp.tables.join import Join
 from prdp.tables.table import Table
 from prdp.testing import simulate
 
-ROWS = {
+ROWS: dict[str, list[Any]] = {
     "id": [1, 2, 3, 3, 4, 4, None],
     "week": [45, 46, 45, 46, 46, 46, 46],
     "v": [1, 2, 3, 4, 5, None, 7],
@@ -79,7 +79,8 @@ def test_it_is_bound_to_the_ledger_and_said_each_time(tmp_path: Path) -> None:
     path = tmp_path / "v.ledger"
     opened(ledger=path).where("week = 45").count(share=1)
     again = opened(ledger=path, fixed=None)
-    assert (again.where("week = 45").left, again.where("week = 46").left) == (0, 1)
+    assert again.where("week = 45").left == 0
+    assert again.where("week = 46").left == 1
     with pytest.raises(LedgerError, match="one_row_each: True -> none"):
         opened(ledger=path, one_row_each=False)
     other = tmp_path / "o.ledger"

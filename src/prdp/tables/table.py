@@ -125,9 +125,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     constant = read_fixed(fixed, engine.schema)
     alone = read_one_row_each(one_row_each, protected)
     owners = _owners(protected, most_rows, one_row=alone)
-    facts = Binding.of(
-        called, engine.schema, checked, ends, grains, protected, constant, one_row_each=alone
-    )
+    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant, one_row_each=alone)
     if owners is not None and not alone and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
