@@ -271,9 +271,7 @@ def main() -> None:
                 seconds = " ".join(f"{part:8.4f}" for part in timed(folder, earlier, columns))
                 print(f"  {earlier:>7} {columns:>8} {seconds}", flush=True)
         slowest, worst, below = hostile(given.sets)
-        print(
-            f"hostile sets: {given.sets}, too little said at {below} places; the slowest {slowest:.1f} s: {worst}"
-        )
+        print(f"hostile sets: {given.sets}, too little said at {below}; the slowest {slowest:.1f} s: {worst}")
         above, missing, full = races(folder, given.rounds)
         print(f"races of {PROCESSES} processes: {given.rounds}, some content above 1 in {above}, ", end="")
         print(f"a region that nobody else wants refused in {missing}, some content at exactly 1 in {full}")

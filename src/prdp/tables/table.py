@@ -125,7 +125,17 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     constant = read_fixed(fixed, engine.schema)
     alone = read_one_row_each(one_row_each, protected)
     owners = _owners(protected, most_rows, one_row=alone)
-    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant, one_row_each=alone)
+    facts = Binding.of(
+        called,
+        engine.schema,
+        checked,
+        ends,
+        grains,
+        protected,
+        constant,
+        one_row_each=alone,
+        source=_settled(engine.source),
+    )
     if owners is not None and not alone and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
@@ -143,6 +153,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
+
+
+def _settled(source: str) -> str:
+    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
+    return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
 
 
 def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:
