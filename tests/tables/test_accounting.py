@@ -261,3 +261,28 @@ def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are
             racer.join()
         bound = DurableLedger(tmp_path / str(turn) / "w.ledger").fixed
         assert set(found) - {None} == {bound}
+
+
+def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
+    people = prdp.Records(pyarrow.table({"id": [1, 2]}), "id", "1")
+    rows = pyarrow.table({"who": [1, 2], "whom": [2, 1]})
+    for edition in ("2026-W45", "2026-W46"):
+        options: dict[str, Any] = {"name": "calls", "edition": edition}
+        links = prdp.open_links(
+            rows, records={"who": people}, most_rows=2, ledger=tmp_path / "l.ledger", **options
+        )
+        graph = prdp.open_graph(
+            rows,
+            source="who",
+            target="whom",
+            nodes=[1, 2],
+            policy="1",
+            ledger=tmp_path / "g.ledger",
+            **options,
+        )
+        links.count(share="1/4")
+        graph.edges(share="1/4")
+    for opened_last in (links, graph):
+        texts = [json.loads(entry.purpose) for entry in opened_last.ledger.entries]
+        assert [text["edition"] for text in texts] == ["2026-W45", "2026-W46"]
+        assert opened_last.left == Fraction(1, 2)
