@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -14,7 +16,7 @@ from prdp.expressions.nodes import Node
 from prdp.regions import depth as depth_module
 from prdp.regions.depth import MOST_COMPARED, MOST_WORK, overlapping, spent_in
 from prdp.regions.filters import filter_region
-from prdp.regions.points import PointSet
+from prdp.regions.points import WHOLE, PointSet, double_at
 from prdp.regions.region import EVERYBODY, NOBODY, Box, Region, union
 from tests.regions.worlds import FIXED, SCHEMA, condition, every_record, holds, is_true, read, records
 
@@ -152,6 +154,62 @@ def test_where_all_filters_are_boxes_it_is_what_the_worst_record_was_charged() -
         )
         assert spent_in(EVERYBODY, charges) >= worst
         assert holds_at_a_place_of_the_grid(charges) == worst
+
+
+def values_between(column: str, charges: Charges) -> list[Any]:
+    """Return a value of a column for NULL and for every cell that the ends of all spans cut out."""
+    sides = [
+        points for region, _ in charges for box in region.boxes for points in [box.side(column)] if points
+    ]
+    if not sides:
+        return [None]
+    kind = sides[0].kind
+    ends = {key for points in sides for span in points.spans for key in span} - {*WHOLE[kind]}
+    if kind == "text":
+        return [None, "", *(text for _, text in ends)]
+    before = {min(ends) - 1} if ends else {0}
+    return [
+        None,
+        *(_value(kind, key) for key in sorted(ends | before) if WHOLE[kind][0] <= key < WHOLE[kind][1]),
+    ]
+
+
+def _value(kind: str, key: int) -> Any:
+    match kind:
+        case "whole":  # the first point from there on: whole numbers are compared as doubles
+            near = float(key)
+            return int(near if near >= key else math.nextafter(near, math.inf))
+        case "number":
+            return double_at(key)
+        case "moment":
+            return datetime(1970, 1, 1) + timedelta(microseconds=key)
+        case _:
+            return bool(key)
+
+
+def test_where_all_filters_are_boxes_it_is_just_what_some_record_was_charged() -> None:
+    """The record is one of those at every cell's beginning, told by ``evaluate`` alone."""
+    random = Random(13)
+    for _ in range(250):
+        pair = random.sample(FIXED, 2)
+        nodes: list[Node] = []
+        charges: Charges = []
+        while len(nodes) < 6:
+            text = condition(random, random.randint(1, 2), plain=True)
+            region = filter_region(read(text), SCHEMA, FIXED)
+            if region.columns <= {*pair} and "0001-01-01" not in text:  # before which Python knows no moment
+                nodes.append(read(text))
+                charges.append((region, Fraction(1, len(nodes) + 1)))
+        others = dict.fromkeys(SCHEMA)
+        places = product(*(values_between(column, charges) for column in pair))
+        worst = max(
+            sum(
+                (share for node, (_, share) in zip(nodes, charges, strict=True) if is_true(node, record)),
+                Fraction(0),
+            )
+            for record in ({**others, **dict(zip(pair, place, strict=True))} for place in places)
+        )
+        assert spent_in(EVERYBODY, charges) == worst
 
 
 def holds_at_a_place_of_the_grid(charges: Charges) -> Fraction:
