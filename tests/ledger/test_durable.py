@@ -15,7 +15,7 @@ import pytest
 
 import prdp
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
-from prdp.ledger import Binding, Charge, DurableLedger, file_format
+from prdp.ledger import Binding, Charge, DurableLedger, Notes, file_format
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release.release import Release
 
@@ -307,6 +307,24 @@ def test_a_ledger_that_was_replaced_meanwhile_does_not_take_the_answer(
     DurableLedger.opened(path, FACTS)
     with pytest.raises(LedgerError, match="another ledger than the one that was opened"):
         ledger.charge("a", Fraction(1, 5))
+
+
+def test_what_was_read_is_forgotten_when_a_ledger_is_put_back_to_an_older_state(tmp_path: Path) -> None:
+    """Charges are read once, since a ledger only grows; a backup that is put in its place has fewer."""
+    path, early = tmp_path / "w.ledger", tmp_path / "early"
+    ledger = DurableLedger.opened(path, Binding({"name": "t", "fixed": ["week"]}))
+    regions = [f'[{{"week": {{"whole": [{week}]}}}}]' for week in range(4)]
+    ledger.charge("a", Fraction(1, 5), notes=Notes(regions[0]))
+    ledger.backup(early)
+    ledger.charge("b", Fraction(1, 2), notes=Notes(regions[1]))
+    assert ledger.left_in(regions[1]) == Fraction(1, 2)
+    os.replace(early, path)
+    assert ledger.left_in(regions[1]) == 1
+    other = DurableLedger(path)
+    for week in (2, 3):
+        other.charge(f"of {week}", Fraction(3, 4), notes=Notes(regions[week]))
+    quarter = Fraction(1, 4)
+    assert [ledger.left_in(region) for region in regions] == [Fraction(4, 5), 1, quarter, quarter]
 
 
 def test_a_table_keeps_its_ledger_wherever_the_process_goes(

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from prdp.errors import LedgerError
-from prdp.ledger import DurableLedger, file_format, migration
+from prdp.ledger import Binding, DurableLedger, file_format, migration
 from prdp.ledger.release_form import release_to_json
 from prdp.plan.text import facts_of
 from tests.cli.running import quickly
@@ -109,6 +109,19 @@ def test_a_question_that_could_be_two_keeps_its_text(tmp_path: Path) -> None:
     path = copied("ambiguous_links", tmp_path)
     ((_, text, *_),) = rows(path, "charges")
     assert [entry.purpose for entry in DurableLedger(path).entries] == [text]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_ledger_charges_everybody_and_takes_no_fixed_columns(name: str, tmp_path: Path) -> None:
+    ledger = DurableLedger(copied(name, tmp_path))
+    assert ledger.fixed == ()
+    assert {entry.notes.region for entry in ledger.entries} <= {None}
+    facts = ledger.binding.facts
+    for later in ({"fixed": ["age"]}, {"fixed": ["age"], "one_row_each": True}):
+        with pytest.raises(LedgerError, match="fixed: none -> age"):
+            ledger.attach(Binding({**facts, **later}))
+    left = ledger.left
+    assert ledger.left_in('[{"age": {"whole": [40]}}]') == left
 
 
 def test_the_old_file_is_kept_beside_with_all_that_it_says(tmp_path: Path) -> None:

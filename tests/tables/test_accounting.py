@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sqlite3
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow
 import pytest
 
@@ -193,3 +195,94 @@ def test_a_ledger_in_memory_shows_what_is_left_by_region() -> None:
 def test_a_year_of_weekly_releases_at_share_1_is_answered_and_to_everybody_one_is(tmp_path: Path) -> None:
     assert weekly(tmp_path, ["week"]) == 52
     assert weekly(tmp_path, None) == 1
+
+
+SAME_AS_WEEK_46 = [
+    *("46 = week", "week IN (46)", "week BETWEEN 46 AND 46", "NOT (week <> 46)", "week = 46.0", "WEEK = 46"),
+    *("week > 45 AND week < 47", "week >= 46 AND NOT (week > 46)", "week = 23 * 2", "week - 46 = 0"),
+    *("week = 46 OR (week = 46 AND day = 1)", "CASE WHEN week = 46 THEN TRUE ELSE FALSE END", "week <= 46.9"),
+    *("NOT (NOT (week = 46))", "(week = 46) = TRUE", "week = 46 AND status = 'open'", "abs(week) = 46"),
+]
+
+
+@pytest.mark.parametrize("text", SAME_AS_WEEK_46)
+def test_the_same_records_by_other_words_have_paid_already(text: str) -> None:
+    visits = opened()
+    visits.where("week = 46").count(share=1)
+    with pytest.raises(BudgetExhausted):
+        visits.where(text).count(share="1/100")
+
+
+def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
+    """A row of week 45 that another relation shows as one of week 46 would be asked about twice."""
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE held AS SELECT unnest([45, 46]) AS week")
+        plain, moved, grown = (
+            database.sql(f"SELECT {week} AS week FROM held WHERE {kept}")
+            for week, kept in (("week", "TRUE"), ("week + 1", "TRUE"), ("week", "week < 99"))
+        )
+        options: dict[str, Any] = {"policy": "1", "name": "visits", "fixed": ["week"]}
+        for place, (first, second) in enumerate([(plain, moved), (moved, plain), (moved, grown)]):
+            path = tmp_path / f"{place}.ledger"
+            prdp.open(first, ledger=path, **options).where("week = 46").count(share=1)
+            assert prdp.open(first, ledger=path, policy="1", name="visits").where("week = 45").left == 1
+            with pytest.raises(LedgerError, match="source: "):
+                prdp.open(second, ledger=path, **options)
+        free = tmp_path / "free.ledger"
+        for relation in (plain, moved):  # the question's text tells relations apart where all is everybody's
+            prdp.open(relation, ledger=free, policy="1", name="visits").count(share="1/4")
+        assert DurableLedger(free).left == Fraction(1, 2)
+
+
+def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are_refused(
+    tmp_path: Path,
+) -> None:
+    """Whoever is first binds it; others are refused, or take what is bound if they say nothing."""
+    fork = multiprocessing.get_context("fork")
+    for turn in range(5):
+        (tmp_path / str(turn)).mkdir()
+        barrier, told = fork.Barrier(6), fork.SimpleQueue()
+
+        def begin(
+            fixed: list[str] | None, turn: int = turn, barrier: Any = barrier, told: Any = told
+        ) -> None:
+            barrier.wait(60)
+            try:
+                told.put(opened(tmp_path / str(turn), fixed=fixed).ledger.fixed)
+            except LedgerError:
+                told.put(None)
+
+        choices: list[list[str] | None] = [["week"], ["day"], ["day", "week"], None, ["week"], ["day"]]
+        racers = [fork.Process(target=begin, args=(fixed,)) for fixed in choices]
+        for racer in racers:
+            racer.start()
+        found = [told.get() for _ in racers]
+        for racer in racers:
+            racer.join()
+        bound = DurableLedger(tmp_path / str(turn) / "w.ledger").fixed
+        assert set(found) - {None} == {bound}
+
+
+def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
+    people = prdp.Records(pyarrow.table({"id": [1, 2]}), "id", "1")
+    rows = pyarrow.table({"who": [1, 2], "whom": [2, 1]})
+    for edition in ("2026-W45", "2026-W46"):
+        options: dict[str, Any] = {"name": "calls", "edition": edition}
+        links = prdp.open_links(
+            rows, records={"who": people}, most_rows=2, ledger=tmp_path / "l.ledger", **options
+        )
+        graph = prdp.open_graph(
+            rows,
+            source="who",
+            target="whom",
+            nodes=[1, 2],
+            policy="1",
+            ledger=tmp_path / "g.ledger",
+            **options,
+        )
+        links.count(share="1/4")
+        graph.edges(share="1/4")
+    for opened_last in (links, graph):
+        texts = [json.loads(entry.purpose) for entry in opened_last.ledger.entries]
+        assert [text["edition"] for text in texts] == ["2026-W45", "2026-W46"]
+        assert opened_last.left == Fraction(1, 2)

@@ -74,6 +74,8 @@ def ledger(  # noqa: PLR0917  (each is an option)
     if file == Path("quota"):
         file, words = None, ["quota", *words]
     account = DurableLedger(file if file is not None else _only_ledger_here())
+    if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
+        raise InvalidRequest("quota and --where stand alone: leave the other options away.")
     if words:
         set_quota(account, words)
         return
@@ -118,17 +120,21 @@ def _show(account: DurableLedger) -> None:
         entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
     here = Path.cwd()
     shown = account.path.relative_to(here) if account.path.is_relative_to(here) else account.path
-    show(plain(str(shown)), "", facts, "", *_bar(account.left), "", *by_region(account), *entries)
+    bar = _bar(account.left, by_region=bool(account.fixed))
+    show(plain(str(shown)), "", facts, "", *bar, "", *by_region(account), *entries)
 
 
-def _bar(left: Fraction) -> list[str]:
+def _bar(left: Fraction, *, by_region: bool) -> list[str]:
     spent = 1 - left
     filled = int(spent * _BAR)
     if spent and not filled:
         filled = 1
     words = [
-        f"{shown_part(part)} {what} ({float(100 * part):.3g} %)"
-        for part, what in ((spent, "spent"), (left, "left"))
+        f"{least}{shown_part(part)} {what} ({float(100 * part):.3g} %)"
+        for part, what, least in (
+            (spent, "spent", "at most " if by_region else ""),
+            (left, "left", "at least " if by_region else ""),
+        )
     ]
     return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
 

@@ -69,18 +69,29 @@ class Owners:
         id: The column whose value says whose row it is; rows without one are nobody's.
         most_rows: An owner adds at most so many times what one row can add; what is more is cut off.
         join: The tables that rows are results of; None where owners and rows are one table.
+        one_row: Whether owners with more than one own row are left out of every answer. Own rows are all
+            rows of the table that the policy reads: no filter and no invalid budget makes them fewer.
     """
 
     id: str
     most_rows: int = MOST_ROWS
     join: JoinedTables | None = None
+    one_row: bool = False
 
     @property
     def noun(self) -> str:
         """What one owner is, in words."""
-        if self.join is None:
-            return f"one {self.id} with all of its rows"
-        return f"one {self.join.key} of {self.join.private} with all rows that belong to it"
+        if self.join is not None:
+            alone = "; in no answer if it has several rows there" if self.one_row else ""
+            return f"one {self.join.key} of {self.join.private} with all rows that belong to it{alone}"
+        if self.one_row:
+            return f"one {self.id} with its one row; in no answer if it has several"
+        return f"one {self.id} with all of its rows"
+
+    @property
+    def one_row_is_all(self) -> bool:
+        """Whether an owner that takes part has one row, and so is in one group at most."""
+        return self.one_row and self.join is None
 
     @property
     def declared(self) -> str:

@@ -178,6 +178,9 @@ class _Writer:
                 raise TypeError(f"{type(node).__name__} is not a condition")
 
     def _is_null(self, operand: Node) -> str:
+        if isinstance(operand, Column) and self.schema[operand.name].kind is Kind.MOMENT:
+            # A date beyond all timestamps has no cast, and DuckDB compares it as a date all the same.
+            return f"({quoted(operand.name)} IS NULL)"
         if self.kind(operand) is not Kind.NUMBER:
             return f"({self.value(operand)} IS NULL)"
         number = self.number(operand)

@@ -139,7 +139,8 @@ def _owners(
     leveled = f"SELECT *, {_level(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
     agreed = (f"{_agreed(f'held{place}', schema[name])} AS own{place}" for place, name in enumerate(own))
     folded = ", ".join(["id", "min(level) AS level", *agreed])
-    return f"(SELECT {folded} FROM ({leveled}) GROUP BY id HAVING min(level) >= 0)"
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row else "")
+    return f"(SELECT {folded} FROM ({leveled}) GROUP BY id HAVING {taking_part})"
 
 
 def _agreed(value: str, kind: ColumnType) -> str:

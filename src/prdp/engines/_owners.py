@@ -102,9 +102,11 @@ def _parts(reading: OwnerRead) -> tuple[Measure, Measure]:
 def _owners(reading: OwnerRead, rows: str) -> str:
     """Return the beginning of a statement: a table ``owners``, for groups made from a table ``parts``.
 
-    An owner with an invalid own row, or with no row that contributes, is not in it.
+    An owner with an invalid own row, or with no row that contributes, is not in it. Where owners have one row
+    each, nor is one with several: all its rows are here, whatever the filter and the keys say of them.
     """
-    taking_part = "min(level) >= 0 AND count(value) > 0"
+    alone = reading.owners.one_row_is_all
+    taking_part = "min(level) >= 0 AND count(value) > 0" + (" AND count(*) = 1" if alone else "")
     folded = f"min(level) AS level, {reading.fold}(value) AS total, count(value) AS counted"
     if reading.groups is None:
         return f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
@@ -116,14 +118,15 @@ def _owners(reading: OwnerRead, rows: str) -> str:
     most, most_rows = (measure.high for measure in _parts(reading))
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
     by_group = (
-        f"SELECT id, grp, min(level) AS level, {total} AS total, {counted} AS counted "
+        f"SELECT id, grp, min(level) AS level, {total} AS total, {counted} AS counted, count(*) AS own "
         f"FROM ({rows}) GROUP BY id, grp"
     )
     listed = "FILTER (WHERE grp IS NOT NULL)"
     folded = f"min(level) AS level, sum(abs(total)) {listed} AS total, sum(counted) {listed} AS counted"
+    taking_part = f"min(level) >= 0 AND sum(counted) {listed} > 0" + (" AND sum(own) = 1" if alone else "")
     return (
         f"WITH parts AS MATERIALIZED ({by_group}), owners AS MATERIALIZED (SELECT id, {folded} FROM parts "
-        f"GROUP BY id HAVING min(level) >= 0 AND sum(counted) {listed} > 0)"
+        f"GROUP BY id HAVING {taking_part})"
     )
 
 

@@ -17,6 +17,8 @@ from prdp.schema import Bounds, Grains, Schema
 _GRAINS = "units"  # what files call the grains of columns, from their first format on
 _MAY_GROW = {"bounds", _GRAINS}
 _FIXED = "fixed"  # said once, when a ledger is begun; whoever opens it later need not say it again
+_ONE_ROW = "one_row_each"  # there only where it is so
+_SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,9 @@ class Binding:
         grains: Grains,
         protect: str | None = None,
         fixed: Sequence[str] | None = None,
+        *,
+        one_row_each: bool = False,
+        source: str = "",
     ) -> Binding:
         """Collect the facts of an opened table.
 
@@ -47,7 +52,9 @@ class Binding:
         >>> Binding.of("accounts", {}, one, {"age": (Fraction(0), Fraction(120))}, {}).facts["bounds"]
         {'age': ['0', '120']}
         """
-        said = {} if fixed is None else {_FIXED: sorted(fixed)}
+        said: dict[str, Any] = {} if fixed is None else {_FIXED: sorted(fixed)}
+        said |= {_ONE_ROW: True} if one_row_each else {}
+        said |= {_SOURCE: source} if source else {}
         return cls(
             {
                 "name": name,
@@ -66,11 +73,17 @@ class Binding:
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to.
+        """The columns that narrow whom a question is charged to: none where owners may have several rows.
 
         >>> Binding({"name": "visits", "fixed": ["week"]}).fixed, Binding({"name": "visits"}).fixed
         (('week',), ())
+        >>> owned = {"name": "visits", "fixed": ["week"], "protect": "id"}
+        >>> Binding(owned).fixed, Binding(owned | {"one_row_each": True}).fixed
+        ((), ('week',))
         """
+        owners = self.facts.get("protect") is not None or "private" in self.facts
+        if owners and self.facts.get(_ONE_ROW) is not True:
+            return ()
         return tuple(self.facts.get(_FIXED) or ())
 
     @classmethod
@@ -79,15 +92,16 @@ class Binding:
         return cls(strict_json(text))
 
     def to_json(self) -> str:
-        """Return the facts as one line of text."""
-        return json.dumps(self.facts, ensure_ascii=False, sort_keys=True)
+        """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""
+        facts = {name: fact for name, fact in self.facts.items() if name != _SOURCE or _FIXED in self.facts}
+        return json.dumps(facts, ensure_ascii=False, sort_keys=True)
 
     def differences(self, other: Binding) -> list[str]:
         """Return, in words, each fact in which another binding differs from this one.
 
         Bounds and grains of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. Fixed columns need not be said
-        again, and are never changed.
+        again, and are never changed; where there are any, nor is the relation that they are columns of.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
         >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))
@@ -98,7 +112,9 @@ class Binding:
         return [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
-            if fact != _FIXED or fact in other.facts
+            if fact not in {_FIXED, _SOURCE}
+            or (fact == _FIXED and fact in other.facts)
+            or (fact == _SOURCE and self.facts.get(_FIXED))
             for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
         ]
 

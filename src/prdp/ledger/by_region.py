@@ -27,13 +27,15 @@ class Spent:
         number: Its place in the ledger.
         purpose: Its question.
         share: What it cost.
-        region: Whom it was charged to, as the ledger keeps it; None for everybody.
+        region: Whom it was charged to.
+        quota: Out of whose quota it was paid; None for nobody's.
     """
 
     number: int
     purpose: str
     share: Fraction
-    region: str | None
+    region: Region
+    quota: str | None = None
 
 
 def whom(region: str | None, fixed: Sequence[str]) -> Region:
@@ -62,9 +64,9 @@ def whom(region: str | None, fixed: Sequence[str]) -> Region:
     return found
 
 
-def left_in(region: Region, charges: Iterable[Spent], fixed: Sequence[str]) -> Fraction:
+def left_in(region: Region, charges: Iterable[Spent]) -> Fraction:
     """Return the part of their budgets that all records of a region have left."""
-    return left_after(spent_in(region, [(whom(one.region, fixed), one.share) for one in charges]))
+    return left_after(spent_in(region, [(one.region, one.share) for one in charges]))
 
 
 def refuse_what_does_not_fit(
@@ -75,11 +77,10 @@ def refuse_what_does_not_fit(
     Raises:
         BudgetExhausted: With the questions that overlap, and what would still fit.
     """
-    listed = [(whom(one.region, fixed), one.share) for one in charges]
-    left = left_after(spent_in(region, listed))
+    left = left_in(region, charges)
     if share <= left:
         return
-    overlap = [charges[place] for place in overlapping(region, listed)]
+    overlap = [charges[place] for place in overlapping(region, [(one.region, one.share) for one in charges])]
     named = sorted(overlap, key=lambda one: (-one.share, one.number))[:_NAMED]
     lines = [f"  {one.number}, share {one.share}: {in_words(one.purpose)}" for one in named]
     lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
@@ -97,11 +98,11 @@ def refuse_what_does_not_fit(
     )
 
 
-def refuse_past_a_quota(  # noqa: PLR0917  (each decides it)
-    name: str, quota: Fraction, share: Fraction, region: Region, own: Sequence[Spent], fixed: Sequence[str]
+def refuse_past_a_quota(
+    name: str, quota: Fraction, share: Fraction, region: Region, charges: Iterable[Spent]
 ) -> None:
     """Refuse a charge that takes what one name spent of any record's budget past a limit."""
-    spent = spent_in(region, [(whom(one.region, fixed), one.share) for one in own])
+    spent = spent_in(region, [(one.region, one.share) for one in charges if one.quota == name])
     if spent + share <= quota:
         return
     left = max(Fraction(0), quota - spent)

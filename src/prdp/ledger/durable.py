@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from prdp.declare.exact import fraction_of, spelled
+from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, fraction_of, spelled, told
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.account import (
@@ -23,7 +23,6 @@ from prdp.ledger.account import (
     Notes,
     left_after,
     refuse_unless_a_charge,
-    refuse_unless_a_share,
     sum_with,
     total_with,
 )
@@ -62,6 +61,7 @@ class DurableLedger:
         self.path = _placed(path)
         self.who = _label(who)
         self._identity: str | None = None
+        self._kept: tuple[str, tuple[Spent, ...]] = ("", ())
         self._refuse_unless_there()
         upgrade(self.path)
         with self._operating("nothing was read") as database:
@@ -115,7 +115,7 @@ class DurableLedger:
             fixed = self._fixed(database)
             if not fixed:
                 return left_after(self._spent(database))
-            return left_in(whom(region, fixed), self._charges(database), fixed)
+            return left_in(whom(region, fixed), self._charges(database, fixed))
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -147,20 +147,23 @@ class DurableLedger:
             rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
             return {name: fraction_of(share) for name, share in rows}
 
-    def set_quota(self, name: str, share: Fraction) -> None:
+    def set_quota(self, name: str, share: Exact) -> None:
         """Limit what a name may spend of any record's budget, from now on; 0 lets it spend nothing more.
 
         A limit for people. The promise comes from the one account that all share.
         """
         if not name or _label(name) != name:
             raise InvalidRequest(f"{name!r} is no name for a quota: write a text.")
-        if share != 0:
-            refuse_unless_a_share(share)
+        limit = exact(share, "share")
+        if not 0 <= limit <= 1 or limit.denominator > MOST_DENOMINATOR:
+            raise InvalidRequest(
+                f"share={told(share)} is no quota: a part of any budget, from 0 to 1, such as 0.25 or '1/4'."
+            )
         with self._writing("no quota was written") as database:
             database.execute(
                 "INSERT INTO quotas (number, name, share, who, at) "
                 "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ? FROM quotas",
-                (name, str(share), self.who, _now()),
+                (name, str(limit), self.who, _now()),
             )
 
     def charge(
@@ -195,7 +198,7 @@ class DurableLedger:
         region = whom(notes.region, fixed)
         notes = self._within_quota(database, share, region, notes, fixed)
         if fixed:
-            refuse_what_does_not_fit(share, region, self._charges(database), fixed)
+            refuse_what_does_not_fit(share, region, self._charges(database, fixed), fixed)
             spent = total_with(self._spent(database), share)
         else:
             spent = sum_with(self._spent(database), share)
@@ -222,8 +225,7 @@ class DurableLedger:
         name = notes.quota or (self.who if self.who in quotas else None)
         if name is None:
             return notes
-        own = self._charges(database, quota=name)
-        refuse_past_a_quota(name, quotas[name], share, region, own, fixed)
+        refuse_past_a_quota(name, quotas[name], share, region, self._charges(database, fixed))
         return replace(notes, quota=name)
 
     def record(self, charge: Charge, release: Released) -> Released:
@@ -295,15 +297,29 @@ class DurableLedger:
         with decoded(self.path):
             return Binding.from_json(_fact(database, "binding")).fixed
 
-    def _charges(self, database: sqlite3.Connection, quota: str | None = None) -> list[Spent]:
-        """Return all charges that decide what is left, or those out of one quota."""
-        paid, names = (" WHERE quota = ?", (quota,)) if quota is not None else ("", ())
+    def _charges(self, database: sqlite3.Connection, fixed: tuple[str, ...]) -> tuple[Spent, ...]:
+        """Return all charges that decide what is left; those that were read before are not read again.
+
+        A ledger only grows; one that was put back to an older state does not know the last charge's token.
+        """
+        token, charges = self._kept
+        known = database.execute("SELECT token FROM charges WHERE number = ?", (len(charges) - 1,)).fetchone()
+        if known != (token,):
+            charges = ()
         rows = database.execute(
-            f"SELECT number, purpose, share, region FROM charges{paid} ORDER BY number", names
+            "SELECT number, purpose, share, region, quota, token FROM charges WHERE number >= ? "
+            "ORDER BY number",
+            (len(charges),),
         ).fetchall()
-        with decoded(self.path):
-            shares = {text: fraction_of(text) for text in {row[2] for row in rows}}
-        return [Spent(number, purpose, shares[share], region) for number, purpose, share, region in rows]
+        if rows:
+            with decoded(self.path):
+                shares = {text: fraction_of(text) for text in {row[2] for row in rows}}
+                charges += tuple(
+                    Spent(number, purpose, shares[share], whom(region, fixed), quota)
+                    for number, purpose, share, region, quota, _ in rows
+                )
+            self._kept = rows[-1][-1], charges
+        return charges
 
     def _read(self, text: str) -> Released:
         with decoded(self.path):

@@ -128,11 +128,10 @@ def _moment(text: str) -> datetime | None:
 
 def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
     """Return a whole ledger as JSON."""
-    spent = sum((entry.share for entry in entries), start=Fraction(0))
     form = {
         "ledger": str(path),
         "facts": facts,
-        "spent": spelled(spent),
+        "spent": spelled(1 - left),
         "left": spelled(left),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)

@@ -49,6 +49,7 @@ class MemoryLedger:
         self._busy = False
         self._attached = False
         self._fixed: tuple[str, ...] = ()
+        self._kept: tuple[Spent, ...] = ()
         self._process = this_process()
 
     def attach(self, binding: Binding) -> None:
@@ -79,13 +80,17 @@ class MemoryLedger:
         self._refuse_elsewhere()
         if not self._fixed:
             return left_after(self._spent)
-        return left_in(whom(region, self._fixed), self._charges, self._fixed)
+        return left_in(whom(region, self._fixed), self._charges)
 
     @property
-    def _charges(self) -> list[Spent]:
-        return [
-            Spent(entry.number, entry.purpose, entry.share, entry.notes.region) for entry in self._entries
-        ]
+    def _charges(self) -> tuple[Spent, ...]:
+        """All charges with their regions; those that were read before are not read again."""
+        kept = self._kept
+        self._kept = kept + tuple(
+            Spent(entry.number, entry.purpose, entry.share, whom(entry.notes.region, self._fixed))
+            for entry in self._entries[len(kept) :]
+        )
+        return self._kept
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -57,7 +57,7 @@ class Planner:
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         elsewhere: For each column of tables that are not joined, its table.
-        fixed: The columns that narrow whom a question is charged to; none where a record is an owner.
+        fixed: The columns that narrow whom a question is charged to: of a join, columns of the private table.
         edition: Which edition of a table that grows is asked.
     """
 
@@ -77,9 +77,9 @@ class Planner:
     def region(self, groups: Grouping | None = None) -> str | None:
         """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
 
-        With an owner that is everybody: rows of one owner may lie in several regions.
+        With an owner that is everybody, unless it has one row: several may lie in several regions.
         """
-        if not self.fixed or self.owners is not None:
+        if not self.fixed or (self.owners is not None and not self.owners.one_row):
             return None
         let_through = filter_region(self.where, self.schema, self.fixed)
         found = intersection([let_through, keys_region(groups, self.schema, self.fixed)])
@@ -219,9 +219,10 @@ class Planner:
         return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
 
     def _keeps_apart(self, groups: Grouping) -> bool:
-        """Say whether an owner is in one group at most: they are told apart by columns of owners alone."""
-        join = self.owners.join if self.owners is not None else None
-        return join is not None and all(map(join.owns, _columns(groups.by)))
+        """Say whether an owner is in one group at most: by columns of owners alone, or with one row."""
+        if self.owners is None or self.owners.join is None:
+            return self.owners is not None and self.owners.one_row_is_all
+        return all(map(self.owners.join.owns, _columns(groups.by)))
 
     def _policy_reads(self, column: str) -> bool:
         join = self.owners.join if self.owners is not None else None

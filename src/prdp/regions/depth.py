@@ -1,7 +1,8 @@
 """How much the contents of a region were charged at most: the deepest place of overlapping charges.
 
 Columns are swept one after the other. Within a column, the sum of all that overlap in a cell is an upper
-bound of what lies there, so that cells with large sums are looked into first, and most others never.
+bound of what lies there, so that cells with large sums are looked into first, and most others never. Both
+finding what overlaps and sweeping it are bounded, whatever the regions are.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from prdp.regions.points import PointSet
 from prdp.regions.region import Box, Region
 
 MOST_WORK = 300_000
-"""How many boxes may be looked at for one answer, counted anew in each cell; about a second."""
+"""How many sides and spans of boxes the sweep may look at for one answer, counted anew in each cell."""
+
+MOST_COMPARED = 1_000_000
+"""How many spans may be compared to find what overlaps, for one answer; a side counts as some."""
+
+_SIDE = 5
+_MOST_BITS = 16_000
 
 Charged = tuple[Region, Fraction]
 """Whom something was charged to, and its share."""
@@ -39,22 +46,40 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MOS
         charges: All that was charged so far.
         most_work: After how much work the sum of all that overlap in a cell stands for what is deepest there.
     """
-    listed = list(charges)
-    scale = math.lcm(*(share.denominator for _, share in listed))
-    weights = [int(share * scale) for _, share in listed]
-    search = _Search(weights, most_work)
+    near = [charge for charge in charges if not charge[0].is_beside(region)]
+    scale, weights = _scaled([share for _, share in near])
+    search, comparison = _Search(weights, most_work), _Comparison(MOST_COMPARED)
     deepest = 0
     for box in region.boxes:
-        inside, everywhere = _within(box, listed)
+        inside, everywhere = comparison.within(box, near)
         base = sum(weights[index] for index in everywhere)
         items = [item for item in inside if item.index not in everywhere]
         deepest = max(deepest, base + search.deepest(items, deepest - base))
     return Fraction(deepest, scale)
 
 
+def _scaled(shares: Sequence[Fraction]) -> tuple[int, list[int]]:
+    """Return a common denominator, and what all shares are over it.
+
+    Shares that were chosen to have none that is short are rounded up, each by less than 2^-128.
+    """
+    scale = 1
+    for denominator in {share.denominator for share in shares}:
+        scale = math.lcm(scale, denominator)
+        if scale.bit_length() > _MOST_BITS:
+            return 1 << 128, [-(-(share.numerator << 128) // share.denominator) for share in shares]
+    return scale, [share.numerator * (scale // share.denominator) for share in shares]
+
+
 def overlapping(region: Region, charges: Sequence[Charged]) -> list[int]:
-    """Return the places of the charges that some content of a region was charged by."""
-    return [place for place, (charged, _) in enumerate(charges) if charged.meets(region)]
+    """Return the places of the charges that some content of a region was charged by, or that may be so."""
+    comparison = _Comparison(MOST_COMPARED)
+    return [
+        place
+        for place, charge in enumerate(charges)
+        if not charge[0].is_beside(region)
+        and any(any(comparison.within(box, [charge])) for box in region.boxes)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +90,44 @@ class _Item:
     sides: dict[str, PointSet]
 
 
-def _within(box: Box, charges: Sequence[Charged]) -> tuple[list[_Item], set[int]]:
-    """Return the parts of charges that lie in a box, and the charges that hold all of it."""
-    own = dict(box.sides)
-    items: list[_Item] = []
-    everywhere: set[int] = set()
-    for index, (region, _) in enumerate(charges):
-        for charged in region.boxes:
-            sides = _cut(charged, own)
-            if sides is None:
-                continue
-            if not sides:
-                everywhere.add(index)
-                break
-            items.append(_Item(index, sides))
-    return items, everywhere
+class _Comparison:
+    """What lies in a box, found with as much work as is left; what is not compared counts as all over it."""
 
+    def __init__(self, work: int) -> None:
+        self._work = work
 
-def _cut(charged: Box, own: dict[str, PointSet]) -> dict[str, PointSet] | None:
-    """Return what a box says of the columns in which it is narrower than a box; None if apart."""
-    sides = {}
-    for column, points in charged.sides:
-        mine = own.get(column)
-        met = points if mine is None else points.meet(mine)
-        if met.empty:
-            return None
-        if mine is None or met != mine:
-            sides[column] = met
-    return sides
+    def within(self, box: Box, charges: Sequence[Charged]) -> tuple[list[_Item], set[int]]:
+        """Return the parts of charges that lie in a box, and the charges that hold all of it, or may."""
+        own = dict(box.sides)
+        items: list[_Item] = []
+        everywhere: set[int] = set()
+        for index, (region, _) in enumerate(charges):
+            for charged in region.boxes:
+                if self._work <= 0:
+                    everywhere.add(index)
+                    break
+                sides = self._cut(charged, own)
+                if sides is None:
+                    continue
+                if not sides:
+                    everywhere.add(index)
+                    break
+                items.append(_Item(index, sides))
+        return items, everywhere
+
+    def _cut(self, charged: Box, own: dict[str, PointSet]) -> dict[str, PointSet] | None:
+        """Return what a box says of the columns in which it is narrower than a box; None if apart."""
+        sides = {}
+        for column, points in charged.sides:
+            mine = own.get(column)
+            met = points if mine is None else points.meet(mine)
+            compared = 0 if mine is None or points.beside(mine) else len(points.spans) + len(mine.spans)
+            self._work -= _SIDE + compared + len(met.spans)
+            if met.empty:
+                return None
+            if mine is None or met != mine:
+                sides[column] = met
+        return sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +154,14 @@ class _Search:
         self._work = work
 
     def deepest(self, items: Sequence[_Item], floor: int = 0) -> int:
-        """Return the largest sum at a place, or any upper bound of it that is at most ``floor``."""
+        """Return the largest sum at a place, or an upper bound: at most ``floor``, or past the work.
+
+        ``items`` are cut to the box that is looked at, and none of them is all over it.
+        """
+        most = self._sum(items)
         columns = sorted({column for item in items for column in item.sides})
-        if not columns:
-            return self._sum(items)
-        if self._sum(items) <= floor:
-            return self._sum(items)
+        if not columns or most <= floor or self._work < _cost(items, columns):
+            return most
         swept = {column: self._cells(items, column) for column in columns}
         chosen = min(columns, key=lambda column: max(cell.bound for cell in swept[column]))
         cells = sorted(swept[chosen], key=lambda cell: -cell.bound)
@@ -189,6 +226,12 @@ class _Search:
                 bound -= self._weights[index] if active[index] == 0 else 0
             rising, at = bool(begins), place
         return cells
+
+
+def _cost(items: Sequence[_Item], columns: Sequence[str]) -> int:
+    """Return the work of sweeping all columns once."""
+    spans = sum(len(points.spans) for item in items for points in item.sides.values())
+    return len(items) * len(columns) + spans
 
 
 def _first(span: tuple[Any, Any]) -> Any:

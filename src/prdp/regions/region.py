@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from prdp.regions.points import PointSet
 
@@ -47,7 +48,7 @@ class Box:
         return all(column in theirs and points.holds(theirs[column]) for column, points in self.sides)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Region:
     """The contents of some boxes.
 
@@ -68,6 +69,24 @@ class Region:
     def columns(self) -> frozenset[str]:
         """The columns that it says something of."""
         return frozenset(column for box in self.boxes for column, _ in box.sides)
+
+    @cached_property
+    def hull(self) -> dict[str, PointSet]:
+        """For each column that all boxes say something of, a set that ends where all of it does."""
+        if len(self.boxes) == 1:
+            return dict(self.boxes[0].sides)
+        hulls = {column: _hull(column, self.boxes) for column in _common(self.boxes)} if self.boxes else {}
+        return {column: points for column, points in hulls.items() if not points.everything}
+
+    def is_beside(self, other: Region) -> bool:
+        """Say whether some column's hulls show that two regions have nothing in common."""
+        mine, theirs = self.hull, other.hull
+        return any(
+            column in theirs
+            and mine[column].beside(theirs[column])
+            and not (mine[column].null and theirs[column].null)
+            for column in mine
+        )
 
     def meets(self, other: Region) -> bool:
         """Say whether two regions have a content in common."""
@@ -118,9 +137,20 @@ def _few(boxes: list[Box]) -> tuple[Box, ...]:
 
 def _around(boxes: Sequence[Box]) -> Box:
     """Return a box that holds all of some."""
-    columns = set.intersection(*({column for column, _ in box.sides} for box in boxes))
-    sides = [(column, _joined(column, boxes)) for column in sorted(columns)]
+    sides = [(column, _joined(column, boxes)) for column in sorted(_common(boxes))]
     return Box(tuple((column, points) for column, points in sides if not points.everything))
+
+
+def _common(boxes: Sequence[Box]) -> set[str]:
+    """Return the columns that all of some boxes say something of."""
+    return set.intersection(*({column for column, _ in box.sides} for box in boxes))
+
+
+def _hull(column: str, boxes: Sequence[Box]) -> PointSet:
+    found = [points for box in boxes for name, points in box.sides if name == column]
+    ends = [(points.spans[0][0], points.spans[-1][1]) for points in found if points.spans]
+    around = [(min(first for first, _ in ends), max(end for _, end in ends))] if ends else []
+    return PointSet(found[0].kind, tuple(around), any(points.null for points in found))
 
 
 def _joined(column: str, boxes: Sequence[Box]) -> PointSet:

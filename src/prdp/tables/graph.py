@@ -35,7 +35,7 @@ from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
 from prdp.tables.nodes import described, read_nodes
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_edition
 from prdp.tables.roles import refuse_private_nodes
 
 MOST_NODES = 1_000_000
@@ -207,6 +207,7 @@ def open_graph(
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    edition: str | None = None,
     stand_in: bool = False,
 ) -> Graph:
     """Open a table of edges for private questions about the graph. Reads no edge.
@@ -232,6 +233,7 @@ def open_graph(
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
+        edition: As in ``prdp.open``.
         stand_in: As in ``prdp.open``.
 
     Raises:
@@ -261,7 +263,8 @@ def open_graph(
     }
     reading = EdgeRead(*ends, checked, checked.levels, None)
     account = account_of(ledger, Binding(facts), who, stand_in=stand_in)
-    return Graph(reading, called, account, Reader(EdgeSource(engine, known), stand_in))
+    reader = Reader(EdgeSource(engine, known), stand_in)
+    return Graph(reading, called, account, reader, read_edition(edition))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,6 +275,7 @@ class Graph(Opened):
     name: str
     ledger: Ledger
     _reader: Reader
+    edition: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -355,7 +359,7 @@ class Graph(Opened):
         reading = self._reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         source = self._reader.source.engine.source
-        return Plan((plan_of_one(terms, row),), part, reading.where, source=source)
+        return Plan((plan_of_one(terms, row),), part, reading.where, source=source, edition=self.edition)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""

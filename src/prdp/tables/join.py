@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from prdp.cells.owners import Caps
@@ -27,7 +28,15 @@ from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Kind, Schema
-from prdp.tables.opening import account_of, both, fitted_policy, name_of
+from prdp.tables.opening import (
+    account_of,
+    both,
+    fitted_policy,
+    name_of,
+    read_edition,
+    read_fixed,
+    read_one_row_each,
+)
 from prdp.tables.queried import Queried
 from prdp.tables.roles import refuse_two_names
 
@@ -44,6 +53,9 @@ def open_join(
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
     most_rows: int = MOST_ROWS,
+    fixed: Iterable[str] | None = None,
+    one_row_each: bool = False,
+    edition: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
@@ -78,6 +90,12 @@ def open_join(
         types: For CSV files and text columns of frames, by table, SQL types by column.
         most_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
             costs next to nothing.
+        fixed: Columns of the private table whose value never changes for a record; said when a ledger is
+            begun. They narrow whom a question is charged to only together with ``one_row_each``.
+        one_row_each: That a record has one row in the private table and keeps it, over all editions. Records
+            with more rows there are left out of every answer; that a row is never replaced by another cannot
+            be checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
+        edition: As in ``prdp.open``.
         name: What it is called; by default the private table's name.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
@@ -100,8 +118,11 @@ def open_join(
     checked = fitted_policy(policy, engine.schemas[private], own)
     called = name_of(name, private)
     grains = read_grains(grain or {}, schema)
-    facts = Binding.of(called, schema, checked, ends, grains).facts
+    constant = _fixed_of(private, read_fixed(fixed, schema), names)
+    alone = read_one_row_each(one_row_each, private)
+    facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
+    account = account_of(ledger, binding, who, stand_in=stand_in)
     return Join(
         _engine=engine,
         tree=tree,
@@ -112,11 +133,27 @@ def open_join(
         grain=grains,
         most_rows=most_rows,
         name=called,
-        ledger=account_of(ledger, binding, who, stand_in=stand_in),
+        ledger=account,
         tables=(private,),
         _reader=Reader(JoinSource(engine, tree), stand_in),
         _origins=tuple(map(origin_of, tables.values())),
+        one_row_each=alone,
+        edition=read_edition(edition),
+        _fixed=(constant or ()) if stand_in else account.fixed,
     )
+
+
+def _fixed_of(
+    private: str, fixed: tuple[str, ...] | None, names: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...] | None:
+    """Return the fixed columns, or refuse those of other tables: a record may have many rows there."""
+    for column in fixed or ():
+        if names[column][0] != private:
+            raise InvalidRequest(
+                f"fixed= names {column!r} of {names[column][0]!r}, but only columns of the private table "
+                f"{private!r} are fixed for a record: it may have any rows in other tables."
+            )
+    return fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +206,9 @@ class Join(Queried):
     _reader: Reader
     _origins: Sequence[Origin] = ()
     condition: Node | None = None
+    one_row_each: bool = False
+    edition: str = ""
+    _fixed: tuple[str, ...] = ()
 
     @property
     def _title(self) -> str:
@@ -226,7 +266,7 @@ class Join(Queried):
     def planner(self) -> Planner:
         """The planner of questions about the join, from its public facts."""
         here = {name: place for name, place in self.names.items() if place[0] in self.tables}
-        owners = Owners(self._key, self.most_rows, self._joined(here))
+        owners = Owners(self._key, self.most_rows, self._joined(here), self.one_row_each)
         return Planner(
             self.schema,
             self.policy,
@@ -237,7 +277,14 @@ class Join(Queried):
             self.condition,
             over=self.tables,
             elsewhere={name: table for name, (table, _) in self.names.items() if name not in here},
+            fixed=self._fixed,
+            edition=self.edition,
         )
+
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that these records have left, all of them; all of it for a stand-in."""
+        return self.ledger.left_in(self.planner.region())
 
     def _joined(self, names: Mapping[str, tuple[str, str]]) -> JoinedTables:
         tree = self.tree
@@ -254,7 +301,8 @@ class Join(Queried):
     @property
     def _whose(self) -> Whose:
         tables = tuple((self._engine.view(table), table) for table in self.tables)
-        return Whose(Owners(self._key, join=self._joined(self.names)).noun, "proofs/owners.md", tables)
+        owners = Owners(self._key, join=self._joined(self.names), one_row=self.one_row_each)
+        return Whose(owners.noun, "proofs/owners.md", tables)
 
 
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:

@@ -33,7 +33,7 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
 from prdp.tables.opened import Opened
-from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed
+from prdp.tables.opening import account_of, fitted_policy, name_of, narrowed, read_edition
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 
 MOST_COLUMNS = 64
@@ -68,6 +68,7 @@ def open_links(
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     who: str | None = None,
+    edition: str | None = None,
     stand_in: bool = False,
 ) -> Links:
     """Open a table whose rows name private records, for private counts of its rows. Reads no row.
@@ -94,6 +95,7 @@ def open_links(
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         who: As in ``prdp.open``.
+        edition: As in ``prdp.open``.
         stand_in: As in ``prdp.open``.
 
     Raises:
@@ -134,6 +136,7 @@ def open_links(
         name=called,
         ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
         _reader=Reader(source, stand_in),
+        edition=read_edition(edition),
     )
 
 
@@ -249,6 +252,7 @@ class Links(Opened):
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
+    edition: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -299,5 +303,9 @@ class Links(Opened):
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
         terms = MethodTerms(policy, self._source.levels, {}, asked, None, exact_share(share), entry=read)
         return Plan(
-            (plan_of_one(terms, *asked.methods),), terms.share, self.condition, source=self._source.text
+            (plan_of_one(terms, *asked.methods),),
+            terms.share,
+            self.condition,
+            source=self._source.text,
+            edition=self.edition,
         )

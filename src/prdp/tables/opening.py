@@ -66,6 +66,20 @@ def read_fixed(fixed: Iterable[str] | None, schema: Schema) -> tuple[str, ...] |
     return tuple(sorted(set(known))) or None
 
 
+def read_one_row_each(one_row_each: bool, owned: str | None) -> bool:
+    """Return whether owners with more than one row are left out; only where there are owners."""
+    if not isinstance(one_row_each, bool):
+        raise InvalidRequest(
+            f"one_row_each={told(one_row_each)} is True or False: whether an owner has one row, for ever."
+        )
+    if one_row_each and owned is None:
+        raise InvalidRequest(
+            "one_row_each=True is for protect=: it says that whoever is protected has one row. Without "
+            "protect=, a row is a record, and fixed= is enough."
+        )
+    return one_row_each
+
+
 def read_edition(edition: str | None) -> str:
     """Return which edition of a table is opened; empty where there is one only."""
     if edition is None:

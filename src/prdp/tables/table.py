@@ -39,6 +39,7 @@ from prdp.tables.opening import (
     narrowed,
     read_edition,
     read_fixed,
+    read_one_row_each,
     read_policy,
 )
 from prdp.tables.outcomes import Mechanism
@@ -55,6 +56,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     types: Mapping[str, str] | None = None,
     protect: str | None = None,
     fixed: Iterable[str] | None = None,
+    one_row_each: bool = False,
     edition: str | None = None,
     most_rows: int | None = None,
     name: str | None = None,
@@ -87,7 +89,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
         fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
             and kept by it. Questions about some of their values are then charged to those rows alone:
-            docs/accounting.md. With ``protect``, everything is charged to everybody all the same.
+            docs/accounting.md. With ``protect``, everything is charged to everybody all the same, unless
+            ``one_row_each`` is said too.
+        one_row_each: With ``protect``: that a customer has one row and keeps it, over all editions. Customers
+            with more rows are left out of every answer; that a row is never replaced by another cannot be
+            checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
         edition: Which edition of a table that grows this is, such as ``"2026-W46"``: the same question about
             another edition is another question.
         most_rows: With ``protect``: a customer adds at most so many times what one row can add, 2^20 by
@@ -117,9 +123,20 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     grains = read_grains(grain or {}, engine.schema)
     protected = read_protect(protect, engine.schema)
     constant = read_fixed(fixed, engine.schema)
-    owners = _owners(protected, most_rows)
-    facts = Binding.of(called, engine.schema, checked, ends, grains, protected, constant)
-    if owners is not None and owners.most_rows != MOST_ROWS:
+    alone = read_one_row_each(one_row_each, protected)
+    owners = _owners(protected, most_rows, one_row=alone)
+    facts = Binding.of(
+        called,
+        engine.schema,
+        checked,
+        ends,
+        grains,
+        protected,
+        constant,
+        one_row_each=alone,
+        source=_settled(engine.source),
+    )
+    if owners is not None and not alone and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
     return Table(
@@ -138,7 +155,12 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     )
 
 
-def _owners(protect: str | None, most_rows: int | None) -> Owners | None:
+def _settled(source: str) -> str:
+    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
+    return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
+
+
+def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:
     if protect is None:
         if most_rows is not None:
             raise InvalidRequest(
@@ -146,6 +168,10 @@ def _owners(protect: str | None, most_rows: int | None) -> Owners | None:
                 "a row is a record."
             )
         return None
+    if one_row:
+        if most_rows is not None:
+            raise InvalidRequest(f"most_rows={most_rows!r} is not for one_row_each=True: one row is all.")
+        return Owners(protect, 1, one_row=True)
     return Owners(protect) if most_rows is None else Owners(protect, read_most_rows(most_rows))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -25,7 +27,16 @@ from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
-from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, OWNERS, WHOLES, record_of
+from prdp.testing.engine_records import (
+    BUDGETS,
+    DAYS,
+    FRACTIONS,
+    NAN,
+    ONE_ROW_EACH,
+    OWNERS,
+    WHOLES,
+    record_of,
+)
 from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
@@ -252,6 +263,27 @@ class EngineContract:
                 expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
                 assert found == expected, (protect, by, where, caps)
                 assert any(found) or not any(caps.by_level)
+
+    def test_owners_with_more_than_one_row_are_left_out_where_each_has_one(self) -> None:
+        """Count own rows before any filter and whatever their budgets; in groups, with and without them."""
+        signed = Measure("v", Fraction(1), -(2**42), 2**42)
+        records = [*OWNERS, *ONE_ROW_EACH]
+        engine = self.engine(records)
+        by_value = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
+        for protect, measure, where, groups in product(
+            ("job", "x", "day"), (None, signed), (None, "v > 5", "eps < 1"), (None, by_value)
+        ):
+            plain = _owner_reading(engine, protect, measure, where, groups)
+            for apart in {False, groups is not None}:
+                owners = Owners(protect, 1 if apart else 1000, one_row=True)
+                reading = replace(plain, owners=owners, apart=apart)
+                found = engine.fold_owners(reading)
+                assert found == reference_owners(records, reading), (protect, measure, where, apart)
+                if groups is not None and not apart:
+                    for caps in rising_caps(reading):
+                        scaled = engine.scale_owners(reading, caps, count_rows=measure is None)
+                        expected = reference_scaled(records, reading, caps, count_rows=measure is None)
+                        assert scaled == expected, (protect, measure, where, caps)
 
     def test_computed_columns_are_those_of_the_reference(self) -> None:
         """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""

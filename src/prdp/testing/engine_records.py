@@ -64,3 +64,9 @@ OWNERS = [
     for budget, v in rows
 ]
 """Rows of owners, told apart by job, day or x; several of them have an odd row."""
+
+ONE_ROW_EACH = [
+    record_of(eps=eps, v=v, x=20.0 + place, job=f"one {place}", day=datetime(2025, 2, 1 + place))
+    for place, (eps, v) in enumerate([(0.2, 7), (9.9, 2**41), (1.0, None), (None, 9), (0.0999, 9), (0.4, -3)])
+]
+"""Rows whose job, day and x no other row has; one has no value, and two have no budget."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -155,6 +155,7 @@ class JoinCase:
     keys: Sequence[object] | None = None
     fold: Fold = "sum"
     most_rows: int = 1000
+    one_row: bool = False
 
     def reading(self, schemas: Mapping[str, Schema]) -> OwnerRead:
         """Return what an engine is asked for."""
@@ -169,7 +170,7 @@ class JoinCase:
         policy = POLICY.within(schemas["people"], {})
         columns = [key.column for key in groups.by] if groups is not None else []
         apart = groups is not None and all(column in names and join.owns(column) for column in columns)
-        owners = Owners("name", self.most_rows, join)
+        owners = Owners("name", self.most_rows, join, self.one_row)
         measure = self._measure(schema)
         return OwnerRead(policy, policy.levels, owners, measure, self.fold, where, groups, apart=apart)
 
@@ -249,6 +250,10 @@ class JoinContract:
     def test_results_are_folded_by_the_owner_that_they_belong_to(self) -> None:
         """Ask an odd database for counts, sums, extremes and computed columns, with filters."""
         self.hold(DATABASE, ALONE)
+
+    def test_owners_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
+        """Ask all of it of owners with one row in the private table: a filter makes no owner one of them."""
+        self.hold(DATABASE, [replace(case, one_row=True) for case in (*ALONE, *APART, *SHARED)])
 
     def test_an_owner_is_in_one_group_of_owners_at_most(self) -> None:
         """Group by columns of owners, one of whom has own rows in two groups."""

@@ -75,7 +75,10 @@ def reference_scaled(source: Source, reading: OwnerRead, caps: Caps, *, count_ro
 
 
 def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
-    """Yield the owners that take part: every own row has a valid budget, and some row contributes."""
+    """Yield the owners that take part: every own row has a valid budget, and some row contributes.
+
+    Where owners have one row each, whoever has more own rows takes no part, whatever is in them.
+    """
     join = reading.owners.join
     tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
     own_rows = tables["" if join is None else join.private]
@@ -85,6 +88,8 @@ def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
         if _is_there(whose):
             by_id[whose].append(record)
     for own in by_id.values():
+        if reading.owners.one_row and len(own) > 1:
+            continue
         budgets = [evaluate(reading.policy.expression, record) for record in own]
         levels = [reading.levels.index(b if isinstance(b, float) else None) for b in budgets]
         valid = [level for level in levels if level is not None]
