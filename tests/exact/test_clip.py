@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
+from itertools import islice, product
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms._points import Points
+from prdp.mechanisms._sides import SideFinder
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -45,6 +47,12 @@ COARSE = Clip(FINDER, finest_bits=0)
 def fine(records: Sequence[Record]) -> Summary:
     """Return the cells on a lattice so fine that rounding down to it gives away little budget."""
     return summary_of(records).refined(4)
+
+
+def _both_choices(law: Any) -> Law:
+    """Return the two choices of a law for both signs, without what follows."""
+    apart = law.laws[2]
+    return Then(apart.first, lambda _: apart.then(0).first)
 
 
 # Twins: each breaks one step of the proof, and the same measurement must find it.
@@ -224,6 +232,69 @@ class TestTogether(TestSum):
     test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
 
 
+@dataclass(frozen=True, slots=True)
+class OneLadder(SideFinder):
+    """Lets every record take part in both choices: it pays twice."""
+
+    def law(self, summary: Summary, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
+        right = super(OneLadder, self).law(summary, share, answer)
+        choice: Any = right.laws[0]
+        twice = Then(choice.first, lambda high: Then(choice.first, lambda low: choice.then(max(low, high))))
+        return replace(right, laws=(*islice(right.laws, 2), twice))
+
+
+def by_the_lower_point(summary: Summary, share: Fraction) -> Gated:
+    """Add the noise of the lower of two points, and clip at the higher one."""
+    right = SIGNED.law(summary, share)
+    apart: Any = right.laws[2]
+
+    def total(low: int, high: int) -> Noisy:
+        noise = SIGNED.total(summary, share, TUNING, min(low, high)).noises
+        return Noisy(SIGNED.total(summary, share, TUNING, max(low, high)).values, noise)
+
+    wrong = Then(apart.first, lambda high: Then(apart.then(0).first, lambda low: total(low, high)))
+    return replace(right, laws=(*islice(right.laws, 2), wrong))
+
+
+SIGNED = replace(COARSE, signed=True)
+NEGATIVE: Record = {"v": -12, "eps": 0.2}
+
+
+class TestBothSigns(TestSum):
+    """Values above and below zero, each with a point of its own or all with one."""
+
+    mechanism = SIGNED
+    records = (*RECORDS[1:], NEGATIVE)
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        "gate": (lambda law: law.first, GATE_PART),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        "choice above zero": (lambda law: law.laws[2].first, CHOICE_PART),
+        "choice below zero": (lambda law: law.laws[2].then(3).first, CHOICE_PART),
+        "both choices": (_both_choices, CHOICE_PART),
+        "total, much clipped": (lambda law: law.laws[2].then(3).then(1), TOTAL_PART),
+        "total, clipped by the lower side": (lambda law: law.laws[2].then(1).then(6), TOTAL_PART),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        def paid_twice(summary: Summary, share: Fraction) -> Gated:
+            return OneLadder(FINDER).law(summary, share, SIGNED.totals(summary, share))
+
+        def quiet(summary: Summary, share: Fraction) -> Gated:
+            return quieter(SIGNED.law(summary, share))
+
+        return {
+            "gate with noise 15 % too small": Twin(quiet, "gate"),
+            "choice above zero 15 % too sharp": Twin(quiet, "choice above zero"),
+            "choice below zero 15 % too sharp": Twin(quiet, "choice below zero"),
+            "total with noise 15 % too small": Twin(quiet, "total, much clipped"),
+            "every record takes part in both choices": Twin(paid_twice, "both choices"),
+            "noise of the lower point": Twin(by_the_lower_point, "total, clipped by the lower side"),
+        }
+
+    test_some_record_comes_close_to_what_it_may_lose = None  # type: ignore[assignment]
+
+
 class TestOddRecords(TestSum):
     records = (*ODD, RECORDS[2])
     shares = (Fraction(1),)
@@ -299,3 +370,53 @@ def test_clipping_pulls_further_than_it_says_no_more_often_than_it_says(
 
 def test_half_of_that_bound_would_not_do() -> None:
     assert too_far("two tiers", Fraction(400), Fraction(1, 20), Fraction(1, 2)) > 1 / 20
+
+
+# Where each sign has its own point: the pull from either side, against the exact chances of every pair.
+
+BOTH_SIGNS = [
+    ({"v": 12, "eps": 0.2}, 600),
+    ({"v": 12, "eps": 0.125}, 9),
+    ({"v": -1, "eps": 3.0}, 200),
+    ({"v": -3, "eps": 1.0}, 200),
+    ({"v": -7, "eps": 0.3}, 3),
+]
+
+
+def pulled_too_far(side: int, reach: Fraction, chance: Fraction, *, swapped: bool = False) -> float:
+    """Return how often the pull from one side passes its bound although none of its records reaches too high.
+
+    ``swapped`` takes the other side's point for its own: the wrong twin.
+    """
+    summary = summary_of([record for record, count in BOTH_SIGNS for _ in range(count)]).refined(4)
+    clip = Clip(replace(FINDER, tunings=((0, STEEP), (None, STEEP))), signed=True)
+    law: Any = clip.law(summary, Fraction(1)).laws[2]
+    points = Points.spanning(summary, STEEP.stride)
+    own = [cell for cell in summary.cells if cell.key.sign == side]
+    above, below = flip_probabilities(law.first), flip_probabilities(law.then(0).first)
+    failures = 0.0
+    for high, low in product(range(len(above)), range(len(below))):
+        clipping = replace(clip.clipping(summary, Fraction(1), 2, low, high), blind=False)
+        assert clipping.drawn is not None
+        bound = clipping.pull(chance, reach, clipping.drawn[(side < 0) == swapped])
+        assert bound is not None
+        place = max(low, high)
+        allowed = max(points.per_quantum(place), reach * points.per_quantum(low if side < 0 else high))
+        kept = all(cell.key.high <= allowed * cell.key.quanta for cell in own)
+        lost = sum(abs(cell.total - cell.clipped(points.cap(place, cell.key.quanta))) for cell in own)
+        if kept and lost > bound:
+            failures += float((above[high] * below[low]).mid())
+    return failures
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("reach", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
+def test_either_side_is_pulled_further_than_it_says_no_more_often_than_it_says(
+    side: int, reach: Fraction, chance: Fraction
+) -> None:
+    assert pulled_too_far(side, reach, chance) <= chance
+
+
+def test_the_other_side_s_point_would_not_do() -> None:
+    assert pulled_too_far(1, Fraction(2), Fraction(1, 20), swapped=True) > 1 / 20

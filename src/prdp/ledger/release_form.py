@@ -28,6 +28,7 @@ _LATER: dict[str, Any] = {
     "seen": "last",  # only tiers said what they dropped
     "unknown": False,
     "at": None,
+    "drawn": None,  # one draw was for both signs
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -164,7 +165,12 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         usual=_fraction(form.get("usual", _LATER["usual"])),
         border=form.get("border", _LATER["border"]),
         mixed=form.get("mixed", form["below"] and form["above"]),
+        drawn=_pair(form.get("drawn")),
     )
+
+
+def _pair(form: Any) -> tuple[Fraction, Fraction] | None:
+    return (_fraction(form[0]), _fraction(form[1])) if form else None
 
 
 def _foreign(form: dict[str, Any]) -> CustomRelease:
