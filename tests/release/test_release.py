@@ -90,7 +90,7 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     below, above = CLIPPED.interval(0.95)
     assert 12345 - below == pytest.approx(10 * math.log(1 / (2 * 0.01)), rel=1e-3)  # 1 of the 5 failures
     scale = (8 - 1) * 5 / 0.5  # steps that a unit of mass can lose, over the weight with which it is seen
-    height = 2 * 3 - math.log(2 * (1 - math.exp(-1)))  # 8 is three octaves, and points are half of one apart
+    height = 2 * 3 - math.log(1 - math.exp(-1))  # 8 is three octaves, and points are half of one apart
     far = above - 12345
     noise = 10 / scale
     missed = math.exp(height - far / scale) / (1 - noise**2)  # where the noise does not pass it alone
@@ -108,7 +108,7 @@ def test_no_more_can_be_missing_than_the_reach_times_the_answer() -> None:
     """Where no record counts for more than 8 times its cap, the truth is at most 8 times what was counted."""
     small = replace(CLIPPED, steps=20 << 20)
     noise = 10 * math.log(1 / (2 * 0.005))  # one of ten failures
-    assert small.interval()[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
+    assert small.interval(reach=8)[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
     signed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert signed.interval()[1] > 8 * (20 + noise)  # where signs may cancel, the answer's size says nothing
 
@@ -243,13 +243,13 @@ def test_every_form_of_an_answer_has_the_same_interval() -> None:
     assert f"{math.ceil(high):,}" in table.lines[1]
 
 
-def test_what_an_interval_takes_for_granted_is_said_where_it_matters() -> None:
-    assert "more than 8 times as much" in str(CLIPPED)
+def test_what_an_interval_leaves_aside_is_said_where_it_matters() -> None:
+    assert "more than 8 times what it was allowed" in str(CLIPPED)
     within = replace(CLIPPED, clipping=replace(CLIPPING, most=CLIPPING.at * 8))
     assert within.condition == ""  # the bounds allow no more
     assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).condition == ""
     table = ReleaseTable("q", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((CLIPPED,), (CLIPPED,)))
-    assert str(table).count("more than 8 times as much") == 1
+    assert str(table).count("more than 8 times what it was allowed") == 1
 
 
 def test_an_answer_smaller_than_its_noise_is_flagged() -> None:

@@ -34,7 +34,7 @@ def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
     steps = np.arange(-60 * noise, 60 * noise + 1)
     weight = math.tanh(1 / (2 * noise)) * np.exp(-np.abs(steps) / noise)
     gap = (float(found.above) - steps) / float(tail.scale)
-    passed = np.where(gap < tail.floor, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
+    passed = np.where(gap < tail.height, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
     missed = float((weight * passed).sum())
     allowed = float(FAILURE * Fraction(4, 5))
     assert missed <= allowed

@@ -79,7 +79,7 @@ def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> N
 def test_the_meaning_of_a_flag_and_the_condition_are_said_once() -> None:
     shown = str(TABLE)
     assert shown.count("too poor:") == 1
-    assert shown.count("more than 8 times as much") == 1
+    assert shown.count("more than 8 times what it was allowed") == 1
     assert "too poor" in TABLE._repr_html_()
 
 

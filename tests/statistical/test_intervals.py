@@ -34,7 +34,8 @@ def opened(columns: dict[str, np.ndarray], policy: str = "10000 / v", **options:
 
 
 def covered(releases: Sequence[Release], truth: float) -> float:
-    return float(np.mean([low <= truth <= high for low, high in (one.interval() for one in releases)]))
+    """Return how often the truth lies between the ends, those that are not shown included."""
+    return float(np.mean([low <= truth <= high for low, high in (one.interval(reach=8) for one in releases)]))
 
 
 VALUES = np.concatenate([np.full(3000, 1000), np.full(60, 3000), np.full(4, 9000)])

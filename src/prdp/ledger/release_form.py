@@ -29,6 +29,7 @@ _LATER: dict[str, Any] = {
     "unknown": False,
     "at": None,
     "drawn": None,  # one draw was for both signs
+    "beyond": "",  # what intervals leave aside was not said in the user's terms
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -91,6 +92,7 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("chosen", None)  # nor did it say how far off a chosen value may be
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
         form.setdefault("whole", _LATER["whole"])
+        form.setdefault("beyond", _LATER["beyond"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -109,6 +111,7 @@ def _release(form: dict[str, Any]) -> Release:
         noise=form["noise"],
         chosen=_chosen(form["chosen"]) if form["chosen"] else None,
         whole=form["whole"],
+        beyond=form["beyond"],
     )
 
 

@@ -22,13 +22,11 @@ class Tail:
 
     Attributes:
         height: The logarithm of the factor.
-        floor: From which (y - spared) / scale on that holds; below, nothing is said.
         scale: In steps.
         spared: What may have been clipped without any trace, in steps.
     """
 
     height: float
-    floor: float
     scale: Fraction
     spared: Fraction
 
@@ -105,10 +103,8 @@ class Clipping:
     def tail(self, reach: Fraction, point: Fraction | None = None) -> Tail | None:
         """Return how the pull of clipping is distributed at worst; None where the choice does not say.
 
-        ``point`` is the one that a side found, where that is not the one that clips.
-
-        It holds where no record would count for more than ``reach`` times what it was allowed to:
-        proofs/clip.md.
+        ``point`` is the one that a side found, where that is not the one that clips. Records that would count
+        for more than ``reach`` times what they were allowed to are left aside: proofs/clip.md.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=800 * one, evidence=one, fall=one, stride=4, blind=False)
@@ -118,20 +114,21 @@ class Clipping:
         if self.evidence == 0:
             return None
         found = self.at if point is None else point
-        reach = min(reach, self.most / found)
+        topped = reach * found >= self.most
+        reach = self.most / found if topped else reach
         apart = Fraction(self.stride, _QUARTERS)
         octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
         room = reach * found - self.at
         crossed = self.border if found <= self.usual < reach * found else 0
-        climb = float(self.fall * apart * steps + crossed)
-        height = climb - math.log(-2 * math.expm1(-self.fall * apart))
-        return Tail(height, max(climb, height), room / self.evidence, room * self.spared)
+        climb = float(self.fall * apart * steps * (2 if topped else 1) + crossed)
+        height = climb - math.log(-math.expm1(-self.fall * apart))
+        return Tail(height, room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
-        It holds where ``tail`` does. None stands for any distance.
+        Of records that ``tail`` does not leave aside. None stands for any distance.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
@@ -143,7 +140,7 @@ class Clipping:
         tail = None if self.blind else self.tail(reach, point)
         if tail is None:
             return None
-        return tail.spared + tail.scale * Fraction(max(tail.floor, tail.height + log(1 / chance)))
+        return tail.spared + tail.scale * Fraction(tail.height + log(1 / chance))
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fr
     step above a continuous one.
     """
     sigma = float(sum(scales) / tail.scale)
-    least, most = 0.0, tail.floor + 1 - (1 + sigma) * 2 * math.log(failure / 4)
+    least, most = 0.0, tail.height + 1 - (1 + sigma) * 2 * math.log(failure / 4)
     while most - least > most * _FINE:
         middle = (least + most) / 2
         if _missed(middle, sigma, tail) > failure:
@@ -151,12 +151,12 @@ def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fr
 def _missed(far: float, sigma: float, tail: Tail) -> float:
     """Return the mean, over Laplace noise, of the tail's bound at (far - noise); in units of its scale.
 
-    It is exp(height - (far - noise)) from the floor on, and 1 below.
+    It is exp(height - (far - noise)), and 1 where that is more.
     """
-    room = far - tail.floor
+    room = far - tail.height
     if room <= 0:
         return 1.0
     noise, pull = math.exp(-room / sigma), math.exp(-room)
     near = abs(room / sigma - room) < _FINE
     above = pull * room / sigma if near else (pull - noise) / (1 - sigma)
-    return noise / 2 + math.exp(tail.height - tail.floor) * (pull / (1 + sigma) + above) / 2
+    return noise / 2 + (pull / (1 + sigma) + above) / 2

@@ -158,8 +158,10 @@ class ReleaseTable:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the intervals take for granted."""
+        """What the intervals leave aside; where rows differ in that, without values."""
         found = self._said(lambda release: release.condition)
+        if sum(map(bool, found)) > len(self.asked):
+            found = self._said(shown.conditions)
         return tuple(f"an interval{columns} {condition}" for condition, columns in found.items() if condition)
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
@@ -334,6 +336,7 @@ class ReleaseTable:
         notes += [f"ends{columns}: {shown.KINDS[kind]}" for kind, columns in kinds.items()]
         found = {release.flag: None for release in answers}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
+        notes += [shown.LEFT_AWAY] if any(release.left_away != (None, None) for release in answers) else []
         return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
 
     def _clipped(self, answers: Sequence[Release]) -> list[str]:
