@@ -152,11 +152,13 @@ class Group:
     def _said(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
         bits = finer_bits(self.summary, FINEST_BITS)
         fine = self.summary.refined(bits)
-        quantum = fine.levels.quantum
-        total = 0
-        for cell in fine.cells:
-            within = cell.key.high <= cell.key.quanta * quantum * reached[cell.key.sign > 0]
-            total += cell.total if within else cell.clipped(int(cell.key.quanta * quantum * at))
+        quantum, cells = fine.levels.quantum, fine.cells
+        cap, below, above = (
+            cells.by_budget(lambda quanta, point=point: int(quanta * quantum * point))
+            for point in (at, *reached)
+        )
+        within = cells.high <= np.where(cells.sign > 0, above, below)
+        total = sum(np.where(within, cells.total, cells.clipped(cap)).tolist())
         return float(Fraction(total, 1 << bits) * self.grain)
 
     @cache  # noqa: B019  (the groups of a case live as long as it does)

@@ -96,9 +96,9 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     missed = math.exp(height - far / scale) / (1 - noise**2)  # where the noise does not pass it alone
     assert missed == pytest.approx(0.035, rel=1e-3)
     assert CLIPPED.interval(reach=1) == (low, high)
-    negative = replace(CLIPPED, clipping=replace(CLIPPING, below=True, above=False))
-    assert negative.interval()[1] - 12345 == pytest.approx(12345 - below)
-    assert negative.interval()[0] < low
+    negative = replace(CLIPPED, steps=-CLIPPED.steps, clipping=replace(CLIPPING, below=True, above=False))
+    assert negative.interval()[1] + 12345 == pytest.approx(12345 - below)
+    assert negative.interval()[0] < -high
     both = replace(CLIPPED, clipping=replace(CLIPPING, below=True)).interval()
     assert both[0] < low
     assert both[1] > high
@@ -289,3 +289,57 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
     del before["clipping"], before["noise"]
     assert "whole" not in before
     assert release_from_json(json.dumps(before)) == COUNT
+
+
+def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
+    small = replace(CLIPPED, steps=-(3 << 20), whole=True)
+    assert small.interval(reach=8)[0] == 0
+    assert small.interval(reach=1)[0] < 0  # the noise alone
+    mixed = replace(small, clipping=replace(CLIPPING, mixed=True))
+    assert mixed.interval()[0] < 0
+    poor = replace(small, clipping=replace(CLIPPING, blind=True))
+    assert str(poor).startswith("count: -3, 0 or more (95 %;")
+    owed = replace(CLIPPED, steps=3 << 20, clipping=replace(CLIPPING, below=True, above=False))
+    assert owed.interval(reach=8)[1] == 0
+
+
+def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
+    small = replace(CLIPPED, steps=60 << 20, beyond="any balance above 9,000", whole=True)
+    assert small.interval()[1] == math.inf
+    end = math.ceil(small.interval(reach=8)[1])
+    assert f"up to {end:,}, leaving aside what any balance above 9,000 would add" in str(small)
+    assert small.condition in small._repr_html_()
+    assert small.to_dict()["high"] is None
+    thousands = (small / 1000).condition.split()[2].rstrip(",")
+    assert float(thousands) == pytest.approx(end / 1000, rel=0.01)
+    assert (-small).condition.startswith(f"from -{end:,}")
+    large = replace(small, steps=10**6 << 20)
+    assert large.condition == "leaves aside what any balance above 9,000 would add"
+    assert math.isfinite(large.interval()[1])
+    table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
+    assert "or more: an end that lies further away than twice the answer" in str(table)
+
+
+def test_of_several_parts_each_says_what_it_leaves_aside() -> None:
+    large = replace(CLIPPED, steps=10**6 << 20)
+    parts = (replace(large, beyond="any v above 7"), replace(large, beyond="any v above 9"))
+    mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), caveat="")
+    said = "leaves aside what any v above 7 would add to the sum or any v above 9 to the count"
+    assert mean.condition == said
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert str(replace(COUNT, steps=-1, whole=True)).startswith("count: 0,")
+
+
+def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
+    for add in (lambda: COUNT + COUNT, lambda: COUNT - COUNT, lambda: COUNT / 2 + COUNT):
+        with pytest.raises(TypeError, match="ask one question about both"):
+            add()
+
+
+def test_points_of_both_signs_are_written_down_and_read_again() -> None:
+    apart = replace(
+        CLIPPED, clipping=replace(CLIPPING, drawn=(Fraction(1), Fraction(5 << 20))), beyond="any v"
+    )
+    assert release_from_json(release_to_json(apart)) == apart

@@ -127,14 +127,16 @@ class Release(NumberLike):
 
         A sum of both signs may be near zero whatever its values are, so that its size is no measure.
         """
-        low, high = self.between(chance, shown.REACH)
+        return self._shown(*self.between(chance, shown.REACH))
+
+    def _shown(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
         far = shown.FAR * abs(self.exact)
         least, most = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
+        down, up = least < low < self.exact - far, self.exact + far < high < most
+        if not down and not up:
+            return low, high
         below, above = self._conditional
-        return (
-            -ENDLESS if below and least < low < self.exact - far else low,
-            ENDLESS if above and self.exact + far < high < most else high,
-        )
+        return -ENDLESS if below and down else low, ENDLESS if above and up else high
 
     @property
     def _conditional(self) -> tuple[bool, bool]:
@@ -152,7 +154,8 @@ class Release(NumberLike):
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
-        pairs = zip(self.between(shown.LEVEL, shown.REACH), self._sure(shown.LEVEL), strict=True)
+        ends = self.between(shown.LEVEL, shown.REACH)
+        pairs = zip(ends, self._shown(*ends), strict=True)
         low, high = (_number(end) if end != kept else None for end, kept in pairs)
         return low, high
 
@@ -239,17 +242,15 @@ class Release(NumberLike):
     @property
     def aside(self) -> str:
         """What the interval leaves aside, as a clause; in the user's terms where that can be said."""
-        if not any(pull.needs(shown.REACH) for pull in self._pulls):
-            return ""
         if self.beyond:
             return f"{self.beyond} would add"
         names = [name for name, _ in PARTS.get(self.rule, ())]
         parts = [(part.beyond, name) for part, name in zip(self.parts, names, strict=True) if part.beyond]
-        said = [
-            f"{beyond}{'' if place else ' would add'} to the {name}"
-            for place, (beyond, name) in enumerate(parts)
-        ]
-        return " or ".join(said) or shown.FAR_BEYOND
+        if parts:
+            (first, name), *others = parts
+            more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
+            return f"{first} would add to the {name}{more}"
+        return shown.FAR_BEYOND if any(pull.needs(shown.REACH) for pull in self._pulls) else ""
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along."""

@@ -16,6 +16,7 @@ FAR = 2
 """How many times the answer an end may lie away that leaves records aside; beyond, it is not shown."""
 LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `condition` has it"
 FAR_BEYOND = f"would count for more than {REACH} times what it was allowed"
+BY_ROW = f"{FAR_BEYOND}; a row's `condition` says which"
 
 _MOST_DECIMALS = 6
 
@@ -134,14 +135,6 @@ def condition(answer: Published) -> str:
     ]
     verb = f"{' '.join(ends)}, leaving aside" if ends else "leaves aside"
     return f"{verb} what {answer.aside}"
-
-
-def conditions(answer: Published) -> str:
-    """Return what an interval leaves aside, in words that are the same for all rows of a table."""
-    if not answer.aside:
-        return answer.condition
-    closed = answer.left_away == (None, None)
-    return f"leaves aside what {FAR_BEYOND}; a row's `condition` says which" if closed else ""
 
 
 def value_of(answer: Published) -> int | float:

@@ -159,10 +159,12 @@ class ReleaseTable:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the intervals leave aside; where rows differ in that, without values."""
-        found = self._said(lambda release: release.condition)
-        if sum(map(bool, found)) > len(self.asked):
-            found = self._said(shown.conditions)
-        return tuple(f"an interval{columns} {condition}" for condition, columns in found.items() if condition)
+        told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
+        aside = {said: columns for said, columns in self._said(lambda release: release.aside).items() if said}
+        if len(aside) > len(self.asked):
+            aside = {shown.BY_ROW: self._said(lambda release: bool(release.aside))[True]}
+        told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
+        return tuple(f"an interval{columns} {said}" for said, columns in told.items() if said)
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
         """Return what is said of answers, each with its columns unless these are all."""
