@@ -6,7 +6,9 @@
 
 *Before*: what was printed was the noise alone. *After*: the interval of `Release.interval`, as it is now.
 *Width* is the median of (high - low) over (the noise's own 95 % width + what was truly clipped in that
-run), of intervals with two ends. *Open* is the part of the intervals that lack an end.
+run), of intervals with two ends. *Open* is the part of the intervals that lack an end. *Said* is the coverage
+of what the words beside an interval say: the total without what records beyond 8 times their cap would add,
+by the ends at reach 8, those that are not shown included. *Printed* is that of the truth by what is shown.
 Coverage is over all groups and runs; its standard error is taken over runs, as groups may share a point.
 What came of it: intervals.md.
 """
@@ -38,6 +40,7 @@ from prdp.testing.raw_cells import raw_cells
 
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 REACHES = (2, 4, 8)
+SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,25 @@ class Group:
             return 0.0
         return self._clipped(release.clipping.at)
 
+    def said(self, release: Release, reach: int) -> float:
+        """Return the total in which records that are left aside count for what they were allowed."""
+        if not isinstance(release.clipping, Clipping):
+            return float(self.truth)
+        return self._said(release.clipping.at, release.clipping.reached(Fraction(reach)))
+
+    @cache  # noqa: B019  (the groups of a case live as long as it does)
+    def _said(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
+        bits = finer_bits(self.summary, FINEST_BITS)
+        fine = self.summary.refined(bits)
+        quantum, cells = fine.levels.quantum, fine.cells
+        cap, below, above = (
+            cells.by_budget(lambda quanta, point=point: int(quanta * quantum * point))
+            for point in (at, *reached)
+        )
+        within = cells.high <= np.where(cells.sign > 0, above, below)
+        total = sum(np.where(within, cells.total, cells.clipped(cap)).tolist())
+        return float(Fraction(total, 1 << bits) * self.grain)
+
     @cache  # noqa: B019  (the groups of a case live as long as it does)
     def _clipped(self, at: Fraction) -> float:
         bits = finer_bits(self.summary, FINEST_BITS)
@@ -159,25 +181,29 @@ class Measured:
     after: np.ndarray
     widths: np.ndarray
     open: float
+    said: np.ndarray
 
 
-def measured(group: Group, releases: Sequence[Release], reach: int) -> Measured:
-    """Return what the intervals of one group's releases came to."""
+def measured(group: Group, releases: Sequence[Release], reach: int | None) -> Measured:
+    """Return what the intervals of one group's releases came to; None stands for those that are shown."""
     truth = float(group.truth)
-    before, after, widths, ends = [], [], [], 0
+    before, after, widths, said, ends = [], [], [], [], 0
     for release in releases:
         noise = release.interval(reach=1)
         low, high = release.interval(reach=reach)
         before.append(noise[0] <= truth <= noise[1])
         after.append(low <= truth <= high)
+        least, most = release.interval(reach=reach or SHOWN)
+        said.append(least <= group.said(release, reach or SHOWN) <= most)
         if math.isfinite(high - low):
             widths.append((high - low) / (noise[1] - noise[0] + group.clipped(release)))
         else:
             ends += 1
-    return Measured(np.array(before), np.array(after), np.array(widths), ends / len(releases))
+    rest = np.array(widths), ends / len(releases), np.array(said)
+    return Measured(np.array(before), np.array(after), *rest)
 
 
-def lines(case: Case, share: Fraction, runs: int, seed: int, reaches: Sequence[int]) -> Iterator[str]:
+def lines(case: Case, share: Fraction, runs: int, seed: int, reaches: Sequence[int | None]) -> Iterator[str]:
     """Yield a line for the table as a whole, and one for its groups."""
     grouped = case.table.group_by(case.by, keys=list(case.keys))
     for kind, asked in (("alone", case.table), ("by group", grouped)):
@@ -204,10 +230,12 @@ def _line(  # noqa: PLR0917  (what a line of the table says)
     spread = after.mean(axis=0).std(ddof=1) / math.sqrt(runs)
     closed = [float(np.median(one.widths)) for one in found if one.widths.size]
     widths = f"{np.median(closed):7.1f}{max(closed):7.1f}" if closed else f"{'-':>7}{'-':>7}"
+    told = np.array([one.said for one in found])
     said = "" if reach is None else f" reach {reach}"
     return (
         f"{name:14}{share!s:>6}  {kind + said:16}{len(found):4}{100 * before.mean():8.1f}"
         f"{100 * after.mean():8.1f} ±{100 * spread:4.1f}{100 * after.mean(axis=1).min():8.1f}"
+        f"{100 * told.mean():8.1f}{100 * told.mean(axis=1).min():8.1f}"
         f"{widths}{100 * np.mean([one.open for one in found]):7.1f}"
     )
 
@@ -257,10 +285,10 @@ def main() -> None:
         return
     print(f"{asked.runs} runs, seed {asked.seed}; coverage of the 95 % interval in %")
     print(
-        f"{'set':14}{'share':>6}  {'':16}{'rows':>4}{'before':>8}{'after':>8}{'':6}{'worst':>8}"
-        f"{'width':>7}{'worst':>7}{'open':>7}"
+        f"{'set':14}{'share':>6}  {'':16}{'rows':>4}{'before':>8}{'printed':>8}{'':6}{'worst':>8}"
+        f"{'said':>8}{'worst':>8}{'width':>7}{'worst':>7}{'open':>7}"
     )
-    reaches = REACHES if asked.reach else (8,)
+    reaches: Sequence[int | None] = REACHES if asked.reach else (None,)
     for case in (*(real(asked.data) if asked.data else ()), *made_up()):
         if asked.only and not case.name.startswith(asked.only):
             continue

@@ -90,15 +90,15 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     below, above = CLIPPED.interval(0.95)
     assert 12345 - below == pytest.approx(10 * math.log(1 / (2 * 0.01)), rel=1e-3)  # 1 of the 5 failures
     scale = (8 - 1) * 5 / 0.5  # steps that a unit of mass can lose, over the weight with which it is seen
-    height = 2 * 3 - math.log(2 * (1 - math.exp(-1)))  # 8 is three octaves, and points are half of one apart
+    height = 2 * 3 - math.log(1 - math.exp(-1))  # 8 is three octaves, and points are half of one apart
     far = above - 12345
     noise = 10 / scale
     missed = math.exp(height - far / scale) / (1 - noise**2)  # where the noise does not pass it alone
     assert missed == pytest.approx(0.035, rel=1e-3)
     assert CLIPPED.interval(reach=1) == (low, high)
-    negative = replace(CLIPPED, clipping=replace(CLIPPING, below=True, above=False))
-    assert negative.interval()[1] - 12345 == pytest.approx(12345 - below)
-    assert negative.interval()[0] < low
+    negative = replace(CLIPPED, steps=-CLIPPED.steps, clipping=replace(CLIPPING, below=True, above=False))
+    assert negative.interval()[1] + 12345 == pytest.approx(12345 - below)
+    assert negative.interval()[0] < -high
     both = replace(CLIPPED, clipping=replace(CLIPPING, below=True)).interval()
     assert both[0] < low
     assert both[1] > high
@@ -108,7 +108,7 @@ def test_no_more_can_be_missing_than_the_reach_times_the_answer() -> None:
     """Where no record counts for more than 8 times its cap, the truth is at most 8 times what was counted."""
     small = replace(CLIPPED, steps=20 << 20)
     noise = 10 * math.log(1 / (2 * 0.005))  # one of ten failures
-    assert small.interval()[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
+    assert small.interval(reach=8)[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
     signed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert signed.interval()[1] > 8 * (20 + noise)  # where signs may cancel, the answer's size says nothing
 
@@ -243,13 +243,13 @@ def test_every_form_of_an_answer_has_the_same_interval() -> None:
     assert f"{math.ceil(high):,}" in table.lines[1]
 
 
-def test_what_an_interval_takes_for_granted_is_said_where_it_matters() -> None:
-    assert "more than 8 times as much" in str(CLIPPED)
+def test_what_an_interval_leaves_aside_is_said_where_it_matters() -> None:
+    assert "more than 8 times what it was allowed" in str(CLIPPED)
     within = replace(CLIPPED, clipping=replace(CLIPPING, most=CLIPPING.at * 8))
     assert within.condition == ""  # the bounds allow no more
     assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).condition == ""
     table = ReleaseTable("q", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((CLIPPED,), (CLIPPED,)))
-    assert str(table).count("more than 8 times as much") == 1
+    assert str(table).count("more than 8 times what it was allowed") == 1
 
 
 def test_an_answer_smaller_than_its_noise_is_flagged() -> None:
@@ -289,3 +289,57 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
     del before["clipping"], before["noise"]
     assert "whole" not in before
     assert release_from_json(json.dumps(before)) == COUNT
+
+
+def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
+    small = replace(CLIPPED, steps=-(3 << 20), whole=True)
+    assert small.interval(reach=8)[0] == 0
+    assert small.interval(reach=1)[0] < 0  # the noise alone
+    mixed = replace(small, clipping=replace(CLIPPING, mixed=True))
+    assert mixed.interval()[0] < 0
+    poor = replace(small, clipping=replace(CLIPPING, blind=True))
+    assert str(poor).startswith("count: -3, 0 or more (95 %;")
+    owed = replace(CLIPPED, steps=3 << 20, clipping=replace(CLIPPING, below=True, above=False))
+    assert owed.interval(reach=8)[1] == 0
+
+
+def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
+    small = replace(CLIPPED, steps=60 << 20, beyond="any balance above 9,000", whole=True)
+    assert small.interval()[1] == math.inf
+    end = math.ceil(small.interval(reach=8)[1])
+    assert f"up to {end:,}, leaving aside what any balance above 9,000 would add" in str(small)
+    assert small.condition in small._repr_html_()
+    assert small.to_dict()["high"] is None
+    thousands = (small / 1000).condition.split()[2].rstrip(",")
+    assert float(thousands) == pytest.approx(end / 1000, rel=0.01)
+    assert (-small).condition.startswith(f"from -{end:,}")
+    large = replace(small, steps=10**6 << 20)
+    assert large.condition == "leaves aside what any balance above 9,000 would add"
+    assert math.isfinite(large.interval()[1])
+    table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
+    assert "or more: an end that lies further away than twice the answer" in str(table)
+
+
+def test_of_several_parts_each_says_what_it_leaves_aside() -> None:
+    large = replace(CLIPPED, steps=10**6 << 20)
+    parts = (replace(large, beyond="any v above 7"), replace(large, beyond="any v above 9"))
+    mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), caveat="")
+    said = "leaves aside what any v above 7 would add to the sum or any v above 9 to the count"
+    assert mean.condition == said
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert str(replace(COUNT, steps=-1, whole=True)).startswith("count: 0,")
+
+
+def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
+    for add in (lambda: COUNT + COUNT, lambda: COUNT - COUNT, lambda: COUNT / 2 + COUNT):
+        with pytest.raises(TypeError, match="ask one question about both"):
+            add()
+
+
+def test_points_of_both_signs_are_written_down_and_read_again() -> None:
+    apart = replace(
+        CLIPPED, clipping=replace(CLIPPING, drawn=(Fraction(1), Fraction(5 << 20))), beyond="any v"
+    )
+    assert release_from_json(release_to_json(apart)) == apart

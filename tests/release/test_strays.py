@@ -34,7 +34,7 @@ def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
     steps = np.arange(-60 * noise, 60 * noise + 1)
     weight = math.tanh(1 / (2 * noise)) * np.exp(-np.abs(steps) / noise)
     gap = (float(found.above) - steps) / float(tail.scale)
-    passed = np.where(gap < tail.floor, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
+    passed = np.where(gap < tail.height, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
     missed = float((weight * passed).sum())
     allowed = float(FAILURE * Fraction(4, 5))
     assert missed <= allowed
@@ -64,3 +64,24 @@ def test_huge_scales_do_not_pass_what_floats_hold() -> None:
     found = strays((far * 3,), "laplace", pull, FAILURE, Fraction(8))
     assert found.above is not None
     assert found.above > far
+
+
+def test_a_side_that_can_hardly_be_pulled_ends_where_the_noise_does() -> None:
+    """Just above its own point times the reach there is next to no room, which no float may stumble over."""
+    for room in (Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 2)):
+        point = (1 + room) / 8
+        pull = clipping(below=True, mixed=True, drawn=(point, Fraction(1)), at=Fraction(1))
+        found = strays((Fraction(4000),), "laplace", pull, FAILURE, Fraction(8))
+        noise = strays((Fraction(4000),), "laplace", None, FAILURE, Fraction(1))
+        assert found.below is not None
+        assert found.above is not None
+        assert noise.below is not None
+        assert noise.below <= found.below <= noise.below * (1 + room) + 2
+        assert found.above > found.below
+
+
+def test_a_side_whose_point_lies_below_the_other_s_by_more_than_the_reach_is_not_pulled() -> None:
+    pull = clipping(below=True, mixed=True, drawn=(Fraction(1, 9), Fraction(1)))
+    found = strays((Fraction(100),), "laplace", pull, FAILURE, Fraction(8))
+    one_sided = strays((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
+    assert (found.below, found.above) == (one_sided.below, one_sided.above)

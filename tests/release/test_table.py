@@ -69,7 +69,7 @@ def test_rows_are_kept_by_key_and_by_answer() -> None:
 
 def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> None:
     judge = next(line for line in TABLE.lines if line.startswith("judge"))
-    assert judge.split() == ["judge", "2", "-28", "or", "more", "too", "poor"]
+    assert judge.split() == ["judge", "2", "0", "or", "more", "too", "poor"]
     assert math.isinf(TABLE.columns()["count_high"][2])
     rows = [*csv.DictReader(io.StringIO(TABLE.to_csv() or ""))]
     assert rows[2]["count_high"] == ""
@@ -79,7 +79,7 @@ def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> N
 def test_the_meaning_of_a_flag_and_the_condition_are_said_once() -> None:
     shown = str(TABLE)
     assert shown.count("too poor:") == 1
-    assert shown.count("more than 8 times as much") == 1
+    assert shown.count("more than 8 times what it was allowed") == 1
     assert "too poor" in TABLE._repr_html_()
 
 
@@ -105,7 +105,7 @@ def test_of_several_questions_each_cell_has_its_interval() -> None:
     table = ReleaseTable("q", SHARE, ("k",), ("a", "b"), (("x",),), (row,))
     low, high = row[0].interval()
     assert f"1,000 ({math.floor(low):,} to {math.ceil(high):,})" in table.lines[1]
-    assert "2 (-28 or more; too poor)" in table.lines[1]
+    assert "2 (0 or more; too poor)" in table.lines[1]
 
 
 def test_a_plot_has_the_interval_that_is_printed() -> None:

@@ -9,12 +9,14 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import kstest, laplace
 
 import prdp
 from prdp.plan.queries import Count, Sum
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
 from prdp.testing import simulate
+from tests.statistical.thresholds import P_THRESHOLD
 
 RUNS = 400
 LEAST = 0.95 - 4 * sqrt(0.95 * 0.05 / RUNS)
@@ -32,7 +34,8 @@ def opened(columns: dict[str, np.ndarray], policy: str = "10000 / v", **options:
 
 
 def covered(releases: Sequence[Release], truth: float) -> float:
-    return float(np.mean([low <= truth <= high for low, high in (one.interval() for one in releases)]))
+    """Return how often the truth lies between the ends, those that are not shown included."""
+    return float(np.mean([low <= truth <= high for low, high in (one.interval(reach=8) for one in releases)]))
 
 
 VALUES = np.concatenate([np.full(3000, 1000), np.full(60, 3000), np.full(4, 9000)])
@@ -105,3 +108,51 @@ def test_owners_in_several_groups_are_covered() -> None:
         answers = [one.releases[place][0] for one in tables]
         assert covered(answers, truth) >= 0.95 - 4 * sqrt(0.95 * 0.05 / 100)
         assert all(isinstance(one.clipping, Clipping) for one in answers)
+
+
+SMALL_BELOW = np.concatenate([VALUES, np.full(20, 27_000), -(VALUES[::3] // 30)])
+
+
+def small_below_zero() -> list[Release]:
+    """Return sums of values that are far smaller below zero, where each sign found its own point."""
+    table = opened({"v": SMALL_BELOW}, "10000 / greatest(abs(v), 1)", bounds=(-(10**8), 10**8))
+    releases = simulate(table, Sum("v"), share="1/2", runs=RUNS, seed=7)
+    found = [one for one in releases if isinstance(one.clipping, Clipping) and one.clipping.drawn]
+    assert len(found) == RUNS
+    return found
+
+
+def test_where_values_below_zero_are_small_the_lower_end_is_the_noise_s() -> None:
+    releases = small_below_zero()
+    assert covered(releases, float(SMALL_BELOW.sum())) >= LEAST
+    for one in releases:
+        value, low, noise = float(one.exact), one.interval()[0], one.interval(reach=1)
+        assert value - low <= 1.5 * (noise[1] - value)
+
+
+def test_with_the_two_sides_points_exchanged_it_would_not_cover() -> None:
+    """The wrong twin: what was clipped is looked for on the other side."""
+    wrong = [
+        replace(one, clipping=replace(one.clipping, drawn=one.clipping.drawn[::-1]))
+        for one in small_below_zero()
+        if isinstance(one.clipping, Clipping) and one.clipping.drawn
+    ]
+    assert covered(wrong, float(SMALL_BELOW.sum())) < LEAST
+
+
+def test_the_noise_of_a_sum_of_both_signs_is_that_of_the_larger_point() -> None:
+    """Errors over the stated scale are Laplace; 15 % too much or too little of it shows."""
+    table = opened({"v": np.repeat([400, -30], 2000)}, "1000 / greatest(abs(v), 1)", bounds=(-500, 500))
+    releases = simulate(table, Sum("v"), share=1, runs=20_000, seed=8)
+    apart = [
+        (one, one.clipping.at * one.step)
+        for one in releases
+        if isinstance(one.clipping, Clipping) and one.clipping.drawn
+    ]
+    assert len(apart) > 19_000
+    unclipped = [one for one, at in apart if at >= 400 / (1000 / 400)]
+    errors = [float((one.exact - 740_000) / (one.noise_scales[0] * one.step)) for one in unclipped]
+    assert len(errors) > 15_000
+    for off, fits in ((1, True), (0.85, False), (1.15, False)):
+        found = kstest(np.array(errors) * off, laplace.cdf).pvalue
+        assert (found > P_THRESHOLD) == fits, off

@@ -184,12 +184,14 @@ def _answers(lines: list[DemoLine], width: int) -> RenderableType:
 
 
 def _conditions(lines: list[DemoLine]) -> list[str]:
-    """Say once what intervals take for granted, and which accounts counted for less."""
-    said = {line.release.condition: None for line in lines if line.release.condition}
+    """Say what intervals leave aside, and which accounts counted for less."""
+    said = [
+        f'The interval of "{line.asked}": {line.release.condition}.'
+        for line in lines
+        if line.release.condition
+    ]
     clipped = dict(lines[1].release.choices).get(CLIPPED)
-    return [f"An interval {condition}." for condition in said] + (
-        [f"In the sum of balances, accounts with a {clipped}."] if clipped else []
-    )
+    return said + ([f"In the sum of balances, accounts with a {clipped}."] if clipped else [])
 
 
 def _figure(story: Story, width: int) -> list[RenderableType]:

@@ -28,6 +28,8 @@ _LATER: dict[str, Any] = {
     "seen": "last",  # only tiers said what they dropped
     "unknown": False,
     "at": None,
+    "drawn": None,  # one draw was for both signs
+    "beyond": "",  # what intervals leave aside was not said in the user's terms
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -90,6 +92,7 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("chosen", None)  # nor did it say how far off a chosen value may be
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
         form.setdefault("whole", _LATER["whole"])
+        form.setdefault("beyond", _LATER["beyond"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -108,6 +111,7 @@ def _release(form: dict[str, Any]) -> Release:
         noise=form["noise"],
         chosen=_chosen(form["chosen"]) if form["chosen"] else None,
         whole=form["whole"],
+        beyond=form["beyond"],
     )
 
 
@@ -164,7 +168,12 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         usual=_fraction(form.get("usual", _LATER["usual"])),
         border=form.get("border", _LATER["border"]),
         mixed=form.get("mixed", form["below"] and form["above"]),
+        drawn=_pair(form.get("drawn")),
     )
+
+
+def _pair(form: Any) -> tuple[Fraction, Fraction] | None:
+    return (_fraction(form[0]), _fraction(form[1])) if form else None
 
 
 def _foreign(form: dict[str, Any]) -> CustomRelease:

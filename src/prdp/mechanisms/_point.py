@@ -158,30 +158,45 @@ class PointFinder:
             answer: From a tuning and the place that was chosen to the law of the answer, which is to use
                 the part ``tuning.answer`` of the share.
         """
-        lattice = self.lattice(ladder.quantum, share)
-        step = ladder.quantum * lattice
-        strides = {tuning.stride for _, tuning in self.tunings}
-        masses = {stride: ladder.masses(stride, 1) for stride in strides}
-        heights = {stride: ladder.heights(stride) for stride in strides}
-        leasts: list[Fraction] = []
-        for margin, tuning in self.tunings:
-            if margin is None:
-                break
-            usual = heights[tuning.stride][: ladder.usual(tuning.stride)]
-            leasts.append(self.least(margin, tuning, usual))
+        step = ladder.quantum * self.lattice(ladder.quantum, share)
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
-            weight = evidence(ladder, share, tuning) * ladder.quantum
-            usual = ladder.usual(tuning.stride)
-            choice = self.choice(masses[tuning.stride], weight, tuning, heights[tuning.stride], usual)
-            return Then(choice, lambda place: answer(tuning, place))
+            return Then(self.drawn(ladder, share, tuning), lambda place: answer(tuning, place))
 
         return Gated(
-            first=Noisy((ladder.mass(lattice),), (DiscreteLaplace(1 / (share * self.gate * step)),)),
-            rule=FirstReaching(tuple((0, ceil(least / (step * share))) for least in leasts)),
+            first=self.measured([ladder], share),
+            rule=FirstReaching(tuple((0, ceil(least / (step * share))) for least in self.leasts(ladder))),
             laws=Lazily(len(self.tunings), rest),
         )
+
+    def measured(self, ladders: Sequence[Ladder], share: Fraction) -> Noisy:
+        """Return the noisy total mass of each of some disjoint sets of records; there is at least one."""
+        quantum = ladders[0].quantum
+        lattice = self.lattice(quantum, share)
+        noise = DiscreteLaplace(1 / (share * self.gate * quantum * lattice))
+        return Noisy(tuple(ladder.mass(lattice) for ladder in ladders), (noise,) * len(ladders))
+
+    def leasts(self, ladder: Ladder, margin: int | None = None) -> list[Fraction]:
+        """Return from which noisy mass on, times the share, each tuning but the last is used.
+
+        Args:
+            ladder: Of which the public points matter.
+            margin: In place of the tunings' own margins.
+        """
+        leasts: list[Fraction] = []
+        for own, tuning in self.tunings:
+            if own is None:
+                break
+            usual = ladder.heights(tuning.stride)[: ladder.usual(tuning.stride)]
+            leasts.append(self.least(own if margin is None else margin, tuning, usual))
+        return leasts
+
+    def drawn(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        """Return the draw of a point of a ladder, under a tuning."""
+        weight = evidence(ladder, share, tuning) * ladder.quantum
+        heights, usual = ladder.heights(tuning.stride), ladder.usual(tuning.stride)
+        return self.choice(ladder.masses(tuning.stride, 1), weight, tuning, heights, usual)
 
     def choice(
         self,

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from math import isqrt
+from typing import Any
 
 from prdp.cells.summary import Summary
 from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms._points import Points
+from prdp.mechanisms._sides import SideFinder
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -48,25 +50,35 @@ class Clip:
     Attributes:
         finder: How b is found.
         finest_bits: How many bits finer than the values the lattice of answers is at most.
+        signed: Whether values of both signs are added up, each of which may then find a point of its own.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
     finest_bits: int = FINEST_BITS
+    signed: bool = False
 
     name = "clip"
 
     @classmethod
-    def tuned(cls, share: Fraction) -> Clip:
+    def tuned(cls, share: Fraction, *, signed: bool = False) -> Clip:
         """Return the mechanism for a share."""
-        return cls(PointFinder.for_totals(share))
+        return cls(PointFinder.for_totals(share), signed=signed)
 
     def caveat(self, *, signed: bool) -> str:
         """Return what else than noise may move the answer."""
         return f"clipped records can {'move it either way' if signed else 'only pull it toward zero'}"
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
-        """Return the distribution of (tuning, (clipping point, noisy clipped total))."""
-        return self.finder.law(RecordLadder(summary), share, self.totals(summary, share))
+        """Return the distribution of (tuning, (clipping point, noisy clipped total)).
+
+        Where each sign has found a point, there are two of them: see ``SideFinder.law``.
+        """
+        return self._law(summary, share, self.totals(summary, share))
+
+    def _law(self, summary: Summary, share: Fraction, totals: Callable[[Tuning, int], Noisy]) -> Gated:
+        if self.signed:
+            return SideFinder(self.finder).law(summary, share, totals)
+        return self.finder.law(RecordLadder(summary), share, totals)
 
     def totals(self, summary: Summary, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy total as a function of the tuning and the place that was found."""
@@ -85,9 +97,7 @@ class Clip:
         if tiered is not None:
             return tiered[0]
         group = _Group.of(self, summary, share)
-        return [
-            group.answer(which, place, total) for which, (place, (total,)) in group.law.draw(entropy, runs)
-        ]
+        return [group.answer(which, drawn) for which, drawn in group.law.draw(entropy, runs)]
 
     def grouped(
         self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
@@ -101,16 +111,16 @@ class Clip:
         if tiered is not None:
             return tiered
         groups = [_Group.of(self, summary, share) for summary in summaries]
-        masses = [[mass for (mass,) in group.law.first.draw(entropy, runs)] for group in groups]
+        masses = [group.law.first.draw(entropy, runs) for group in groups]
         picked = [
-            [group.law.rule((mass,)) for mass in drawn] for group, drawn in zip(groups, masses, strict=True)
+            [group.law.rule(values) for values in drawn] for group, drawn in zip(groups, masses, strict=True)
         ]
         answers = self._together(groups, masses, picked, entropy)
         for place, group in enumerate(groups):
             alone = [run for run in range(runs) if (place, run) not in answers]
             drawn = followed([picked[place][run] for run in alone], group.law.laws.__getitem__, entropy)
-            for run, (which, (point, (total,))) in zip(alone, drawn, strict=True):
-                answers[place, run] = group.answer(which, point, total)
+            for run, (which, found) in zip(alone, drawn, strict=True):
+                answers[place, run] = group.answer(which, found)
         return [[answers[place, run] for run in range(runs)] for place in range(len(groups))]
 
     def tiers(self, summary: Summary) -> Tiers | None:
@@ -131,7 +141,7 @@ class Clip:
     def _together(
         self,
         groups: Sequence[_Group],
-        masses: Sequence[Sequence[int]],
+        masses: Sequence[Sequence[tuple[int, ...]]],
         picked: Sequence[Sequence[int]],
         entropy: Entropy,
     ) -> dict[tuple[int, int], Answer]:
@@ -144,21 +154,22 @@ class Clip:
             if len(poor) < 2:
                 continue
             law, spared = pooled(poor)
-            which = law.rule((sum(masses[place][run] for place in poor) - self._reserve(law, len(poor)),))
+            noisy_masses = [mass for place in poor for mass in masses[place][run]]
+            which = law.rule((sum(noisy_masses) - self._reserve(law, len(noisy_masses)),))
             choice = law.laws[which]
             assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
             point = int(choice.first.draw(entropy, 1)[0])
             for place in poor:
                 noisy = groups[place].totals(self.finder.tunings[which][1], point)
                 ((total,),) = noisy.draw(entropy, 1)
-                answers[place, run] = groups[place].answer(which, point, total, spared)
+                answers[place, run] = groups[place].answer(which, (point, (total,)), spared)
         return answers
 
     @staticmethod
-    def _reserve(law: Gated, groups: int) -> int:
-        """Return what is taken off the noisy mass of several groups: its noise is that of all of them."""
+    def _reserve(law: Gated, noises: int) -> int:
+        """Return what is taken off a noisy mass that has as many noises as were added up."""
         (noise,) = law.first.noises
-        return int(2 * noise.scale * (isqrt(groups) - 1))
+        return int(2 * noise.scale * (isqrt(noises) - 1))
 
     def _pooled(self, groups: Sequence[_Group], poor: Sequence[int]) -> tuple[Gated, Fraction]:
         """Return the law of a point for several groups together, and the budget mass that it spares.
@@ -171,10 +182,18 @@ class Clip:
         law = self.finder.law(ladder, groups[0].share, lambda _tuning, _place: Noisy((), ()))
         return law, spared * ladder.quantum
 
-    def clipping(self, summary: Summary, share: Fraction, which: int, place: int) -> Clipping:
-        """Return what is known of what was clipped at a place, which tuning chose it included."""
-        margin, tuning = self.finder.tunings[which]
-        return RecordLadder(summary).clipping(share, tuning, place, blind=margin is None)
+    def clipping(self, summary: Summary, share: Fraction, which: int, *places: int) -> Clipping:
+        """Return what is known of what was clipped at a place, which tuning chose it included.
+
+        Two places are those that values below and above zero have found; the higher one clips both.
+        """
+        margin, tuning = self.finder.tunings[which % len(self.finder.tunings)]
+        found = RecordLadder(summary).clipping(share, tuning, max(places), blind=margin is None)
+        if len(places) == 1:
+            return found
+        points = Points.spanning(summary, tuning.stride)
+        below, above = (points.per_quantum(place) / summary.levels.quantum for place in places)
+        return replace(found, drawn=(below, above))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +205,7 @@ class _Group:
     step: Fraction
     share: Fraction
     totals: Callable[[Tuning, int], Noisy]
-    clippings: Callable[[int, int], Clipping]
+    clippings: Callable[..., Clipping]
     law: Gated
 
     @classmethod
@@ -195,19 +214,28 @@ class _Group:
         bits = finer_bits(summary, clip.finest_bits)
         fine = summary.refined(bits)
         totals = clip.totals(fine, share)
-        law = clip.finder.law(RecordLadder(fine), share, totals)
+        law = clip._law(fine, share, totals)  # noqa: SLF001  (a group is a part of the mechanism)
         clippings = cache(partial(clip.clipping, fine, share))
         return cls(clip, fine, Fraction(1, 1 << bits), share, totals, clippings, law)
 
-    def answer(self, which: int, place: int, total: int, spared: Fraction = Fraction(0)) -> Answer:
-        """Return what is said of a noisy total; all of it released or public.
+    def answer(self, which: int, drawn: tuple[int, Any], spared: Fraction = Fraction(0)) -> Answer:
+        """Return what is said of what was drawn; all of it released or public.
 
         ``spared`` is the mass that the place might clip at no penalty.
         """
-        tuning = self.clip.finder.tunings[which][1]
-        clipping = replace(self.clippings(which, place), spared=spared)
-        choices = (
-            ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
-            ("of the share", self.clip.finder.parts(tuning)),
-        )
-        return Answer(total, self.step, self.totals(tuning, place).noises, choices, clipping=clipping)
+        finder = self.clip.finder
+        tuning = finder.tunings[which % len(finder.tunings)][1]
+        place, rest = drawn
+        places, (total,) = ((place,), rest) if which < len(finder.tunings) else ((rest[0], place), rest[1])
+        clipping = replace(self.clippings(which, *places), spared=spared)
+        choices = [("clipped at", f"{_shown(clipping.at * self.step)} for each unit of budget")]
+        if clipping.drawn is not None:
+            low, high = (_shown(point * self.step) for point in clipping.drawn)
+            choices.append(("points found", f"{low} for values below zero, {high} for those above"))
+        choices.append(("of the share", finder.parts(tuning)))
+        noises = self.totals(tuning, max(places)).noises
+        return Answer(total, self.step, noises, tuple(choices), clipping=clipping)
+
+
+def _shown(point: Fraction) -> str:
+    return f"{float(point):.6g}"

@@ -253,6 +253,10 @@ def _clip(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share)
 
 
+def _clip_values(terms: MethodTerms) -> Clip:
+    return Clip.tuned(terms.share, signed=terms.measure is not None and terms.measure.signed)
+
+
 def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
     """Return a budget in the middle of those that each octave of the measured column allows, outward."""
     measure = terms.measure
@@ -291,11 +295,13 @@ COUNT = (
     Method("naive", lambda _: Naive(), sees=counted, **_NAIVE),
 )
 SUM = (
-    Method("clip", _clip, **_CLIP),
+    Method("clip", _clip_values, **_CLIP),
     Method("partition", _partition, **_PARTITION),
     Method("framework", _framework(lambda _: UniversalSum()), **_FRAMEWORK),
     Method("naive", lambda _: Naive(), **_NAIVE),
 )
+SQUARES = (Method("clip", _clip, **_CLIP), *SUM[1:])
+"""For squared distances, which have one sign whatever the values have."""
 MEAN = tuple(row for row in SUM if row.name != "partition")
 VARIANCE = tuple(row for row in MEAN if row.name != "framework")
 MAX = _farthest(lowest=False)

@@ -21,6 +21,7 @@ from prdp.plan.methods import (
     MEAN,
     MIN,
     QUANTILE,
+    SQUARES,
     SUM,
     VARIANCE,
     Method,
@@ -60,7 +61,7 @@ def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
         "count": (COUNT, "count of {}", 0, _counted_values),
-        "squares": (SUM, "sum of squared distances of {} from its mean", 2, None),
+        "squares": (SQUARES, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])
 

@@ -22,13 +22,11 @@ class Tail:
 
     Attributes:
         height: The logarithm of the factor.
-        floor: From which (y - spared) / scale on that holds; below, nothing is said.
         scale: In steps.
         spared: What may have been clipped without any trace, in steps.
     """
 
     height: float
-    floor: float
     scale: Fraction
     spared: Fraction
 
@@ -52,6 +50,8 @@ class Clipping:
         usual: How many steps a unit counts for at the last point for records within the public bounds.
         border: By how much the log-weight falls on the way from it to the next one.
         mixed: Whether there may be values of both signs, clipped or not.
+        drawn: The points that values below and above zero found, each by its own draw, of which ``at`` is the
+            larger; None where one draw was for both.
     """
 
     at: Fraction
@@ -67,6 +67,7 @@ class Clipping:
     usual: Fraction = Fraction(0)
     border: int = 0
     mixed: bool = False
+    drawn: tuple[Fraction, Fraction] | None = None
 
     @property
     def nothing(self) -> bool:
@@ -80,17 +81,30 @@ class Clipping:
 
     def needs(self, reach: Fraction) -> bool:
         """Say whether an interval needs the condition that no record counts for more than ``reach`` times."""
-        return not self.blind and reach * self.at < self.most
+        if self.blind or self.nothing:
+            return False
+        sides = zip(self.reached(reach), (self.below, self.above), strict=True)
+        return any(end < self.most for end, pulled in sides if pulled)
 
     def limited(self, reach: Fraction) -> Fraction:
         """Return the reach, or what the bounds allow where that is less."""
         return min(reach, self.most / self.at)
 
-    def tail(self, reach: Fraction) -> Tail | None:
+    def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return up to how many steps a unit of budget is taken to count for, below and above zero."""
+        below, above = (max(self.at, reach * point) for point in self.drawn or (self.at, self.at))
+        return below, above
+
+    def pulled(self, reach: Fraction) -> tuple[bool, bool]:
+        """Return whether values below and above zero that reach no further can have been clipped."""
+        below, above = (end > self.at for end in self.reached(reach))
+        return self.below and below, self.above and above
+
+    def tail(self, reach: Fraction, point: Fraction | None = None) -> Tail | None:
         """Return how the pull of clipping is distributed at worst; None where the choice does not say.
 
-        It holds where no record would count for more than ``reach`` times what it was allowed to:
-        proofs/clip.md.
+        ``point`` is the one that a side found, where that is not the one that clips. Records that would count
+        for more than ``reach`` times what they were allowed to are left aside: proofs/clip.md.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=800 * one, evidence=one, fall=one, stride=4, blind=False)
@@ -99,32 +113,34 @@ class Clipping:
         """
         if self.evidence == 0:
             return None
-        reach = self.limited(reach)
+        found = self.at if point is None else point
+        topped = reach * found >= self.most
+        reach = self.most / found if topped else reach
         apart = Fraction(self.stride, _QUARTERS)
         octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
-        room = (reach - 1) * self.at
-        crossed = self.border if self.at <= self.usual < reach * self.at else 0
-        climb = float(self.fall * apart * steps + crossed)
-        height = climb - math.log(-2 * math.expm1(-self.fall * apart))
-        return Tail(height, max(climb, height), room / self.evidence, room * self.spared)
+        room = reach * found - self.at
+        crossed = self.border if found <= self.usual < reach * found else 0
+        climb = float(self.fall * apart * steps * (2 if topped else 1) + crossed)
+        height = climb - math.log(-math.expm1(-self.fall * apart))
+        return Tail(height, room / self.evidence, room * self.spared)
 
-    def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
+    def pull(self, chance: Fraction, reach: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
-        It holds where ``tail`` does. None stands for any distance.
+        Of records that ``tail`` does not leave aside. None stands for any distance.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
         >>> point.pull(Fraction(1, 20), reach=Fraction(8))  # the bounds allow no more than the clipping point
         Fraction(0, 1)
         """
-        if self.nothing or reach <= 1:
+        if self.nothing or reach <= 1 or (point is not None and reach * point <= self.at):
             return Fraction(0)
-        tail = None if self.blind else self.tail(reach)
+        tail = None if self.blind else self.tail(reach, point)
         if tail is None:
             return None
-        return tail.spared + tail.scale * Fraction(max(tail.floor, tail.height + log(1 / chance)))
+        return tail.spared + tail.scale * Fraction(tail.height + log(1 / chance))
 
 
 @dataclass(frozen=True, slots=True)

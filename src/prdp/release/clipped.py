@@ -57,6 +57,19 @@ class ClippedTerms:
         """
         return _said(self, point, "are left out" if dropped else "may count for less")
 
+    def any_beyond(self, below: Fraction, above: Fraction) -> str:
+        """Return in words which records would count for more than so much for each unit of their budgets.
+
+        >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
+        >>> terms.any_beyond(Fraction(10**6), Fraction(10**6))
+        'any v above 91,650'
+
+        Args:
+            below: How much values below zero would count for, in units of the answer.
+            above: The same for values above zero, and for records that are counted.
+        """
+        return _any_beyond(self, below, above)
+
     @property
     def shown(self) -> str:
         """What is added up, as SQL; empty where records are counted."""
@@ -80,7 +93,7 @@ class ClippedTerms:
 
 @lru_cache(maxsize=1024)
 def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
-    sides = _sides(terms, float(point)) if terms.only else None
+    sides = _sides(terms, float(point), float(point)) if terms.only else None
     if sides is None:
         return _by_ratio(terms, point, verb)
     if not sides:
@@ -89,6 +102,26 @@ def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
     words = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
     where = " OR ".join(f"{shown_name(name)} {sign} {_plain(end)}" for _, _, sign, end in sides)
     return ((CLIPPED, f"{shown_name(name)} {words} {verb}"), (CLIPPED_WHERE, where))
+
+
+@lru_cache(maxsize=1024)
+def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
+    sides = _sides(terms, float(below), float(above)) if terms.only else None
+    if sides:
+        ends = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
+        return f"any {shown_name(sides[0][0])} {ends}"
+    if sides is not None:
+        return "any value far beyond its public bounds"
+    low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
+    if terms.column is None and terms.protect is None:
+        return f"any record with a budget below {1 / high:.{_DIGITS}g}"
+    apart = "" if below == above else f" or below -{_number(low)}"
+    if terms.protect is None:
+        return f"any {terms.shown} above {_number(high)}{apart} times its record's budget"
+    added = f"{terms.shown} adds up to" if terms.column else "rows number"
+    return (
+        f"any owner ({shown_name(terms.protect)}) whose {added} above {_number(high)}{apart} times the budget"
+    )
 
 
 def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
@@ -124,7 +157,7 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     )
 
 
-def _sides(terms: ClippedTerms, point: float) -> list[tuple[str, str, str, float]] | None:
+def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, str, str, float]] | None:
     """Return the column's values beyond which records are clipped, on either side of zero.
 
     None where they are not simply all that are larger in size, or smaller.
@@ -132,7 +165,8 @@ def _sides(terms: ClippedTerms, point: float) -> list[tuple[str, str, str, float
     assert terms.only is not None  # noqa: S101  (see _said)
     name, low, high = terms.only
     found = []
-    for sign, near, far in ((1, max(low, Fraction(0)), high), (-1, max(-high, Fraction(0)), -low)):
+    ends = ((1, above, max(low, Fraction(0)), high), (-1, below, max(-high, Fraction(0)), -low))
+    for sign, point, near, far in ends:
         if far <= 0:
             continue
         sizes = list(_sizes(float(near), float(far), float(terms.grain)))

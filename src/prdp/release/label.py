@@ -9,6 +9,7 @@ from prdp.release.bias import Clipping, Dropped
 from prdp.release.clipped import ClippedTerms, Said
 from prdp.release.drawn import Answer
 from prdp.release.release import Release
+from prdp.release.shown import REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,15 @@ class Label:
             noise=answer.noise,
             chosen=answer.chosen,
             whole=self.whole,
+            beyond=self._beyond(clipping, answer.step),
         )
+
+    def _beyond(self, clipping: Clipping | Dropped | None, step: Fraction) -> str:
+        """Return which records the interval that is shown leaves aside, in the user's own terms."""
+        if self.clipped is None or not isinstance(clipping, Clipping) or not clipping.needs(REACH):
+            return ""
+        below, above = (end * step * self.grain for end in clipping.reached(REACH))
+        return self.clipped.any_beyond(below, above)
 
     def _caveat(self, clipping: Clipping | Dropped | None) -> str:
         """Return the caveat where it can apply, and no more of it than can."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.release import shown
 from prdp.release.number import NumberLike, _fraction
 from prdp.release.release import Release
 
@@ -46,7 +47,7 @@ class MovedRelease(NumberLike):
         return self.release.whole and self.times.denominator == 1 == self.plus.denominator
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str = 8
+        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return the release's interval, moved along."""
         ends = [self._moved(end) for end in self.release.interval(level, reach=reach)]
@@ -110,8 +111,19 @@ class MovedRelease(NumberLike):
 
     @property
     def condition(self) -> str:
-        """What the interval takes for granted."""
-        return self.release.condition
+        """What the interval leaves aside."""
+        return shown.condition(self) or self.release.condition
+
+    @property
+    def aside(self) -> str:
+        """What the interval leaves aside, as a clause."""
+        return self.release.aside
+
+    @property
+    def left_away(self) -> tuple[float | None, float | None]:
+        """The ends that are not shown because they lie too far away; None for those that are."""
+        low, high = (None if end is None else self._moved(end) for end in self.release.left_away)
+        return (low, high) if self.times > 0 else (high, low)
 
 
 def _words(times: Fraction, plus: Fraction) -> str:

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from prdp.release.moved import MovedRelease
 
 
+_TWO = (
+    "two answers are not added up, as the ends of their intervals are not: ask one question about both "
+    "(a sum over a computed column, a wider filter), or add float(...) of each and say both intervals."
+)
+
+
 class NumberLike:
     """The ways in which an answer is used as a number; its interval goes with it."""
 
@@ -64,11 +70,15 @@ class NumberLike:
         raise NotImplementedError
 
     def __add__(self, other: object) -> MovedRelease:
+        if isinstance(other, NumberLike):
+            raise TypeError(_TWO)
         return self.moved(1, other) if _plain(other) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> MovedRelease:
+        if isinstance(other, NumberLike):
+            raise TypeError(_TWO)
         return self.moved(1, -_fraction(other)) if _plain(other) else NotImplemented
 
     def __rsub__(self, other: object) -> MovedRelease:

@@ -12,7 +12,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
-from prdp.release.derived import combined_interval
+from prdp.release.derived import PARTS, combined_interval
 from prdp.release.number import NumberLike
 from prdp.release.strays import strays
 
@@ -52,6 +52,8 @@ class Release(NumberLike):
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
+        beyond: Of which records the interval that is shown leaves aside what they would add, in the user's
+            own terms; empty where there are none, or where it cannot be said so.
     """
 
     question: str
@@ -70,6 +72,7 @@ class Release(NumberLike):
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     whole: bool = False
+    beyond: str = ""
 
     @property
     def exact(self) -> Fraction:
@@ -93,15 +96,16 @@ class Release(NumberLike):
         return int(exact) if self.step.denominator == 1 else float(exact)
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str = 8
+        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return the ends between which the true answer lies with this probability.
 
         Where records were clipped it covers the noise, the choice of the clipping point and the pull of
-        clipping, provided that no record would count for more than ``reach`` times what it was allowed to;
-        no private interval can do without such a condition (proofs/clip.md). An end is infinite where the
-        table is so poor in budget that nearly all of it may have been clipped. ``reach=1`` is the interval
-        of the noise alone.
+        clipping, leaving aside what records would add that count for more than ``reach`` times what they were
+        allowed to (see ``condition``); no private interval can do without that (proofs/clip.md). An end is
+        infinite where the table is so poor in budget that nearly all of it may have been clipped.
+        Without a ``reach`` it is 8, and an end that lies further away than twice the answer is infinite too.
+        ``reach=1`` is the interval of the noise alone.
 
         What other mechanisms drop or clip is outside of what it covers: see ``caveat``. For a value that was
         chosen from a range it is the range, whatever the probability.
@@ -114,8 +118,46 @@ class Release(NumberLike):
         ...
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
-        low, high = self.between(_chance(level), _reach(reach))
+        chance = _chance(level)
+        low, high = self._sure(chance) if reach is None else self.between(chance, _reach(reach))
         return _number(low), _number(high)
+
+    def _sure(self, chance: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the ends that are shown: one that lies further away than twice the answer is not.
+
+        A sum of both signs may be near zero whatever its values are, so that its size is no measure.
+        """
+        return self._shown(*self.between(chance, shown.REACH))
+
+    def _shown(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+        far = shown.FAR * abs(self.exact)
+        least, most = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
+        down, up = least < low < self.exact - far, self.exact + far < high < most
+        if not down and not up:
+            return low, high
+        below, above = self._conditional
+        return -ENDLESS if below and down else low, ENDLESS if above and up else high
+
+    @property
+    def _conditional(self) -> tuple[bool, bool]:
+        """Whether the low and the high end leave records aside, for which the answer's size is a measure."""
+        sides = [pull.pulled(shown.REACH) for pull in self._pulls if pull.needs(shown.REACH)]
+        if self.chosen is not None or not sides or any(below and above for below, above in sides):
+            return False, False
+        return (True, True) if self.parts else sides[0]
+
+    @property
+    def _pulls(self) -> list[Clipping]:
+        """What is known of what was clipped, in the answer or in its parts."""
+        return [part.clipping for part in self.parts or (self,) if isinstance(part.clipping, Clipping)]
+
+    @property
+    def left_away(self) -> tuple[float | None, float | None]:
+        """The ends that are not shown because they lie too far away; None for those that are."""
+        ends = self.between(shown.LEVEL, shown.REACH)
+        pairs = zip(ends, self._shown(*ends), strict=True)
+        low, high = (_number(end) if end != kept else None for end, kept in pairs)
+        return low, high
 
     def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
@@ -137,10 +179,25 @@ class Release(NumberLike):
         """Return the ends around an answer that noise was added to."""
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
         low, high = found.around(self.steps)
+        least, most = (None, None) if reach <= 1 or self.even else self._signs
+        if least is not None:
+            low, high = (None if end is None else max(end, least) for end in (low, high))
+            low = least if low is None else low
+        if most is not None:
+            low, high = (None if end is None else min(end, most) for end in (low, high))
+            high = most if high is None else high
         return (
             -ENDLESS if low is None else low * self.step,
             ENDLESS if high is None else high * self.step,
         )
+
+    @property
+    def _signs(self) -> tuple[Fraction | None, Fraction | None]:
+        """The least and the greatest that the truth can be where values have one sign; None for any."""
+        pull = self.clipping
+        if pull is None or pull.below == pull.above or (isinstance(pull, Clipping) and pull.mixed):
+            return None, None
+        return (None, Fraction(0)) if pull.below else (Fraction(0), None)
 
     @property
     def even(self) -> bool:
@@ -168,8 +225,7 @@ class Release(NumberLike):
         >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive", "").flag
         'mostly noise'
         """
-        pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
-        if any(pull.too_poor for pull in pulls):
+        if any(pull.too_poor for pull in self._pulls):
             return shown.TOO_POOR
         if self.chosen is not None:
             return shown.MOSTLY_NOISE if self.chosen.between(1 - shown.LEVEL) == (None, None) else ""
@@ -180,13 +236,21 @@ class Release(NumberLike):
 
     @property
     def condition(self) -> str:
-        """What the interval takes for granted, in words; empty where that is nothing."""
-        if self.chosen is not None:
-            return self.chosen.meaning
-        pulls = [part.clipping for part in (self, *self.parts) if part.clipping is not None]
-        if not any(pull.needs(shown.REACH) for pull in pulls):
-            return ""
-        return f"holds if nothing that was clipped would count for more than {shown.REACH} times as much"
+        """What the interval leaves aside, in words; empty where that is nothing."""
+        return self.chosen.meaning if self.chosen is not None else shown.condition(self)
+
+    @property
+    def aside(self) -> str:
+        """What the interval leaves aside, as a clause; in the user's terms where that can be said."""
+        if self.beyond:
+            return f"{self.beyond} would add"
+        names = [name for name, _ in PARTS.get(self.rule, ())]
+        parts = [(part.beyond, name) for part, name in zip(self.parts, names, strict=True) if part.beyond]
+        if parts:
+            (first, name), *others = parts
+            more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
+            return f"{first} would add to the {name}{more}"
+        return shown.FAR_BEYOND if any(pull.needs(shown.REACH) for pull in self._pulls) else ""
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along."""

@@ -12,6 +12,11 @@ from typing import Any, Protocol
 LEVEL = Fraction(19, 20)
 REACH = Fraction(8)
 """The level and the reach of every interval that is shown."""
+FAR = 2
+"""How many times the answer an end may lie away that leaves records aside; beyond, it is not shown."""
+LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `condition` has it"
+FAR_BEYOND = f"would count for more than {REACH} times what it was allowed"
+BY_ROW = f"{FAR_BEYOND}; a row's `condition` says which"
 
 _MOST_DECIMALS = 6
 
@@ -19,7 +24,7 @@ MOSTLY_NOISE = "mostly noise"
 TOO_POOR = "too poor"
 FLAGS = {
     MOSTLY_NOISE: "the noise is larger than the answer",
-    TOO_POOR: "budgets, times the share, add up to too little to tell how much was clipped or dropped",
+    TOO_POOR: "budgets, times the share, add up to too little to tell how much was clipped",
 }
 """What may be wrong with an answer, and what that means."""
 
@@ -87,6 +92,14 @@ class Published(Protocol):
     def condition(self) -> str:
         """What the interval takes for granted, in words; empty where that is nothing."""
 
+    @property
+    def aside(self) -> str:
+        """What the interval leaves aside, as a clause."""
+
+    @property
+    def left_away(self) -> tuple[float | None, float | None]:
+        """The ends that are not shown because they lie too far away; None for those that are."""
+
     def interval(self) -> tuple[float, float]:
         """Return the ends of the interval that is shown."""
 
@@ -98,9 +111,30 @@ def value_and_ends(answer: Published) -> tuple[str, str, str]:
     """
     low, high = answer.interval()
     digits = _decimals(answer)
-    least = "or less" if math.isinf(low) else f"{_rounded(low, digits, math.floor):,.{digits}f}"
-    most = "or more" if math.isinf(high) else f"{_rounded(high, digits, math.ceil):,.{digits}f}"
-    return f"{value_of(answer):,.{digits}f}", least, most
+    least = "or less" if math.isinf(low) else _written(_rounded(low, digits, math.floor), digits)
+    most = "or more" if math.isinf(high) else _written(_rounded(high, digits, math.ceil), digits)
+    return _written(value_of(answer), digits), least, most
+
+
+def _written(number: float, digits: int) -> str:
+    """Return a number with so many decimals; what rounds to nothing has no sign."""
+    text = f"{number:,.{digits}f}"
+    return text if text.strip("-0.") else text.removeprefix("-")
+
+
+def condition(answer: Published) -> str:
+    """Return what an interval leaves aside, in words; where an end is not shown, with that end."""
+    if not answer.aside:
+        return ""
+    digits = _decimals(answer)
+    low, high = answer.left_away
+    ends = [
+        f"{word} {_rounded(end, digits, outward):,.{digits}f}"
+        for word, end, outward in (("from", low, math.floor), ("up to", high, math.ceil))
+        if end is not None
+    ]
+    verb = f"{' '.join(ends)}, leaving aside" if ends else "leaves aside"
+    return f"{verb} what {answer.aside}"
 
 
 def value_of(answer: Published) -> int | float:
@@ -151,7 +185,7 @@ def as_html(answer: Published) -> str:
     rows = [
         (answer.question, value),
         (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
-        ("provided that", answer.condition.removeprefix("holds if ")),
+        ("its interval", answer.condition),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),
         ("method", answer.method),

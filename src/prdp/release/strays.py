@@ -105,14 +105,18 @@ def _dropped(scales: tuple[Fraction, ...], dropped: Dropped, failure: Fraction, 
 
 def _clipped(scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction) -> Strays:
     """Return the strays where records were clipped: proofs/clip.md."""
-    tail = clipping.tail(reach)
-    if clipping.below and clipping.above:
-        far = None if tail is None else _together(scales, tail, failure / 2)
-        return Strays(far, far)
+    tails = [clipping.tail(reach, point) for point in clipping.drawn or (clipping.at, clipping.at)]
+    below, above = clipping.pulled(reach)
+    if below and above:
+        ends = [None if tail is None else _together(scales, tail, failure / 2) for tail in tails]
+        return Strays(ends[0], ends[1])
+    if not below and not above:
+        return Strays(both := Fraction(_spread(scales, failure)), both)
     near = Fraction(_upward(scales, failure * _NEAR))
+    tail = tails[1 if above else 0]
     if clipping.mixed:  # signs may cancel, so that the answer's size says nothing
-        far = None if tail is None else _together(scales, tail, failure * (_CHOICE + _SIZE))
-        return Strays(near, far) if clipping.above else Strays(far, near)
+        end = None if tail is None else _together(scales, tail, failure * (_CHOICE + _SIZE))
+        return Strays(near, end) if above else Strays(end, near)
     far = None if tail is None else _together(scales, tail, failure * _CHOICE)
     size = _upward(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
     times = clipping.limited(reach)
@@ -134,7 +138,7 @@ def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fr
     step above a continuous one.
     """
     sigma = float(sum(scales) / tail.scale)
-    least, most = 0.0, tail.floor + 1 - (1 + sigma) * 2 * math.log(failure / 4)
+    least, most = 0.0, tail.height + 1 - (1 + sigma) * 2 * math.log(failure / 4)
     while most - least > most * _FINE:
         middle = (least + most) / 2
         if _missed(middle, sigma, tail) > failure:
@@ -147,12 +151,12 @@ def _together(scales: tuple[Fraction, ...], tail: Tail, failure: Fraction) -> Fr
 def _missed(far: float, sigma: float, tail: Tail) -> float:
     """Return the mean, over Laplace noise, of the tail's bound at (far - noise); in units of its scale.
 
-    It is exp(height - (far - noise)) from the floor on, and 1 below.
+    It is exp(height - (far - noise)), and 1 where that is more.
     """
-    room = far - tail.floor
+    room = far - tail.height
     if room <= 0:
         return 1.0
-    rate = 1 / sigma - 1
-    above = room / sigma if abs(room * rate) < _FINE else -math.expm1(-room * rate) / (1 - sigma)
-    mean = (1 / (1 + sigma) + above) / 2
-    return math.exp(-room / sigma) / 2 + math.exp(tail.height - tail.floor - room) * mean
+    noise, pull = math.exp(-room / sigma), math.exp(-room)
+    near = abs(room / sigma - room) < _FINE
+    above = pull * room / sigma if near else (pull - noise) / (1 - sigma)
+    return noise / 2 + (pull / (1 + sigma) + above) / 2

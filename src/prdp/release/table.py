@@ -158,9 +158,13 @@ class ReleaseTable:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the intervals take for granted."""
-        found = self._said(lambda release: release.condition)
-        return tuple(f"an interval{columns} {condition}" for condition, columns in found.items() if condition)
+        """What the intervals leave aside; where rows differ in that, without values."""
+        told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
+        aside = {said: columns for said, columns in self._said(lambda release: release.aside).items() if said}
+        if len(aside) > len(self.asked):
+            aside = {shown.BY_ROW: self._said(lambda release: bool(release.aside))[True]}
+        told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
+        return tuple(f"an interval{columns} {said}" for said, columns in told.items() if said)
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
         """Return what is said of answers, each with its columns unless these are all."""
@@ -334,6 +338,7 @@ class ReleaseTable:
         notes += [f"ends{columns}: {shown.KINDS[kind]}" for kind, columns in kinds.items()]
         found = {release.flag: None for release in answers}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
+        notes += [shown.LEFT_AWAY] if any(release.left_away != (None, None) for release in answers) else []
         return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
 
     def _clipped(self, answers: Sequence[Release]) -> list[str]:
