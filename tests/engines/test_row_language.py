@@ -261,9 +261,12 @@ def test_no_moment_makes_a_function_fail_and_far_ones_are_unknown_to_it(text: st
     with duckdb.connect(config={"threads": 1}) as connection:
         rows = ", ".join(f"({far})" for far in FAR)
         others = "CAST(NULL AS DATE) AS born, 1e0 AS x, 'a' AS job"
-        connection.execute(
-            f"CREATE TABLE t AS SELECT TRY_CAST(day AS {native}) AS day, {others} FROM (VALUES {rows}) r(day)"
+        # A plain cast to a time with a zone fails at the far end of DuckDB 1.5.
+        made = (
+            "CASE WHEN isfinite(day) THEN make_timestamptz(epoch_us(day)) ELSE CAST(day AS TIMESTAMPTZ) END"
         )
+        made = made if "ZONE" in native else f"TRY_CAST(day AS {native})"
+        connection.execute(f"CREATE TABLE t AS SELECT {made} AS day, {others} FROM (VALUES {rows}) r(day)")
         found = connection.execute(f"SELECT CAST({to_sql(node, schema)} AS VARCHAR) FROM t").fetchall()
     assert len(found) == len(FAR)
     if text.startswith(("year", "month", "day +", "day -", "date_trunc", "extract", "CAST(day AS VARCHAR)")):
