@@ -10,10 +10,11 @@ from itertools import zip_longest
 import duckdb
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.engines._expressions import quoted, to_sql
+from prdp.errors import ExpressionError
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.letters import lower, upper
@@ -130,6 +131,82 @@ def test_every_record_has_the_value_of_the_reference(engine: duckdb.DuckDBPyConn
         assert same(found, evaluate(node, record)), (record, found, evaluate(node, record))
 
 
+LEAVES = {
+    "t": ["job", "name", "'a_C'", "NULL"],
+    "n": ["x", "v", "2", "-0.5", "NULL"],
+    "d": ["day", "born", "DATE '2024-02-29'"],
+    "b": ["ok", "job LIKE '%a%'", "x > 0", "day < born", "NULL"],
+}
+FORMS = {
+    "t": [
+        *(
+            "lower({t})",
+            "upper({t})",
+            "trim({t})",
+            "rtrim({t}, 'a')",
+            "{t} || {t}",
+            "substring({t}, {n}, {n})",
+        ),
+        *("coalesce({t}, {t})", "nullif({t}, {t})", "CAST({n} AS VARCHAR)", "CAST({d} AS VARCHAR)"),
+        *("CASE WHEN {b} THEN {t} ELSE {t} END", "CAST({b} AS VARCHAR)", "substring({t}, -2)"),
+    ],
+    "n": [
+        *("length({t})", "({n} % {n})", "round({n}, 1)", "floor({n})", "sign({n})", "coalesce({n}, {n})"),
+        *("nullif({n}, {n})", "CAST({t} AS DOUBLE)", "CAST({n} AS INTEGER)", "CAST({b} AS BIGINT)"),
+        *("month({d})", "date_diff('day', {d}, {d})", "({d} - {d})", "CASE WHEN {b} THEN {n} ELSE {n} END"),
+        *("least({n}, {n})", "({n} / {n})", "-{n}", "CASE WHEN ({b}) IS TRUE THEN {n} END"),
+    ],
+    "d": [
+        *("date_trunc('week', {d})", "({d} + INTERVAL '1 month')", "({d} - INTERVAL '5 hours')"),
+        *("CAST({t} AS DATE)", "CAST({t} AS TIMESTAMP)", "CAST({d} AS DATE)", "coalesce({d}, {d})"),
+        *("CASE WHEN {b} THEN {d} ELSE {d} END", "nullif({d}, {d})"),
+    ],
+    "b": [
+        *(
+            "(({t}) ILIKE '_a%')",
+            "starts_with({t}, {t})",
+            "contains({t}, {t})",
+            "(({t}) = {t})",
+            "(({n}) < {n})",
+        ),
+        *("(({d}) >= {d})", "(({b}) IS NOT TRUE)", "(({b}) IS FALSE)", "(({b}) AND {b})", "(NOT {b})"),
+        *(
+            "(({t}) IS NULL)",
+            "(({n}) IS NULL)",
+            "coalesce({b}, {b})",
+            "(({t}) IN ('a', 'A'))",
+            "nullif({b}, {b})",
+        ),
+    ],
+}
+
+
+@st.composite
+def written(draw: st.DrawFn, kind: str = "t", depth: int = 4) -> str:
+    """Draw the text of an expression of a kind, functions in functions."""
+    form = draw(st.sampled_from(FORMS[kind] if depth else LEAVES[kind]))
+    for inner in "tndb":
+        while f"{{{inner}}}" in form:
+            below = draw(st.integers(0, depth - 1)) if depth else 0
+            form = form.replace(f"{{{inner}}}", draw(written(inner, below)), 1)
+    return form
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(texts=st.lists(st.sampled_from("tndb").flatmap(written), min_size=2, max_size=5))
+def test_functions_in_functions_have_the_values_of_the_reference(
+    engine: duckdb.DuckDBPyConnection, texts: list[str]
+) -> None:
+    for text in texts:
+        try:
+            node = read(text)
+        except ExpressionError as refused:
+            assert refused.reason.startswith(("this nests", "this says too much", "a comparison with NULL"))
+            continue
+        for record, found in zip(RECORDS, answers(engine, to_sql(node, SCHEMA)), strict=True):
+            assert same(found, evaluate(node, record)), (text, record, found, evaluate(node, record))
+
+
 # What one might write without care: each is wrong for some record, and must be found out.
 CARELESS = {
     "job LIKE 'a!_c' ESCAPE '!'": "job LIKE 'a_c'",
@@ -241,7 +318,8 @@ def test_a_text_that_is_no_utf_8_makes_nothing_fail_and_changes_no_other_record(
         again = connection.execute(f"SELECT {sql} FROM t WHERE place IN {tuple(whole)}").fetchall()
     assert len(found) == len(BROKEN)
     for place, (value,) in zip(whole, again, strict=True):
-        given = None if BROKEN[place] is None else BROKEN[place].decode()
+        read_as = BROKEN[place]
+        given = None if read_as is None else read_as.decode()
         record = {"job": given, "name": given, **rest}
         assert same(value, evaluate(node, record)), (given, value)
 
