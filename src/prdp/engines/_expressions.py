@@ -383,7 +383,7 @@ class _Writer:
 
     def branch(self, node: Node, kind: Kind, found: list[Double] | None = None) -> str:
         """Return what a branch gives, and note it if it is a number."""
-        if isinstance(node, Null):
+        if self.kind(node) is None:
             return _NULLS[kind]
         if kind is not Kind.NUMBER:
             return self.value(node)
