@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, NoReturn
 
 from prdp.errors import ExpressionError
+from prdp.expressions.cursor import MISSING, hull
+from prdp.expressions.functions import SPELLED
 from prdp.expressions.nodes import (
     MOST_LEVELS,
     Among,
@@ -29,6 +30,7 @@ from prdp.expressions.nodes import (
     CompareOp,
     FunctionName,
     IsNull,
+    IsTrue,
     Literals,
     Moment,
     Negate,
@@ -36,45 +38,36 @@ from prdp.expressions.nodes import (
     Not,
     Null,
     Number,
-    Span,
     Text,
-    arity,
     conjunction,
     disjunction,
-    too_large,
+    joined_texts,
 )
+from prdp.expressions.read_functions import READ_APART, FunctionReader
 from prdp.expressions.screen import screen
 from prdp.expressions.spelling import UNWRITABLE, moment_from
 from prdp.expressions.tokens import Token, tokens_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 MOST_CHARACTERS = 10_000
 
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN = range(7)
+_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN = range(8)
 """How tightly an operation binds, from the loosest to the tightest."""
 
-_ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _COMPARISONS: dict[str, CompareOp] = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 _BINDING = {
     "or": _OR,
     "and": _AND,
-    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "not"), _COMPARE),
+    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "like", "ilike", "not"), _COMPARE),
+    "||": _CONCAT,
     **dict.fromkeys("+-", _SUM),
-    **dict.fromkeys("*/", _PRODUCT),
+    **dict.fromkeys("*/%", _PRODUCT),
 }
-_NAMES: dict[str, FunctionName] = {
-    "least": "least", "greatest": "greatest", "abs": "abs", "sqrt": "sqrt", "ln": "ln", "log2": "log2",
-    "log10": "log10", "exp": "exp", "power": "power", "pow": "power",
-}  # fmt: skip
-_NEVER_VALUES = ("and", "or", "is", "in", "between", "when", "then", "else", "end")
+_NEVER_VALUES = ("and", "or", "is", "in", "between", "like", "ilike", "when", "then", "else", "end")
 
-_MISSING = "something is missing here"
 _IN_NEEDS = "IN needs a list of constants"
-_COUNTED = {(1, 1): "takes one argument", (2, 2): "takes two arguments"}
 
 
 def parse(text: str) -> Node:
@@ -111,65 +104,18 @@ def parse(text: str) -> Node:
     return _Reader(text, tokens).whole()
 
 
-def _hull(spans: Iterable[Span | None]) -> Span | None:
-    known = [span for span in spans if span]
-    return (min(s for s, _ in known), max(e for _, e in known)) if known else None
-
-
-class _Reader:
+class _Reader(FunctionReader):
     """Reads tokens from left to right; the deepest call is bounded, because ``screen`` bounds nesting."""
-
-    def __init__(self, text: str, tokens: list[Token]) -> None:
-        self._text = text
-        self._tokens = tokens
-        self._at = 0
 
     def whole(self) -> Node:
         """Return the tree of all tokens."""
-        node = self._expression(_OR)
+        node = self._whole_expression()
         if self._at < len(self._tokens):
             self._does_not_fit()
         return self._small(node)
 
-    # What stands where.
-
-    def _sees(self, *words: str) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at].lower in words
-
-    def _take(self, *words: str) -> Token | None:
-        """Return the next token and step over it, if it is one of these words."""
-        if not self._sees(*words):
-            return None
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _close(self, word: str) -> Token:
-        """Step over the word that must come here."""
-        if self._at == len(self._tokens):
-            self._refuse(self._tokens[-1].span, "what was opened before here is not closed")
-        return self._take(word) or self._does_not_fit()
-
-    def _here(self) -> Span:
-        """Return the place of the next token, or of the last if none is left."""
-        return self._tokens[min(self._at, len(self._tokens) - 1)].span
-
-    # Refusals.
-
-    def _refuse(self, span: Span | None, reason: str, advice: str = "") -> NoReturn:
-        raise ExpressionError(self._text, span or (0, len(self._text)), reason, advice)
-
-    def _does_not_fit(self) -> NoReturn:
-        if self._at == len(self._tokens):
-            self._refuse(self._here(), _MISSING)
-        if self._tokens[self._at].is_text and self._tokens[self._at - 1].is_name:
-            self._refuse(self._here(), "conversions are not read")
-        self._refuse(self._here(), "this does not fit after what stands before it")
-
-    def _small(self, node: Node) -> Node:
-        """Return a node, unless it is too large; one that repeats a part of the text may be."""
-        if too_large(node):
-            self._refuse(node.span, "this says too much, or nests too deep", "Write it shorter.")
-        return node
+    def _whole_expression(self) -> Node:
+        return self._expression(_OR)
 
     # What binds to what.
 
@@ -185,6 +131,8 @@ class _Reader:
                 node = self._connective(node, token.lower)
             elif binding == _COMPARE:
                 node = self._comparison(node)
+            elif binding == _CONCAT:
+                node = self._texts(node)
             else:
                 node = self._chain(node, binding)
         return node
@@ -194,72 +142,90 @@ class _Reader:
         while self._take(word):
             parts.append(self._expression(_BINDING[word] + 1))
         join = conjunction if word == "and" else disjunction
-        return join(parts, _hull(part.span for part in parts))
+        return join(parts, hull(part.span for part in parts))
 
     def _chain(self, node: Node, binding: int) -> Node:
         """Read sums or products, from left to right."""
         length = 1
         while token := self._take(*(sign for sign in _ARITHMETIC if _BINDING[sign] == binding)):
-            right = self._expression(binding + 1)
-            span = _hull((node.span, right.span))
             length += 1
             if length > MOST_LEVELS:
                 reason = f"this is a chain of more than {MOST_LEVELS} operations"
-                self._refuse(span, reason, "Only AND and OR can be longer.")
+                self._refuse(hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
+            if binding == _SUM and self._is_interval():
+                node = self._moved(node, token)
+                continue
+            right = self._expression(binding + 1)
+            span = hull((node.span, right.span))
             node = Arithmetic(_ARITHMETIC[token.lower], node, right, span=span)
         return node
 
+    def _texts(self, first: Node) -> Node:
+        parts = [first]
+        while self._take("||"):
+            parts.append(self._expression(_CONCAT + 1))
+        return self._small(joined_texts(parts, hull(part.span for part in parts)))
+
     def _comparison(self, left: Node) -> Node:
         if sign := self._take(*_COMPARISONS):
-            right = self._expression(_SUM)
-            span = _hull((left.span, right.span))
+            right = self._expression(_CONCAT)
+            span = hull((left.span, right.span))
             node: Node = Compare(_COMPARISONS[sign.lower], left, right, span=span)
         elif self._take("is"):
-            node = self._is_null(left)
+            node = self._is(left)
         else:
             negated = self._take("not")
-            node = self._among(left) if self._take("in") else self._between(left)
+            if word := self._take("like", "ilike"):
+                node = self._like(left, word)
+            else:
+                node = self._among(left) if self._take("in") else self._between(left)
             node = Not(node, span=node.span) if negated else node
         if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= _COMPARE:
             advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
             self._refuse(self._here(), "after a comparison this can be read in two ways", advice)
         return node
 
-    def _is_null(self, operand: Node) -> Node:
+    def _is(self, operand: Node) -> Node:
         negated = self._take("not")
-        if not self._take("null"):
-            self._refuse(self._here(), "only IS NULL and IS NOT NULL are read", "Write such as x = TRUE.")
-        node = IsNull(operand, span=operand.span)
+        if self._take("null", "unknown"):
+            node: Node = IsNull(operand, span=operand.span)
+        elif word := self._take("true", "false"):
+            held = operand if word.lower == "true" else Not(operand, span=operand.span)
+            node = IsTrue(held, span=operand.span)
+        else:
+            advice = (
+                "Write IS NULL, IS TRUE or IS FALSE, with or without NOT; values are compared by = and <>."
+            )
+            self._refuse(self._here(), "only NULL, TRUE and FALSE are read after IS", advice)
         return Not(node, span=node.span) if negated else node
+
+    def _like(self, operand: Node, word: Token) -> Node:
+        args = [operand, self._expression(_CONCAT)]
+        if self._take("escape"):
+            args.append(self._expression(_CONCAT))
+        name: FunctionName = "like" if word.lower == "like" else "ilike"
+        return self._well_used(Call(name, tuple(args), span=hull((operand.span, args[-1].span))))
 
     def _among(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
-            place = _hull((operand.span, self._here()))
+            place = hull((operand.span, self._here()))
             self._refuse(place, _IN_NEEDS, "Write such as x IN (1, 2).")
         items: list[Literals] = []
         for item in self._list():
             if not isinstance(item, Literals):
                 self._refuse(item.span, _IN_NEEDS, "Write x = a OR x = b instead.")
             items.append(item)
-        return Among(operand, tuple(items), span=_hull((operand.span, items[-1].span)))
+        return Among(operand, tuple(items), span=hull((operand.span, items[-1].span)))
 
     def _between(self, operand: Node) -> Node:
         if not self._take("between"):
             self._does_not_fit()
-        low = self._expression(_SUM)
+        low = self._expression(_CONCAT)
         self._close("and")
-        high = self._expression(_SUM)
-        span = _hull((operand.span, high.span))
-        above = Compare(">=", operand, low, span=_hull((operand.span, low.span)))
+        high = self._expression(_CONCAT)
+        span = hull((operand.span, high.span))
+        above = Compare(">=", operand, low, span=hull((operand.span, low.span)))
         return self._small(conjunction((above, Compare("<=", operand, high, span=span)), span))
-
-    def _list(self) -> list[Node]:
-        """Read expressions between commas, and the parenthesis that ends them."""
-        parts = [self._expression(_OR)]
-        while self._take(","):
-            parts.append(self._expression(_OR))
-        self._close(")")
-        return parts
 
     # What stands alone.
 
@@ -274,7 +240,7 @@ class _Reader:
             operand = self._expression(_NOT)
             return Not(operand, span=operand.span)
         if self._take("("):
-            node = self._expression(_OR)
+            node = self._whole_expression()
             self._close(")")
             return node
         return self._case() if self._take("case") else self._value()
@@ -289,23 +255,23 @@ class _Reader:
 
     def _case(self) -> Node:
         opened = self._tokens[self._at - 1].span
-        subject = None if self._sees("when", "else", "end") else self._expression(_OR)
+        subject = None if self._sees("when", "else", "end") else self._whole_expression()
         branches: list[tuple[Node, Node]] = []
         while self._take("when"):
-            condition = self._expression(_OR)
+            condition = self._whole_expression()
             if subject is not None:
                 condition = Compare("=", subject, condition, span=condition.span)
             self._close("then")
-            branches.append((condition, self._expression(_OR)))
+            branches.append((condition, self._whole_expression()))
         if not branches:
             self._refuse(opened, "CASE needs a WHEN", "Write CASE WHEN ... THEN ... ELSE ... END.")
-        default = self._expression(_OR) if self._take("else") else Null()
+        default = self._whole_expression() if self._take("else") else Null()
         closed = self._close("end").span
-        return self._small(Case(tuple(branches), default, span=_hull((opened, closed))))
+        return self._small(Case(tuple(branches), default, span=hull((opened, closed))))
 
     def _value(self) -> Node:
         if self._at == len(self._tokens) or self._sees(*_NEVER_VALUES):
-            self._refuse(self._here(), _MISSING)
+            self._refuse(self._here(), MISSING)
         token = self._tokens[self._at]
         self._at += 1
         if token.is_number:
@@ -314,7 +280,7 @@ class _Reader:
             return Text(token.content, span=token.span)
         if not token.is_name:
             is_star = token.written == "*"
-            reason = "this is not part of the language of policies and filters" if is_star else _MISSING
+            reason = "this is not part of the language of policies and filters" if is_star else MISSING
             self._refuse(token.span, reason)
         return self._named(token)
 
@@ -327,8 +293,9 @@ class _Reader:
     def _named(self, token: Token) -> Node:
         """Read a constant, a function or a column; only a word without quotes can be more than a column."""
         word = token.lower
-        if word in _NAMES and self._take("("):
-            return self._call(token, _NAMES[word])
+        if self._sees("(") and (word in SPELLED or word in READ_APART):
+            self._at += 1
+            return self._apart(token) if word in READ_APART else self._call(token, SPELLED[word])
         if word in ("true", "false"):
             return Boolean(word == "true", span=token.span)
         if word == "null":
@@ -337,15 +304,6 @@ class _Reader:
             self._at += 1
             return self._moment(word, self._tokens[self._at - 1])
         return Column(token.content, span=token.span)
-
-    def _call(self, token: Token, name: FunctionName) -> Node:
-        args = [] if self._take(")") else self._list()
-        fewest, most = arity(name)
-        if not fewest <= len(args) <= most:
-            place = (token.start, self._tokens[self._at - 1].end)
-            counted = _COUNTED.get((fewest, most), "needs two or more arguments")
-            self._refuse(place, f"{name} {counted}")
-        return Call(name, tuple(args), span=(token.start, self._tokens[self._at - 1].end))
 
     def _moment(self, word: str, literal: Token) -> Node:
         value = moment_from(literal.content)
