@@ -69,6 +69,7 @@ class Label:
             noise=answer.noise,
             chosen=answer.chosen,
             whole=self.whole,
+            shape=answer.shape,
         )
 
     def _caveat(self, clipping: Clipping | Dropped | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
+from prdp.noise.concave import ConcaveNoise
 from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
@@ -52,6 +53,7 @@ class Release(NumberLike):
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
+        shape: For noise that is not Laplace's and public, all of it, in steps.
     """
 
     question: str
@@ -70,6 +72,7 @@ class Release(NumberLike):
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     whole: bool = False
+    shape: ConcaveNoise | None = None
 
     @property
     def exact(self) -> Fraction:
@@ -135,6 +138,9 @@ class Release(NumberLike):
 
     def _moved_by_noise(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return the ends around an answer that noise was added to."""
+        if self.shape is not None:
+            far = self.shape.spread(1 - failure)
+            return (self.steps - far) * self.step, (self.steps + far) * self.step
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
         low, high = found.around(self.steps)
         return (
