@@ -16,11 +16,10 @@ from prdp.declare.owners import Owners
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
-from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
-from prdp.plan.growing import better_than_clip
+from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
@@ -148,9 +147,11 @@ class Planner:
         if self.owners is not None:
             refuse_unless_proved(query, method, self.owners)
             method = OWNERS if query.counts_owners(self.owners.id) else method
-        terms = self._terms(query, method, share, options, groups)
+        terms = self.terms(query, method, share, options, groups)
         if options.method is None and self.owners is None:
-            method, terms = self._where_budgets_grow(terms, method)
+            method, terms = preferred(
+                terms, method, lambda row: self.terms(query, row, share, options, groups)
+            )
         measure = terms.measure
         self._refuse_too_large(measure)
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
@@ -171,7 +172,7 @@ class Planner:
             options={name: _told(getattr(steps[0].mechanism, name)) for name in method.options},
         )
 
-    def _terms(
+    def terms(
         self, query: Query, method: Method, share: Fraction, options: Options, groups: Grouping | None
     ) -> MethodTerms:
         """Return everything public that a method's mechanism is built from."""
@@ -188,16 +189,6 @@ class Planner:
             whole=frozenset(name for name, column in self.schema.items() if column.integer),
             rows=self.owners.most_rows if self.owners is not None else 1,
         )
-
-    def _where_budgets_grow(self, terms: MethodTerms, method: Method) -> tuple[Method, MethodTerms]:
-        """Return the method that needs no clipping, where public facts say that it is better."""
-        row = next((row for row in terms.query.methods if row.name == Additive.name), None)
-        if row is None:
-            return method, terms
-        grown = self._terms(terms.query, row, terms.share, terms.options, terms.groups)
-        of_share = next((part.of_share for part in terms.query.parts if part.name == "sum"), 1)
-        why = better_than_clip(replace(grown, share=grown.share * of_share))
-        return (row, replace(grown, why=why)) if why else (method, terms)
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
         """Return the one step of a query that a mechanism answers."""
