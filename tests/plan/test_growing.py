@@ -100,6 +100,16 @@ def test_a_release_is_written_down_with_its_noise_and_read_again() -> None:
     assert '"shape"' not in release_to_json(opened().sum("v", share="1/10"))
 
 
+def test_owners_may_be_capped_and_the_release_says_so() -> None:
+    columns = {"id": np.repeat(np.arange(500), 2), "v": np.tile([10, 100_000], 500)}
+    bounds = {"v": (1, 10**6)}
+    table = prdp.open(columns, policy=LN, bounds=bounds, protect="id", most_rows=2, stand_in=True)
+    total = table.sum("v", share=1, method="additive")
+    assert float(total.exact) < 500 * 100_010 / 2  # by the budget of 10 nobody counts for 100,010
+    assert total.caveat == "owners whose rows differ may count for less, which lowers it"
+    assert total.kind == "95 % of the noise"
+
+
 def test_cents_are_answered_in_cents() -> None:
     cents = pyarrow.array([1.25, 3.5, 1000.01] * 500)
     table = prdp.open(
