@@ -1,4 +1,4 @@
-"""Tumult Core's slowly scaling samplers beside the default; they can't be seeded."""
+"""Tumult Core's slowly scaling samplers beside the default and ``clip``; they can't be seeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from experiments.paper.job import Columns, Job
 from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.setting import Setting
 
-FIGURES = ("ours", "ours_se", "theirs", "theirs_se")
+FIGURES = ("ours", "ours_se", "clip", "clip_se", "theirs", "theirs_se")
+WORDS = ("sampler", "promise", "method")
 
 
 def jobs(config: Config, context: Context) -> list[Job]:
@@ -36,12 +37,10 @@ def sampled(data: str, runs: int, seed: int, folder: Path | None) -> Columns:
     """Return a row for each sampler and anchor, or one that says why there are none."""
     comparison = compared([Setting(data).problem(folder).data], runs, seed)
     if comparison.missing:
-        words = {"sampler": np.array([comparison.missing]), "promise": np.array([""])}
+        words = {name: np.array([comparison.missing if name == "sampler" else ""]) for name in WORDS}
         return {**words, "anchor": np.zeros(1), **{name: np.full(1, np.nan) for name in FIGURES}}
     rows = [asdict(row) for row in comparison.rows]
-    return {
-        name: np.array([row[name] for row in rows]) for name in ("sampler", "promise", "anchor", *FIGURES)
-    }
+    return {name: np.array([row[name] for row in rows]) for name in (*WORDS, "anchor", *FIGURES)}
 
 
 # Below: how results are shown. They do not depend on it.
@@ -58,7 +57,8 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
                 f"{row['set']}: {row['sampler']}",
                 row["promise"],
                 f"{row['anchor']:,.0f}",
-                f"{number(row['ours'])} ± {number(row['ours_se'], 1)}",
+                f"{row['method']}: {number(row['ours'])} ± {number(row['ours_se'], 1)}",
+                f"{number(row['clip'])} ± {number(row['clip_se'], 1)}",
                 f"{number(row['theirs'])} ± {number(row['theirs_se'], 1)}",
                 number(row["ours"] / row["theirs"]),
             )
@@ -66,6 +66,6 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
         for row in results.to_pylist()
     ]
     if rows:
-        header = ("", "its promise", "E = 1 at", "default", "sampler", "default / sampler")
+        header = ("", "its promise", "E = 1 at", "default", "clip", "sampler", "default / sampler")
         parts.append(Table(f"Sum: error in %, {config['runs']:,} runs", header, tuple(rows)))
     return Section(config["title"], config["about"], tuple(parts))

@@ -71,6 +71,7 @@ def test_the_questions_page_runs_as_printed() -> None:
     printed = ran("docs/questions.md")
     assert "judge" in printed
     assert re.search(r"count: .*\[simulated: not private\]", printed)
+    assert re.search(r"additive: [\d,]+ ± [\d,]+\nclip: [\d,]+, from ", printed)
     assert re.search(r"sum of balance within 10 % in 95 % of the answers: ", printed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import prdp
-from experiments.baselines.tumult.comparison import compared, our_answers
+from experiments.baselines.tumult.comparison import compared, our_releases
 from experiments.baselines.tumult.environment import PACKAGE
 from experiments.baselines.tumult.samplers import Sampler, distance_from_law, samplers
 from experiments.datasets import normal
@@ -49,8 +49,10 @@ def test_draws_from_another_law_are_far_from_the_one_that_is_said() -> None:
 def test_the_library_answers_under_every_sampler_s_policy() -> None:
     data = normal("some", 50_000, size=5_000)
     for sampler in ALL:
-        answers = our_answers(data, sampler.policy, 20, 0)
-        assert abs(np.median(answers) / data.values.sum() - 1) < 0.02
+        for method in (None, "clip"):
+            releases = our_releases(data, sampler.policy, 20, 0, method)
+            answers = [float(release.exact) for release in releases]
+            assert abs(np.median(answers) / data.values.sum() - 1) < 0.02
 
 
 def test_a_missing_tumult_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

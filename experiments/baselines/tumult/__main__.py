@@ -1,4 +1,4 @@
-"""Tumult Core's slowly scaling samplers and the library's ``clip``, under the same policies.
+"""Tumult Core's slowly scaling samplers, the library's default and ``clip``, under the same policies.
 
 ``python -m experiments.baselines.tumult --data FOLDER``: relative errors of a sum in percent, 20 % trimmed
 each side. The seed is that of our noise alone: theirs can't be seeded, so their figures change.
@@ -23,14 +23,18 @@ def lines(comparison: Comparison, runs: int, seed: int) -> Iterator[str]:
     if comparison.missing:
         yield comparison.missing
         return
-    yield f"sum, {runs} runs, error in %, 20 % trimmed each side; clip: seed {seed}, {PACKAGE}: none possible"
-    heads = ("clip", "± s.e.", "sampler", "± s.e.", "clip/sampler", "off its law")
-    yield f"{'set':13}{'sampler':30}{'promise':9}{'E = 1 at':>9}" + "".join(f"{head:>13}" for head in heads)
+    yield f"sum, {runs} runs, error in %, 20 % trimmed each side; ours: seed {seed}, {PACKAGE}: none possible"
+    heads = ("default", "± s.e.", "clip", "± s.e.", "sampler", "± s.e.", "default/them", "off its law")
+    start = f"{'set':13}{'sampler':30}{'promise':9}{'E = 1 at':>9} {'default':9}"
+    yield start + "".join(f"{head:>13}" for head in heads)
     for row in comparison.rows:
-        figures = (row.ours, row.ours_se, row.theirs, row.theirs_se, row.ours / row.theirs)
+        figures = (
+            *(row.ours, row.ours_se, row.clip, row.clip_se, row.theirs, row.theirs_se),
+            row.ours / row.theirs,
+        )
         distance = f"{'-':>13}" if row.distance is None else f"{row.distance:13.4f}"
         cells = "".join(f"{figure:13.3g}" for figure in figures) + distance
-        yield f"{row.data:13}{row.sampler:30}{row.promise:9}{row.anchor:9,}{cells}"
+        yield f"{row.data:13}{row.sampler:30}{row.promise:9}{row.anchor:9,} {row.method:9}{cells}"
     chance = 1.63 / math.sqrt(runs)
     yield f"off its law: Kolmogorov distance of its draws; above {chance:.4f} by chance in 1 % of the rows"
 

@@ -11,6 +11,7 @@ from typing import Any
 from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import Bin, KeyValue
 from prdp.ledger.strict_json import strict_json
+from prdp.noise.concave import ConcaveNoise
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Knot, Overshoot, Ranked
 from prdp.release.custom import CustomRelease
@@ -30,6 +31,7 @@ _LATER: dict[str, Any] = {
     "at": None,
     "drawn": None,  # one draw was for both signs
     "beyond": "",  # what intervals leave aside was not said in the user's terms
+    "shape": None,  # all public noise was Laplace's
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -93,6 +95,7 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
         form.setdefault("whole", _LATER["whole"])
         form.setdefault("beyond", _LATER["beyond"])
+        form.setdefault("shape", _LATER["shape"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -112,6 +115,7 @@ def _release(form: dict[str, Any]) -> Release:
         chosen=_chosen(form["chosen"]) if form["chosen"] else None,
         whole=form["whole"],
         beyond=form["beyond"],
+        shape=_shape(form["shape"]) if form["shape"] else None,
     )
 
 
@@ -131,6 +135,10 @@ def _chosen(form: dict[str, Any]) -> Overshoot | Ranked:
         scale=_fraction(form["scale"]),
         clipping=_point_of(form["clipping"]) if form["clipping"] else None,
     )
+
+
+def _shape(form: dict[str, Any]) -> ConcaveNoise:
+    return ConcaveNoise(tuple(map(_whole, form["ends"])), tuple(map(_fraction, form["slopes"])))
 
 
 def _knot(form: Any) -> Knot:

@@ -155,6 +155,18 @@ def draw_chunk(scale: Fraction, digits: int, count: int, entropy: Entropy) -> In
     return values
 
 
+def geometrics(scale: Fraction, count: int, entropy: Entropy) -> Integers:
+    """Draw ``count`` integers k >= 0 with probability proportional to exp(-k / scale): the G above."""
+    digits = digit_count(scale)
+    coins = _toss(scale, digits, count, entropy)
+    above, values = coins[2], _integers(coins[3:])
+    if above.any():
+        values = values.astype(object)
+        for row in np.flatnonzero(above):
+            values[row] += high_part(scale, digits, entropy) << digits
+    return values
+
+
 @lru_cache(maxsize=1024)
 def _thresholds(scale: Fraction, digits: int, places: int) -> NDArray[np.uint8]:
     """Return the bytes of every coin's probability: the first byte of all, then the second, ..."""

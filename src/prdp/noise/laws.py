@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.noise.choice import ExponentialChoice
+from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -48,6 +49,18 @@ class Noisy:
             for value, noise in zip(self.values, self.noises, strict=True)
         ]
         return _each_run(columns, runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A whole number, hidden by noise of a concave shape on the same lattice (proofs/additive.md)."""
+
+    value: int = field(repr=False)
+    noise: ConcaveNoise
+
+    def draw(self, entropy: Entropy, runs: int) -> list[int]:
+        """Draw the noisy value, once a run."""
+        return [int(self.value) + int(draw) for draw in self.noise.draw_many(entropy, runs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +196,7 @@ class Together:
         return _each_run([law.draw(entropy, runs) for law in self.laws], runs)
 
 
-Law = Noisy | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated | Together
+Law = Noisy | Shaped | Scan | ExponentialChoice | PermuteAndFlip | Then | Gated | Together
 """Whatever an answer is drawn from; exact tests enumerate the same objects."""
 
 

@@ -133,6 +133,8 @@ def _step(step: Step, query: QueryPlan, source: Any) -> Iterator[str]:
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
     how = "" if mechanism == "tiers" else together[query.together]
     yield f"  draws  {name}{mechanism} with share {step.share}{how}; {page}"
+    if why := getattr(step.mechanism, "why", ""):
+        yield f"  since  {why}"
     if query.together == "joint" and isinstance(query.read, OwnerRead) and hasattr(source, "shown_later"):
         count_rows = step.name == "count" or query.measure is None
         yield f"  reads  {source.shown_later(query.read, count_rows=count_rows)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -43,10 +44,11 @@ def part_label(
     return _told_what_is_clipped(label, terms, mechanism, measure, owners)
 
 
-def derived_label(step: Step, query: Query, share: Fraction) -> Label:
+def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label:
     """Return the label of an answer that follows from its parts, by the step of the first one."""
-    said = step.mechanism
-    return Label(str(query), share, said.name, said.caveat(signed=True), left_out=step.labels[0].left_out)
+    caveats = (step.mechanism.caveat(signed=True) for step in steps)
+    caveat = next(filter(None, caveats), "")
+    return Label(str(query), share, steps[0].mechanism.name, caveat, left_out=steps[0].labels[0].left_out)
 
 
 def _label(words: str, terms: MethodTerms, said: Answering, measure: Measure | None) -> Label:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
 
+from prdp.cells.least_budgets import least_budgets
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
@@ -31,6 +32,7 @@ from prdp.mechanisms._base import (
     UniversalSum,
 )
 from prdp.mechanisms._influence import count_influences, sum_influences
+from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.distinct import DistinctKeys
@@ -113,6 +115,9 @@ class MethodTerms:
         where: Which records take part; None for all.
         groups: The public groups; None for one group of all records.
         entry: What is read in place of a table's columns: a graph's edges, rows that name records.
+        whole: The columns that hold whole numbers only.
+        rows: Of how many rows a record may be.
+        why: Why the method was chosen, in words; empty where the caller chose it or nothing had to be.
     """
 
     policy: Policy
@@ -125,6 +130,9 @@ class MethodTerms:
     where: Node | None = None
     groups: Grouping | None = None
     entry: Any = None
+    whole: frozenset[str] = frozenset()
+    rows: int = 1
+    why: str = ""
 
 
 def cells(terms: MethodTerms) -> Read:
@@ -247,6 +255,7 @@ _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "spli
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
 _CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "deep": True}
 _NAIVE: dict[str, Any] = {"owners": True}
+_ADDITIVE_FINENESS = 4 * PER_OCTAVE  # a record is taken for one at the end of its cell: 2 % larger at most
 
 
 def _clip(terms: MethodTerms) -> Clip:
@@ -255,6 +264,15 @@ def _clip(terms: MethodTerms) -> Clip:
 
 def _clip_values(terms: MethodTerms) -> Clip:
     return Clip.tuned(terms.share, signed=terms.measure is not None and terms.measure.signed)
+
+
+def additive(terms: MethodTerms) -> Additive:
+    """Return additive noise, shaped by the budgets that the bounds allow; only rows that measure ask."""
+    measure = terms.measure
+    assert measure is not None  # noqa: S101  (see SUM)
+    rounded = measure.column not in terms.whole or (1 / measure.grain).denominator != 1
+    least = least_budgets(terms.policy, terms.levels, terms.bounds, measure, rounded=rounded)
+    return Additive(least, terms.rows, terms.why)
 
 
 def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...]:
@@ -299,11 +317,14 @@ SUM = (
     Method("partition", _partition, **_PARTITION),
     Method("framework", _framework(lambda _: UniversalSum()), **_FRAMEWORK),
     Method("naive", lambda _: Naive(), **_NAIVE),
+    Method("additive", additive, owners=True, fineness=_ADDITIVE_FINENESS),
 )
 SQUARES = (Method("clip", _clip, **_CLIP), *SUM[1:])
 """For squared distances, which have one sign whatever the values have."""
+COUNT_OF_MEAN = (*COUNT, Method("additive", _clip, sees=counted, owners=True))
+"""How the records of a mean are counted: each contributes 1, for which additive noise would be naive's."""
 MEAN = tuple(row for row in SUM if row.name != "partition")
-VARIANCE = tuple(row for row in MEAN if row.name != "framework")
+VARIANCE = tuple(row for row in MEAN if row.name not in ("framework", "additive"))
 MAX = _farthest(lowest=False)
 MIN = _farthest(lowest=True)
 QUANTILE = (

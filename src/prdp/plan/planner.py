@@ -19,6 +19,7 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
+from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
@@ -146,12 +147,13 @@ class Planner:
         if self.owners is not None:
             refuse_unless_proved(query, method, self.owners)
             method = OWNERS if query.counts_owners(self.owners.id) else method
-        measure = measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by)
+        terms = self.terms(query, method, share, options, groups)
+        if options.method is None and self.owners is None:
+            method, terms = preferred(
+                terms, method, lambda row: self.terms(query, row, share, options, groups)
+            )
+        measure = terms.measure
         self._refuse_too_large(measure)
-        levels = self.policy.deep_levels if method.deep else self.levels
-        terms = MethodTerms(
-            self.policy, levels, self.bounds, query, measure, share, options, self.where, groups
-        )
         steps = self._parted(terms, method) if query.rule else (self._step(terms, method),)
         together = self._together(steps[0].mechanism, groups)
         if together == "joint":
@@ -163,11 +165,29 @@ class Planner:
             read=self._read(terms, method),
             steps=steps,
             measure=measure,
-            derived=Derived(query.rule, measure, derived_label(steps[0], query, share))
+            derived=Derived(query.rule, measure, derived_label(steps, query, share))
             if measure is not None and query.rule
             else None,
             together=together,
             options={name: _told(getattr(steps[0].mechanism, name)) for name in method.options},
+        )
+
+    def terms(
+        self, query: Query, method: Method, share: Fraction, options: Options, groups: Grouping | None
+    ) -> MethodTerms:
+        """Return everything public that a method's mechanism is built from."""
+        return MethodTerms(
+            self.policy,
+            self.policy.deep_levels if method.deep else self.levels,
+            self.bounds,
+            query,
+            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by),
+            share,
+            options,
+            self.where,
+            groups,
+            whole=frozenset(name for name, column in self.schema.items() if column.integer),
+            rows=self.owners.most_rows if self.owners is not None else 1,
         )
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
@@ -185,7 +205,8 @@ class Planner:
             row = next(row for row in part.methods if row.name == method.name)
             own = replace(terms, share=terms.share * part.of_share)
             mechanism = row.build(own)
-            said = steps[0].mechanism if steps else mechanism
+            alike = steps and type(steps[0].mechanism) is type(mechanism)
+            said = steps[0].mechanism if alike else mechanism
             label = part_label(part, own, mechanism, said, self.owners)
             sees = part.sees if self.owners is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))

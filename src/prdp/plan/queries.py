@@ -16,6 +16,7 @@ from prdp.expressions.nodes import Column, Node, canonical
 from prdp.plan.asked import Asked, said
 from prdp.plan.methods import (
     COUNT,
+    COUNT_OF_MEAN,
     DISTINCT,
     MAX,
     MEAN,
@@ -60,7 +61,7 @@ def _counted_values(cells: Summary) -> Summary:
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
         "sum": (SUM, "sum of {}", 1, Summary.valued),
-        "count": (COUNT, "count of {}", 0, _counted_values),
+        "count": (COUNT_OF_MEAN, "count of {}", 0, _counted_values),
         "squares": (SQUARES, "sum of squared distances of {} from its mean", 2, None),
     }
     return tuple(DerivedPart(name, part, *known[name]) for name, part in PARTS[rule])

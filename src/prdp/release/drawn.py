@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from prdp.noise.concave import ConcaveNoise
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
 
@@ -31,6 +32,7 @@ class Answer:
         clipping: Where records were clipped, and how that was chosen.
         chosen: For a value that was chosen by a law that tells how far off it may be, what it tells.
         noise: The family of the noises: ``"laplace"``, or ``"quartic"``.
+        shape: For noise of another shape, all of it, in steps; ``noises`` is then empty.
     """
 
     steps: int
@@ -41,3 +43,4 @@ class Answer:
     clipping: Clipping | Dropped | None = None
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
+    shape: ConcaveNoise | None = None

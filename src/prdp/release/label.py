@@ -71,6 +71,7 @@ class Label:
             chosen=answer.chosen,
             whole=self.whole,
             beyond=self._beyond(clipping, answer.step),
+            shape=answer.shape,
         )
 
     def _beyond(self, clipping: Clipping | Dropped | None, step: Fraction) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
+from prdp.noise.concave import ConcaveNoise
 from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
@@ -54,6 +55,7 @@ class Release(NumberLike):
         whole: Whether the truth is a whole number: such an answer is printed as one.
         beyond: Of which records the interval that is shown leaves aside what they would add, in the user's
             own terms; empty where there are none, or where it cannot be said so.
+        shape: For noise that is not Laplace's and public, all of it, in steps.
     """
 
     question: str
@@ -73,6 +75,7 @@ class Release(NumberLike):
     chosen: Overshoot | Ranked | None = None
     whole: bool = False
     beyond: str = ""
+    shape: ConcaveNoise | None = None
 
     @property
     def exact(self) -> Fraction:
@@ -177,6 +180,9 @@ class Release(NumberLike):
 
     def _moved_by_noise(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return the ends around an answer that noise was added to."""
+        if self.shape is not None:
+            far = self.shape.spread(1 - failure)
+            return (self.steps - far) * self.step, (self.steps + far) * self.step
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
         low, high = found.around(self.steps)
         least, most = (None, None) if reach <= 1 or self.even else self._signs

@@ -135,14 +135,15 @@ class Questions(ABC, Generic[Answered]):
         *,
         share: Exact,
         grain: Exact | None = None,
-        method: Chosen = "clip",
+        method: Chosen | None = None,
         fresh: bool = False,
     ) -> Answered:
         """Add up a column, or an expression over columns such as ``"price * quantity"``.
 
         Columns need public bounds, which may be as wide as you like; those of an expression follow from its
         columns'. ``grain`` is what values are rounded to: by default the column's, and of an expression what
-        follows from its columns'. Other arguments as in ``count``.
+        follows from its columns'. ``method`` is ``"clip"`` by default, or ``"additive"`` where budgets grow
+        with the column and that is better (docs/questions.md). Other arguments as in ``count``.
 
         >>> import numpy
         >>> import prdp
@@ -160,12 +161,13 @@ class Questions(ABC, Generic[Answered]):
         *,
         share: Exact,
         grain: Exact | None = None,
-        method: Chosen = "clip",
+        method: Chosen | None = None,
         fresh: bool = False,
     ) -> Answered:
         """Find the mean of a column: 3/4 of the share goes to the sum and 1/4 to the count.
 
-        Records without a value take no part. The parts are in the release's ``parts``.
+        Records without a value take no part. The parts are in the release's ``parts``; arguments as in
+        ``sum``.
 
         >>> import numpy
         >>> import prdp

@@ -22,8 +22,9 @@ from flint import arb, ctx, fmpq
 from prdp.cells.owners import OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.noise.choice import ExponentialChoice
+from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Lazily, Noisy, Rule, Scan, Then, Together
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Rule, Scan, Shaped, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.content import content, undeclared
 
@@ -306,6 +307,33 @@ def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
     return _moved_ratio(moved, noise)
 
 
+def _shaped_ratio(one: Shaped, other: Shaped) -> Any:
+    """Return the largest log-ratio of two centres with the same noise of a concave shape.
+
+    All outputs are enumerated that lie up to one turn of the shape beyond the centres: further out ratios
+    recur. The normalisation is the same for both.
+    """
+    for law in (one, other):
+        _refuse_own((ConcaveNoise,), law.noise)
+        _refuse_unless_whole((law.value,), (int, np.int64))
+    _refuse_unless_same("noises", one.noise, other.noise)
+    return _turned_ratio(abs(int(other.value) - int(one.value)), one.noise)
+
+
+@lru_cache(maxsize=1 << 16)
+def _turned_ratio(moved: int, noise: ConcaveNoise) -> Any:
+    turn = noise.ends[-1]
+    if moved + 2 * turn > _MOST_OUTPUTS:
+        raise ValueError(
+            f"the universe is not tiny: a turn of the noise is {turn} steps, and all outputs of two turns "
+            f"are enumerated, {_MOST_OUTPUTS:,} at most. Take narrower bounds, or a coarser lattice."
+        )
+    return _largest(
+        _log_ratio((-_ball(noise.at(abs(output)))).exp(), (-_ball(noise.at(abs(output - moved)))).exp())
+        for output in range(-turn - 1, moved + turn + 2)
+    )
+
+
 @lru_cache(maxsize=1 << 16)
 def _moved_ratio(moved: int, noise: DiscreteLaplace) -> Any:
     """Enumerate the outputs between 0 and a centre so far off, and just beyond; further out it is constant.
@@ -351,6 +379,7 @@ def _up(ball: Any) -> float:
 
 _RATIOS: Mapping[type, Callable[[Any, Any], Any]] = {
     Noisy: _noisy_ratio,
+    Shaped: _shaped_ratio,
     Then: _then_ratio,
     Gated: _gated_ratio,
     Together: _together_ratio,
