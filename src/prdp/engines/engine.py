@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 
@@ -33,6 +34,17 @@ class OwnerEngine(Protocol):
             reading: Which owners and what they contribute; it has groups.
             caps: How far owners may count.
             count_rows: Whether rows are added up instead of values.
+
+        Raises:
+            EngineFailure: As in ``Engine.summarise``.
+        """
+
+
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        """Read every record once and return the keys that records have, with the budgets behind each.
+
+        A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
+        0 or 1; it has one row, and none if it is NULL or NaN. Of owners, see proofs/keys.md.
 
         Raises:
             EngineFailure: As in ``Engine.summarise``.
