@@ -19,7 +19,8 @@ For asking of several tables and of graphs:
 For reading the answers and the account:
     Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
-    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut, KeysOutOfReach
+    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
+    KeysOutOfReach
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -67,7 +67,7 @@ def masses_of(records: Sequence[Record]) -> KeyMasses:
     for key, quanta in records:
         if quanta:
             masses[key,] += quanta
-    return KeyMasses.of(LEVELS, masses) if masses else KeyMasses.of(LEVELS, {(b"none",): 0})
+    return KeyMasses.of(LEVELS, masses)
 
 
 def drawn_by(finder: KeyFinder, masses: Callable[[Sequence[Record]], KeyMasses] = masses_of) -> Draw:
@@ -76,7 +76,9 @@ def drawn_by(finder: KeyFinder, masses: Callable[[Sequence[Record]], KeyMasses] 
 
 def complete(outputs: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return the outputs whose probabilities are whole: no mass in them is beyond HIGHEST."""
-    return {output: chance for output, chance in outputs.items() if max(masses_in(output), default=0) <= HIGHEST}
+    return {
+        output: chance for output, chance in outputs.items() if max(masses_in(output), default=0) <= HIGHEST
+    }
 
 
 def masses_in(output: Any) -> list[int]:
@@ -92,7 +94,7 @@ def excess(draw: Draw, records: Sequence[Record] = RECORDS, most_records: int = 
 def excesses(draw: Draw, records: Sequence[Record], most_records: int) -> Iterator[float]:
     """Yield by how much each loss passes its promise."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def outputs(table: tuple[int, ...]) -> dict[Hashable, Any]:
         held = [records[place] for place in table]
         return complete(every_outcome(lambda chances: draw(held, chances), HIGHEST, far=1))
@@ -134,7 +136,7 @@ def test_pairs_of_columns_lose_no_more() -> None:
     pair = KeyDomain((text_column((TextClass.of_pattern("[ab]"), Fraction(1))),) * 2, Fraction(3, 10))
 
     def draw(records: Sequence[Record], chances: Chances) -> Hashable:
-        masses = Counter({(b"x", b"x"): 0})
+        masses: Counter[RawRow] = Counter()
         for key, quanta in records:
             masses[key] += quanta
         return KeyFinder(pair).drawn(KeyMasses.of(LEVELS, masses), SHARE, chances)
@@ -174,7 +176,7 @@ def test_a_countable_domain_cut_at_a_length_differs_by_no_more_than_its_tail() -
     short, long = cut(1), cut(4)
     tail = Fraction(3, 10) / 4
     outputs = short.keys() | long.keys()
-    distance = sum(float(abs((short.get(y, 0) - long.get(y, 0)))) for y in outputs) / 2
+    distance = sum(float(abs(short.get(y, 0) - long.get(y, 0))) for y in outputs) / 2
     assert 0 < distance <= tail
 
 
@@ -199,8 +201,9 @@ def with_left_out_keys(records: Sequence[Record]) -> KeyMasses:
 
 def two_rows_for_one_key(records: Sequence[Record]) -> KeyMasses:
     """Keep a row for every record, as if '7' and '007' were told apart by the engine alone."""
-    rows = [(key, quanta) for key, quanta in records if quanta] or [(b"none", 0)]
-    one = [KeyMasses.of(LEVELS, {(key,): quanta}) for key, quanta in rows]
+    one = [KeyMasses.of(LEVELS, {(key,): quanta}) for key, quanta in records if quanta]
+    if not one:
+        return masses_of([])
     columns = np.concatenate([each.columns[0] for each in one])
     return KeyMasses(LEVELS, (columns,), np.concatenate([each.mass for each in one]))
 
@@ -301,7 +304,7 @@ def test_keys_that_are_counted_once_for_every_spelling_are_caught() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["[0-9]{1,2}[0-9]{1,2}", "[ab]{1,2}-?[ab]{1,2}", "a?a", "a?[ab]?", "x{0,2}x{0,2}"]
+    "pattern", ["[0-9]{1,2}[0-9]{1,2}", "[ab]{1,2}-?[ab]{1,2}", "a?[ab]?", "x{0,2}x{0,2}"]
 )
 def test_ambiguous_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(InvalidRequest, match="two ways"):
@@ -309,7 +312,8 @@ def test_ambiguous_patterns_are_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["[ab]{1,2}-[ab]{1,2}", "a?b", "[ab]{0,3}", "[ab]c?[ab]", "[0-2]{2}x?", "a?b?c?", "[-a]\\]?"]
+    "pattern",
+    ["[ab]{1,2}-[ab]{1,2}", "a?b", "[ab]{0,3}", "[ab]c?[ab]", "[0-2]{2}x?", "a?a", "a?b?c?", "[-a]\\]?"],
 )
 def test_keys_counted_are_keys_spelled_and_all_of_them_are_held(pattern: str) -> None:
     keys = TextClass.of_pattern(pattern)
@@ -356,14 +360,14 @@ def test_a_list_that_is_drawn_again_with_the_rest_is_caught() -> None:
 
 # Owners: several keys each, and one budget for all of them.
 
-OWNERS: tuple[Record, ...] = (((b"a", b"b", b"c"), 3), ((b"a", b"b"), 1), ((b"c",), 2), ((b"a", b"b"), 2))
+OWNERS: tuple[Record, ...] = (((b"a", b"b", b"c"), 3), ((b"a", b"b"), 1), ((b"b",), 2))
 
 
 def owner_masses(
     chosen: Callable[[Sequence[Record], Sequence[RawKey]], Sequence[RawKey]], *, divided: bool = True
 ) -> Callable[[Sequence[Record]], KeyMasses]:
     def masses_of_owners(owners: Sequence[Record]) -> KeyMasses:
-        masses: Counter[RawRow] = Counter({(b"none",): 0})
+        masses: Counter[RawRow] = Counter()
         for keys, quanta in owners:
             picked = chosen(owners, keys)
             for key in picked:
@@ -431,7 +435,7 @@ def test_different_numbers_are_equally_likely_sets() -> None:
     def drawn(entropy: Any) -> frozenset[int]:
         return frozenset(EntropyChances(entropy).different(4, 2))
 
-    mass, undecided = exact_distribution(drawn, depth=3)
-    assert undecided < Fraction(1, 10)
+    mass, undecided = exact_distribution(drawn, depth=2)
+    assert undecided == Fraction(1, 4)  # where the second is the first again
     assert len(mass) == math.comb(4, 2)
     assert len(set(mass.values())) == 1

@@ -101,7 +101,9 @@ def test_pairs_of_names_are_equally_likely() -> None:
         held = sum(one.key[0] in {CLASS.nth(rank) for rank in range(HELD)} for one in found)
         if len(found) == 10:
             observed[held] += 1
-    chances = [math.comb(HELD, n) * math.comb(KEYS - HELD, 10 - n) / math.comb(KEYS, 10) for n in range(HELD + 1)]
+    chances = [
+        math.comb(HELD, n) * math.comb(KEYS - HELD, 10 - n) / math.comb(KEYS, 10) for n in range(HELD + 1)
+    ]
     assert p_value([observed[n] for n in range(HELD + 1)], chances) > P_THRESHOLD
 
 

@@ -43,9 +43,8 @@ class KeyMasses:
         >>> found.key(1), found.holding([(b"clerk",), (b"cook",)])
         ((b'clerk',), {(b'clerk',)})
         """
-        width = len(next(iter(masses), ((),)))
         columns = []
-        for place in range(width):
+        for place in range(len(next(iter(masses), ()))):
             column = np.empty(len(masses), dtype=object)
             column[:] = [key[place] for key in masses]
             columns.append(column)
@@ -57,6 +56,8 @@ class KeyMasses:
 
     def holding(self, keys: Collection[Row]) -> set[Row]:
         """Return those of some keys that have a row."""
+        if not len(self.mass):
+            return set()
         if len(keys) > _FEW:
             return set(keys).intersection(map(self.key, range(len(self.mass))))
         return {key for key in keys if self._has(key)}

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from prdp.declare.groups import Calendar, KeyValue, first_moment
 from prdp.declare.keys import typed_key
-from prdp.declare.patterns import LARGEST_DOMAIN, TextClass
+from prdp.declare.patterns import LARGEST_DOMAIN
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind
 
@@ -239,7 +239,7 @@ class KeyDomain:
         likeliest = max(one.weight for one in self.classes)
         if likeliest >= Fraction(1, 2):
             raise InvalidRequest(
-                f"false_keys={self.false_keys} is too much for {self.size:,} possible keys: a key that nobody "
+                f"false_keys={self.false_keys} is too much for {self.size:,} possible keys: one that nobody "
                 f"has would be shown with a chance of {float(likeliest):.3g}. Write less."
             )
 
@@ -249,7 +249,8 @@ class KeyDomain:
         return tuple(
             ProductClass(
                 tuple(keys for keys, _ in chosen),
-                self.false_keys * math.prod((weight / keys.size for keys, weight in chosen), start=Fraction(1)),
+                self.false_keys
+                * math.prod((weight / keys.size for keys, weight in chosen), start=Fraction(1)),
             )
             for chosen in product(*(column.classes for column in self.columns))
         )

@@ -79,7 +79,9 @@ class KeySearch:
         if isinstance(said, Mapping):
             return next((value for key, value in said.items() if str(key).lower() == name.lower()), None)
         if said is not None and len(names) > 1:
-            raise InvalidRequest(f"of several columns, write {what}={{{name!r}: ...}}, for each that needs it.")
+            raise InvalidRequest(
+                f"of several columns, write {what}={{{name!r}: ...}}, for each that needs it."
+            )
         return said
 
 
@@ -87,7 +89,9 @@ def read_keys(columns: object, schema: Schema) -> tuple[GroupKey, ...]:
     """Return what keys are looked for by, or refuse it."""
     listed = list(columns) if isinstance(columns, list | tuple) else [columns]
     if not 0 < len(listed) <= _MOST_COLUMNS:
-        raise InvalidRequest(f"keys of {len(listed)} columns cannot be looked for: name 1 to {_MOST_COLUMNS}.")
+        raise InvalidRequest(
+            f"keys of {len(listed)} columns cannot be looked for: name 1 to {_MOST_COLUMNS}."
+        )
     by = tuple(group_key(key, schema) for key in listed)
     for key in by:
         if isinstance(key, Binned):
@@ -127,13 +131,15 @@ class _Column:
         """Return the classes beside a list; none where nothing is said of them and a list is given."""
         takes = {Kind.TEXT: {"pattern", "alphabet", "longest"}, Kind.NUMBER: {"between"}}
         takes[Kind.MOMENT] = {"between"}
-        said = {what for what in ("pattern", "between", "alphabet", "longest") if self._said(what) is not None}
+        said = {
+            what for what in ("pattern", "between", "alphabet", "longest") if self._said(what) is not None
+        }
         wrong = said - takes.get(kind.kind, set())
         if wrong:
             fitting = ", ".join(f"{what}=" for what in sorted(takes.get(kind.kind, set()))) or "among="
             raise InvalidRequest(
-                f"{self.key.column!r} holds {kind.kind.value}, of which {min(wrong)}= says nothing. What does: "
-                f"{fitting}."
+                f"{self.key.column!r} holds {kind.kind.value}, of which {min(wrong)}= says nothing. What "
+                f"does: {fitting}."
             )
         if not said and not alone:
             return []
@@ -157,9 +163,9 @@ class _Column:
             return [(TextClass.of_pattern(pattern), Fraction(1))]
         letters = letters_of(PRINTABLE if alphabet is None else alphabet, "alphabet=")
         most = LONGEST if longest is None else longest
-        if not isinstance(most, int) or isinstance(most, bool) or not 0 <= most:
+        if not isinstance(most, int) or isinstance(most, bool) or not most >= 0:
             raise InvalidRequest(f"longest={told(most)} is no number of characters.")
-        if most * math.log10(len(letters)) > 300:  # noqa: PLR2004  (10^300 keys, as everywhere)
+        if most * math.log10(len(letters)) > 300:
             raise InvalidRequest(f"there are more than 10^300 texts of {most} characters: write less.")
         facts |= {"alphabet": "".join(letters), "longest": most}
         lengths = range(most + 1)
@@ -170,8 +176,8 @@ class _Column:
         between = self._said("between") or (self.bounds.get(name) if self.key.expression is None else None)
         if between is None:
             raise InvalidRequest(
-                f"which whole numbers can {name!r} be? Write between=(1, 99), or bounds when the table is opened; "
-                "or list them: among=[...]."
+                f"which whole numbers can {name!r} be? Write between=(1, 99), or bounds when the table is "
+                "opened; or list them: among=[...]."
             )
         low, high = _ends(between, name)
         whole = math.ceil(exact(low, "between")), math.floor(exact(high, "between"))
@@ -206,7 +212,7 @@ class _Column:
 
 
 def _ends(between: Any, name: str) -> tuple[Any, Any]:
-    pair = isinstance(between, tuple | list) and len(between) == 2  # noqa: PLR2004
+    pair = isinstance(between, tuple | list) and len(between) == 2
     if not pair:
         raise InvalidRequest(f"between={told(between)} for {name!r} is no pair: write between=(1, 99).")
     return between[0], between[1]

@@ -71,7 +71,9 @@ class TextClass:
 
     def __post_init__(self) -> None:
         if self.size > LARGEST_DOMAIN:
-            raise InvalidRequest("there are more than 10^300 such keys: take fewer characters, or shorter texts.")
+            raise InvalidRequest(
+                "there are more than 10^300 such keys: take fewer characters, or shorter texts."
+            )
 
     @classmethod
     def of_pattern(cls, pattern: str) -> TextClass:
@@ -207,8 +209,8 @@ def _is_count(text: str) -> bool:
 
 def _refused(pattern: str, place: int, why: str) -> InvalidRequest:
     return InvalidRequest(
-        f"pattern={pattern!r}: at character {place + 1}, {why}. A pattern is made of characters, sets such as "
-        "[A-Z0-9] and counts such as {5}, {2,4} or ?, and of nothing else that regular expressions have."
+        f"pattern={pattern!r}: at character {place + 1}, {why}. A pattern is made of characters, sets such "
+        "as [A-Z0-9] and counts such as {5}, {2,4} or ?, and of nothing else that regular expressions have."
     )
 
 

@@ -1,7 +1,7 @@
 """The statements that add up the budgets behind every key of a search; no row can make them fail.
 
-A key is what the statement groups by: the bytes of a text, a 64-bit integer, a double, microseconds. So one key
-has one row, and what is a possible key is decided elsewhere, by whoever draws those that nobody has.
+A key is what the statement groups by: the bytes of a text, a 64-bit integer, a double, microseconds. So one
+key has one row, and what is a possible key is decided elsewhere, by whoever draws those that nobody has.
 """
 
 from __future__ import annotations

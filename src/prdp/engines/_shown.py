@@ -19,7 +19,9 @@ _DRAWN: Any = ":b"
 """Stands for a number that is drawn before a statement can be written."""
 
 
-def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> tuple[str, ...]:
+def statements(  # noqa: PLR0911  (one return a read)
+    read: Any, schema: Schema, records: str, *, own_column: bool
+) -> tuple[str, ...]:
     """Return the statements of a read, in order."""
     match read:
         case CellRead():

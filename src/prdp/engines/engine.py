@@ -40,17 +40,6 @@ class OwnerEngine(Protocol):
         """
 
 
-    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
-        """Read every record once and return the keys that records have, with the budgets behind each.
-
-        A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
-        0 or 1; it has one row, and none if it is NULL or NaN. Of owners, see proofs/keys.md.
-
-        Raises:
-            EngineFailure: As in ``Engine.summarise``.
-        """
-
-
 class JoinEngine(OwnerEngine, Protocol):
     """A reader of several tables, for the rows of owners that are results of a join."""
 
@@ -103,6 +92,16 @@ class Engine(OwnerEngine, Protocol):
 
     def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        """Read every record once and return the keys that records have, with the budgets behind each.
+
+        A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
+        0 or 1; it has one row, and none if it is NULL or NaN. Of owners, see proofs/keys.md.
 
         Raises:
             EngineFailure: As in ``summarise``.

@@ -87,7 +87,7 @@ class KeyFinder:
         """Return the keys with a row that are found; every row has noise, in the domain or not."""
         noisy = plus(masses.mass, chances.noises(scale, len(masses.mass)))
         found = []
-        for row in np.flatnonzero(noisy >= exact_column([min(thresholds)])):
+        for row in np.flatnonzero(noisy >= exact_column([min(thresholds)])).tolist():
             key, mass = masses.key(row), int(noisy[row])
             place = self.domain.class_of(key)
             if place is not None and mass >= thresholds[place]:

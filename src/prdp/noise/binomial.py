@@ -83,7 +83,7 @@ class TailBinomial:
 def _power(low: int, high: int, exponent: int, bits: int) -> tuple[int, int]:
     """Return bounds of x^exponent · 2^bits, where low <= x · 2^bits <= high."""
     power_low = power_high = 1 << bits
-    for digit in bin(exponent)[2:]:
+    for digit in f"{exponent:b}":
         power_low = power_low * power_low >> bits
         power_high = -(-power_high * power_high >> bits)
         if digit == "1":

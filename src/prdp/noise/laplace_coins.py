@@ -80,7 +80,7 @@ def draw_one(scale: Fraction, entropy: Entropy) -> int:
 
 
 def draw_geometric(scale: Fraction, entropy: Entropy) -> int:
-    """Draw how far beyond a place at or above 1 a discrete Laplace draw lies, given that it reaches the place.
+    """Draw how far beyond a place at or above 1 a discrete Laplace draw lies, given that it gets there.
 
     Pr[g] = (1 - a) · a^g with a = exp(-1/scale); its binary digits are independent coins.
     """

@@ -25,7 +25,8 @@ A key's expected mass is the same whatever this number is, and varies the less t
 """
 
 
-def _finder(terms: MethodTerms) -> KeyFinder:
+def _finder(terms: MethodTerms) -> Any:
+    """Return the mechanism; its answers are keys with masses, which ``KeysPlan`` labels."""
     return KeyFinder(terms.query.domain, terms.query.size or MOST_KEYS)
 
 
@@ -62,7 +63,9 @@ class FindKeys(Asked):
         if self.size is not None and not _is_number(self.size, MOST_KEYS):
             raise InvalidRequest(f"k={told(self.size)} is no number of keys: write 1 to {MOST_KEYS:,}.")
         if self.most_keys is not None and not _is_number(self.most_keys, MOST_KEYS):
-            raise InvalidRequest(f"most_keys={told(self.most_keys)} is no number of keys: 1 to {MOST_KEYS:,}.")
+            raise InvalidRequest(
+                f"most_keys={told(self.most_keys)} is no number of keys: 1 to {MOST_KEYS:,}."
+            )
         if self.per not in get_args(Measured):
             raise InvalidRequest(f"by={told(self.per)} is neither 'mass' nor 'count'.")
 

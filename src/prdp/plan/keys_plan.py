@@ -87,8 +87,8 @@ class KeysPlan(Plan):
         texts = [column.name for column in self.query.domain.columns if _is_free_text(column)]
         if texts:
             return (
-                f"Say what {texts[0]!r} looks like, pattern='[A-Z]{{2}}[0-9]{{4}}' for example, or list what it can "
-                "be, among=[...]; or take a smaller alphabet=, or a larger share."
+                f"Say what {texts[0]!r} looks like, pattern='[A-Z]{{2}}[0-9]{{4}}' for example, or list "
+                "what it can be, among=[...]; or take a smaller alphabet=, or a larger share."
             )
         return "Take a larger share, a narrower domain or more false_keys."
 
@@ -105,7 +105,9 @@ class KeysPlan(Plan):
         needs = self.needs()
         if len(needs) > len(_SHOWN_LENGTHS):
             lengths = [_length(keys) for keys, _ in needs]
-            needs = [needs[lengths.index(length)] for length in _SHOWN_LENGTHS if length in lengths] or needs[-1:]
+            needs = [needs[lengths.index(length)] for length in _SHOWN_LENGTHS if length in lengths] or needs[
+                -1:
+            ]
         return needs
 
     @property
@@ -167,4 +169,4 @@ def _count(number: int) -> str:
 
 def _shown(number: Fraction) -> str:
     """Return a number as people read it: whole, or with a few digits where it is small."""
-    return f"{float(number):,.0f}" if number >= 100 else f"{float(number):.3g}"  # noqa: PLR2004
+    return f"{float(number):,.0f}" if number >= 100 else f"{float(number):.3g}"

@@ -29,8 +29,9 @@ def question_text(facts: Facts) -> str:
             table), ``"where"`` (the filter), ``"by"`` and ``"keys"`` (the groups), ``"edition"``, and
             ``"once"`` (a random token that no other question has). A query has ``"query"``, ``"method"`` and
             ``"share"``; where they apply ``"of"``, ``"at"``, ``"size"``, ``"name"``, ``"columns"``,
-            ``"named"``, ``"sample"``, ``"domain"``, ``"false_keys"``, ``"per"``, ``"most_keys"``, ``"with"`` (what a query from outside the package says), ``"range"``,
-            ``"beta"``, ``"graded"`` and ``"split"``.
+            ``"named"``, ``"sample"``, ``"domain"``, ``"false_keys"``, ``"per"``, ``"most_keys"``, ``"with"``
+            (what a query from outside the package says), ``"range"``, ``"beta"``, ``"graded"`` and
+            ``"split"``.
 
     >>> question_text({"ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"})
     '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"}'

@@ -64,7 +64,7 @@ class Queried(Opened, Questions[Release]):
     def where(self, condition: str) -> Self:
         """Return those rows alone for which a condition holds."""
 
-    def find_keys(  # noqa: PLR0913  (what can be said of keys)
+    def find_keys(
         self,
         columns: str | GroupKey | Sequence[str | GroupKey],
         *,
@@ -81,8 +81,8 @@ class Queried(Opened, Questions[Release]):
         """Find the keys that a column has, with nothing known but what they may look like: docs/keys.md.
 
         The answer is a table of the keys found, each with its noisy budget mass; ``group_by`` takes it as
-        ``keys=``, and using it costs nothing more. Rare keys are missing by design. NULL is no key, and a text
-        is its bytes: capitals, blanks and accents matter.
+        ``keys=``, and using it costs nothing more. Rare keys are missing by design. NULL is no key, and a
+        text is its bytes: capitals, blanks and accents matter.
 
         >>> import numpy
         >>> import prdp
@@ -119,7 +119,7 @@ class Queried(Opened, Questions[Release]):
         )
         return self._keys(columns, search, share, fresh=fresh, most_keys=most_keys)
 
-    def top_keys(  # noqa: PLR0913
+    def top_keys(
         self,
         columns: str | GroupKey | Sequence[str | GroupKey],
         k: int,
@@ -187,14 +187,14 @@ class Queried(Opened, Questions[Release]):
         *lines, ledger = self._explained(plan, self._whose).splitlines()
         return "\n".join([*lines, *(f"note     {note}" for note in plan.notes()[:2]), ledger])
 
-    def _keys_plan(
-        self, columns: object, search: KeySearch, share: Exact, **said: Any
-    ) -> KeysPlan:
+    def _keys_plan(self, columns: object, search: KeySearch, share: Exact, **said: Any) -> KeysPlan:
         planner = self.planner
         listed = columns if isinstance(columns, list | tuple) else [columns]
         planner.refuse_elsewhere(*(getattr(column, "column", column) for column in listed))
         by = read_keys(columns, planner.schema)
-        return planner.keys_plan(FindKeys(by, search.domain(by, planner.schema, planner.bounds), **said), share)
+        return planner.keys_plan(
+            FindKeys(by, search.domain(by, planner.schema, planner.bounds), **said), share
+        )
 
     def _keys(
         self, columns: object, search: KeySearch, share: Exact, *, fresh: bool, **said: Any
@@ -318,12 +318,12 @@ class Queried(Opened, Questions[Release]):
 
 
 def _keys_of(found: ReleaseTable, columns: Sequence[object], *, other: bool) -> list[Key]:
-    """Return the keys of a release, to group by; bins, and the group of all others, are no keys of columns."""
+    """Return the keys of a release, to group by; the group of all others is none of them."""
     keys = [key for key in found.keys if OTHER not in key]
     if not keys and not other:
         raise InvalidRequest(
-            f"the release {found.question!r} has no keys, so that there is no group. Write other=True for one "
-            "group of all records, or look for keys with a larger share."
+            f"the release {found.question!r} has no keys, so that there is no group. Write other=True for "
+            "one group of all records, or look for keys with a larger share."
         )
     if len(found.by) != len(columns):
         raise InvalidRequest(f"the keys are those of {', '.join(found.by)}: group by as many columns.")

@@ -26,6 +26,7 @@ from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, NAN, OWNERS, WHOLES, record_of
+from prdp.testing.key_contract import KeyContract
 from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
@@ -38,7 +39,7 @@ from prdp.testing.reference import (
 )
 
 
-class EngineContract:
+class EngineContract(KeyContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
