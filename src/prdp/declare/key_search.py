@@ -24,14 +24,18 @@ from prdp.declare.key_domains import (
 )
 from prdp.declare.keys import Plain, rows_of, typed_key
 from prdp.declare.patterns import TextClass, letters_of
+from prdp.declare.text_model import VERSION, likely_classes
 from prdp.errors import InvalidRequest
 from prdp.schema import Bounds, ColumnType, Kind, Schema
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
-"""The default alphabet: the 95 printable characters of ASCII."""
+"""The alphabet where a length is given alone: the 95 printable characters of ASCII."""
 
 LONGEST = 40
-"""The default length of the longest text that is looked for."""
+"""The length of the longest text where an alphabet is given alone."""
+
+_COARSE = 8
+"""The step of costs of texts, in bits, where keys are made of several columns: every pair is a class."""
 
 FALSE_KEYS = Fraction(1, 100)
 """The default number of false keys to expect."""
@@ -161,6 +165,9 @@ class _Column:
                 raise InvalidRequest("pattern= says all of the texts: leave alphabet= and longest= out.")
             facts["pattern"] = pattern
             return [(TextClass.of_pattern(pattern), Fraction(1))]
+        if alphabet is None and longest is None:
+            facts["likely"] = VERSION
+            return [*likely_classes(1 if len(self.names) == 1 else _COARSE)]
         letters = letters_of(PRINTABLE if alphabet is None else alphabet, "alphabet=")
         most = LONGEST if longest is None else longest
         if not isinstance(most, int) or isinstance(most, bool) or not most >= 0:

@@ -9,6 +9,7 @@ from typing import Any
 
 from prdp.declare.key_domains import ColumnKeys, ProductClass
 from prdp.declare.patterns import TextClass
+from prdp.declare.text_model import LikelyTexts
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder, surely
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -25,6 +26,7 @@ _OUT_OF_REACH = 10_000
 """Where a key needs so many records of the largest budget, whoever asks should know before paying."""
 
 _SHOWN_LENGTHS = (5, 10, 20)
+_SHOWN_TEXTS = ("Nurse", "Registered Nurse", "Assistant Director Of Nursing")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,12 +105,12 @@ class KeysPlan(Plan):
     def _shown_classes(self) -> list[tuple[ProductClass, Fraction]]:
         """Return a few classes that stand for all: of lengths of texts, some; of lists and the rest, both."""
         needs = self.needs()
-        if len(needs) > len(_SHOWN_LENGTHS):
-            lengths = [_length(keys) for keys, _ in needs]
-            needs = [needs[lengths.index(length)] for length in _SHOWN_LENGTHS if length in lengths] or needs[
-                -1:
-            ]
-        return needs
+        if len(needs) <= len(_SHOWN_LENGTHS):
+            return needs
+        said = [_in_words(keys) for keys, _ in needs]
+        lengths = [f" ({length} characters)" for length in _SHOWN_LENGTHS]
+        examples = [f" ({text!r})" for text in _SHOWN_TEXTS]
+        return [needs[said.index(words)] for words in (*lengths, *examples) if words in said] or needs[-1:]
 
     @property
     def _levels(self) -> Levels:
@@ -144,7 +146,7 @@ class KeysPlan(Plan):
 
 
 def _is_free_text(column: ColumnKeys) -> bool:
-    return "alphabet" in column.facts
+    return bool({"alphabet", "likely"} & column.facts.keys())
 
 
 def _length(keys: ProductClass) -> int | None:
@@ -157,8 +159,14 @@ def _length(keys: ProductClass) -> int | None:
 
 
 def _in_words(keys: ProductClass) -> str:
-    length = _length(keys)
-    return f" ({length} characters)" if length is not None else f" ({_count(keys.size)} keys)"
+    """Return which keys a class has: texts of a length, or texts that are as likely as an example."""
+    length, likely = _length(keys), [part for part in keys.parts if isinstance(part, LikelyTexts)]
+    if length is not None:
+        return f" ({length} characters)"
+    if likely:
+        as_likely = (text for text in _SHOWN_TEXTS if all(part.holds(text.encode()) for part in likely))
+        return next((f" ({text!r})" for text in as_likely), "")
+    return f" ({_count(keys.size)} keys)"
 
 
 def _count(number: int) -> str:

@@ -100,8 +100,9 @@ class Queried(Opened, Questions[Release]):
                 but need more.
             between: The least and the greatest whole number, or the first and the last day. By default, the
                 bounds that the table was opened with.
-            alphabet: The characters that texts are made of; by default the 95 printable ones of ASCII.
-            longest: How many characters a text has at most; by default 40.
+            alphabet: The characters that texts are made of, all alike. Texts of which nothing is said are
+                weighted by how likely their characters are in English words, titles and codes.
+            longest: How many characters a text has at most.
             false_keys: How many keys that nobody has may be expected to be shown.
             most_keys: With ``protect``, how many keys of one owner count, each with its part of the budget.
             fresh: Pay for a new answer although this question has been answered before.
@@ -183,24 +184,42 @@ class Queried(Opened, Questions[Release]):
         note     of 100,000 possible keys, 0.01 that nobody has may be expected among those shown
         """
         known = {name: said.pop(name) for name in ("size", "per", "most_keys") if name in said}
-        plan = self._keys_plan(columns, KeySearch(**said), share, **known)
+        plan = self.plan_keys(columns, KeySearch(**said), share=share, **known)
         *lines, ledger = self._explained(plan, self._whose).splitlines()
         return "\n".join([*lines, *(f"note     {note}" for note in plan.notes()[:2]), ledger])
 
-    def _keys_plan(self, columns: object, search: KeySearch, share: Exact, **said: Any) -> KeysPlan:
+    def plan_keys(
+        self,
+        columns: str | GroupKey | Sequence[str | GroupKey],
+        search: KeySearch,
+        *,
+        share: Exact,
+        size: int | None = None,
+        per: Measured = "mass",
+        most_keys: int = MOST_KEYS_OF_OWNERS,
+    ) -> KeysPlan:
+        """Return what would be done to find keys, or refuse; reads and charges nothing.
+
+        Args:
+            columns: As in ``find_keys``.
+            search: What is said of the keys.
+            share: The part of every record's budget to use.
+            size: How many of the largest to show; by default all that are found.
+            per: What is added up for a key.
+            most_keys: How many keys of one owner count.
+        """
         planner = self.planner
         listed = columns if isinstance(columns, list | tuple) else [columns]
         planner.refuse_elsewhere(*(getattr(column, "column", column) for column in listed))
         by = read_keys(columns, planner.schema)
-        return planner.keys_plan(
-            FindKeys(by, search.domain(by, planner.schema, planner.bounds), **said), share
-        )
+        domain = search.domain(by, planner.schema, planner.bounds)
+        return planner.keys_plan(FindKeys(by, domain, size, per, most_keys), share)
 
     def _keys(
-        self, columns: object, search: KeySearch, share: Exact, *, fresh: bool, **said: Any
+        self, columns: Any, search: KeySearch, share: Exact, *, fresh: bool, **said: Any
     ) -> ReleaseTable:
         self._refuse_shared(search.among, "among=")
-        plan = self._keys_plan(columns, search, share, **said)
+        plan = self.plan_keys(columns, search, share=share, **said)
         standing = None if fresh else plan.standing(self.ledger)
         if standing is None and (words := plan.out_of_reach()):
             warnings.warn(words, KeysOutOfReach, stacklevel=3)
