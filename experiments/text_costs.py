@@ -3,7 +3,8 @@
 Run ``python -m experiments.text_costs WORDS > costs.py`` with a file of English words, one a line, and put
 the result in its place. What is shipped was made from web2, the words of Webster's Second International of
 1934, which are in the public domain (the package english-words has them). How words become texts is a guess,
-and public: titles, small letters, capitals, numbers. Any costs are private; better ones let rarer keys be found.
+and public: titles, small letters, capitals, numbers. Any costs keep the promise; better ones let rarer keys
+be found.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _MOST_COLUMNS = 4
 _LISTED_PART = Fraction(9, 10)
 """What a list has of the weight where other keys are looked for too."""
 
-_WHOLE_DOUBLES = 2**53
+_WHOLE_DOUBLES, _WHOLE_FLOATS = 2**53, 2**24
 _Weighted = list[tuple[KeyClass, Fraction]]
 
 
@@ -188,11 +188,13 @@ class _Column:
             )
         low, high = _ends(between, name)
         whole = math.ceil(exact(low, "between")), math.floor(exact(high, "between"))
-        reach = 2**63 - 1 if kind.integer else _WHOLE_DOUBLES
+        reach = 2**63 - 1 if kind.integer else _WHOLE_FLOATS if kind.native == "FLOAT" else _WHOLE_DOUBLES
         if not -reach <= whole[0] <= whole[1] <= reach:
             raise InvalidRequest(
                 f"between={told(between)} for {name!r}: no whole number lies there, or one beyond {reach:,}."
             )
+        for end in whole:
+            typed_key(end, name, kind)  # refuses what a column of decimals cannot hold
         facts["between"] = list(map(str, whole))
         return [(WholeNumbers(*whole), Fraction(1))]
 

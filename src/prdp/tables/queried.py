@@ -211,6 +211,10 @@ class Queried(Opened, Questions[Release]):
         planner = self.planner
         listed = columns if isinstance(columns, list | tuple) else [columns]
         planner.refuse_elsewhere(*(getattr(column, "column", column) for column in listed))
+        if not hasattr(self._reader.source, "key_masses"):
+            raise InvalidRequest(
+                "the engine that reads this table cannot look for keys: list them, keys=[...]."
+            )
         by = read_keys(columns, planner.schema)
         domain = search.domain(by, planner.schema, planner.bounds)
         return planner.keys_plan(FindKeys(by, domain, size, per, most_keys), share)

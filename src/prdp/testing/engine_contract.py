@@ -130,12 +130,13 @@ class EngineContract(KeyContract):
             (["job", bins("v", [0, 8, 2000]), months], [("clerk", datetime(2025, 1, 1))]),
         ):
             engine = self.engine(records)
-            grouping = read_grouping(by, keys, engine.schema)
-            reading = _reading(engine, VALUE, grouping)
-            found = engine.summarise(reading)
-            expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
-            assert [summary.cells for summary in found] == [summary.cells for summary in expected], by
-            assert any(summary.cells for summary in found), by
+            for other in (False, True):
+                grouping = read_grouping(by, keys, engine.schema, other=other)
+                reading = _reading(engine, VALUE, grouping)
+                found = engine.summarise(reading)
+                expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
+                assert [summary.cells for summary in found] == [summary.cells for summary in expected], by
+                assert any(summary.cells for summary in found), by
 
     def test_squares_and_finer_magnitudes_are_exact(self) -> None:
         """Add up squares from 0 to beyond 64 bits, in cells of 256 an octave."""
@@ -238,13 +239,15 @@ class EngineContract(KeyContract):
         """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)
         engine = self.engine(OWNERS)
-        for protect, by, keys, measure, where in (
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None),
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None),
-            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000"),
-            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5"),
+        for protect, by, keys, measure, where, other in (
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None, False),
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None, False),
+            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000", False),
+            ("job", ["x"], [2.5], signed, "v < 5000", True),
+            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5", False),
+            ("x", ["job"], ["several"], None, None, True),
         ):
-            grouping = read_grouping(by, keys, engine.schema)
+            grouping = read_grouping(by, keys, engine.schema, other=other)
             reading = _owner_reading(engine, protect, measure, where, grouping)
             assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
             count_rows = measure is None
