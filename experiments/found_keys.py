@@ -222,7 +222,7 @@ def measure(path: str) -> None:
     start = time.perf_counter()
     duckdb.execute(f"SELECT k, count(*) AS n FROM '{path}' GROUP BY k").fetchnumpy()
     plain = time.perf_counter() - start
-    table = prdp.open(path, policy="1", stand_in=True)
+    table = prdp.open(path, policy="4", stand_in=True)
     start = time.perf_counter()
     found = table.find_keys("k", pattern="[0-9]{8}", share=1)
     search = time.perf_counter() - start

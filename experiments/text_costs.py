@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -67,10 +68,12 @@ def main() -> None:
     print('"""The public costs of characters, in eighths of a bit; made by experiments/text_costs.py."""\n')
     print("from __future__ import annotations\n")
     print('LETTERS = "".join(map(chr, range(32, 127)))\n"""The printable characters of ASCII."""\n')
-    print('END = "end"\n\nCOSTS: dict[str, tuple[int, ...]] = {')
+    print('END = "end"\n\n_ROWS = {')
     for kind, row in costs(texts(words)).items():
-        print(f'    "{kind}": ({", ".join(map(str, row))}),')
-    print('}\n"""After each kind of character: the cost of every character, and of the end."""')
+        lines = textwrap.wrap(" ".join(map(str, row)), 98)
+        print(f'    "{kind}": """', *(f"        {line}" for line in lines), '    """,', sep="\n")
+    print("}\n\nCOSTS = {kind: tuple(map(int, row.split())) for kind, row in _ROWS.items()}")
+    print('"""After each kind of character: the cost of every character, and of the end."""')
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ import pytest
 
 import prdp
 from prdp.declare.groups import OTHER
+from prdp.declare.key_search import KeySearch
 from prdp.errors import InvalidRequest, KeysOutOfReach
 from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.testing.key_reference import rows_of_masses
 
 RNG = np.random.default_rng(5)
 N = 20_000
@@ -279,3 +281,20 @@ def test_a_search_can_be_simulated_on_a_stand_in() -> None:
     found = table.find_keys("zip", pattern="[0-9]{5}", share=0.5)
     assert found.simulated
     assert "simulated" in str(found)
+
+
+def test_a_join_and_a_table_of_owners_have_the_same_masses() -> None:
+    eps = np.array([0.5, 1.0, 4.0])[np.arange(4000) % 3]
+    policy = prdp.Policy.column("eps", at_least="1/2", at_most=4)
+    rows = {"buyer": SOURCE["buyer"], "zip": SOURCE["zip"]}
+    tables = {"people": {"id": np.arange(4000), "eps": eps}, "homes": rows}
+    join = prdp.open_join(
+        tables, private="people", key="id", references={"homes.buyer": "people.id"}, policy=policy
+    ).over("homes")
+    table = prdp.open({**rows, "eps": eps[SOURCE["buyer"]]}, policy=policy, protect="buyer")
+    for most in (1, 2, 64):
+        found = []
+        for opened in (join, table):
+            plan = opened.plan_keys("zip", KeySearch(pattern="[0-9]{5}"), share=1, most_keys=most)
+            found.append(sorted(rows_of_masses(opened._reader.read_anew(plan.queries[0].read))))
+        assert found[0] == found[1]

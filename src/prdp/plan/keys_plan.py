@@ -76,7 +76,7 @@ class KeysPlan(Plan):
 
     def out_of_reach(self) -> str:
         """Return a warning where hardly any key can be found; empty where some can."""
-        _, needed = self._shown_classes()[-1]
+        needed = min(needed for _, needed in self._shown_classes())
         one = self._levels.at_most if self.query.per == "mass" else Fraction(1)
         if needed < _OUT_OF_REACH * one:
             return ""
