@@ -19,7 +19,8 @@ For asking of several tables and of graphs:
 For reading the answers and the account:
     Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
-    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
+    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
+    KeysOutOfReach
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
@@ -34,6 +35,7 @@ from prdp.errors import (
     BudgetExhausted,
     EngineFailure,
     InvalidRequest,
+    KeysOutOfReach,
     LedgerError,
     PrdpError,
     RecordsLeftOut,
@@ -131,6 +133,7 @@ __all__ = [
     "Groups",
     "InvalidRequest",
     "Join",
+    "KeysOutOfReach",
     "Ledger",
     "LedgerError",
     "Links",

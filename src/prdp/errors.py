@@ -12,6 +12,7 @@
     └── EngineFailure         the engine stopped while it read the records
 
     RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
+    KeysOutOfReach            a warning: a search for keys will hardly find any
 
 An error never holds a record, a record's budget or a summary: whether it is raised at all must
 not depend on the data. The one exception, ``EngineFailure``, carries a fixed text for that reason.
@@ -163,3 +164,7 @@ class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)
 
 class RecordsLeftOut(UserWarning):
     """The policy leaves out records that the declared bounds allow."""
+
+
+class KeysOutOfReach(UserWarning):
+    """A search for keys will hardly find any, by public facts: a key needs more budget than most have."""

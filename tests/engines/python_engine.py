@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import ColumnType, Kind, Schema
+from prdp.testing.key_reference import reference_masses
 from prdp.testing.owner_reference import reference_owners, reference_scaled
 from prdp.testing.reference import (
     in_groups,
@@ -60,6 +62,9 @@ class PythonEngine:
 
     def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         return tuple(reference_tops(group, reading) for group in in_groups(self._read(), reading.groups))
+
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        return KeyMasses.of(reading.levels, reference_masses(self._read(), reading))
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
         found = reference_rows(self._read(), reading)

@@ -54,7 +54,21 @@ class Bin:
         return f"[{_shown(self.low)}, {_shown(self.high)}{']' if self.last else ')'}"
 
 
-KeyValue = Plain | Bin
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The key of one more group: all records that are in none of the listed ones.
+
+    >>> str(Others())
+    '(other)'
+    """
+
+    def __str__(self) -> str:
+        return "(other)"
+
+
+OTHER = Others()
+
+KeyValue = Plain | Bin | Others
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +194,9 @@ def date_trunc(part: str, column: str) -> Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Disjoint groups of records: those of each listed key; records of no listed key are in none.
+    """Disjoint groups of records: those of each listed key.
+
+    Records of no listed key are in none, or in one more group that comes last.
 
     Attributes:
         by: What records are told apart by.
@@ -190,13 +206,24 @@ class Grouping:
     by: tuple[GroupKey, ...]
     keys: tuple[tuple[KeyValue, ...], ...]
 
+    @property
+    def other(self) -> bool:
+        """Whether records of no listed key are a group."""
+        return bool(self.keys) and OTHER in self.keys[-1]
+
+    @property
+    def listed(self) -> tuple[tuple[KeyValue, ...], ...]:
+        """The groups of listed keys."""
+        return self.keys[:-1] if self.other else self.keys
+
     def crossed(self, key: Binned, schema: Schema) -> Grouping:
         """Return the groups of both: every listed key with every bin."""
-        known = _group_key(key, schema)
-        assert isinstance(known, Binned)  # noqa: S101  (see _group_key)
-        refuse_too_many(len(self.keys) * (len(known.edges) - 1))
-        pairs = product(self.keys, known.bins)
-        return Grouping((*self.by, known), tuple((*listed, cell) for listed, cell in pairs))
+        known = group_key(key, schema)
+        assert isinstance(known, Binned)  # noqa: S101  (see group_key)
+        refuse_too_many(len(self.listed) * (len(known.edges) - 1))
+        keys = tuple((*listed, cell) for listed, cell in product(self.listed, known.bins))
+        by = (*self.by, known)
+        return Grouping(by, (*keys, (OTHER,) * len(by)) if self.other else keys)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -209,8 +236,8 @@ class Grouping:
         return facts | {"keys": f"{len(listed)} keys, sha256 {digest}"}
 
 
-def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Grouping:
-    """Return the groups that a caller asks for, or refuse by public facts.
+def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: bool = False) -> Grouping:
+    """Return the groups that a caller asks for, or refuse by public facts; ``other`` adds one of the rest.
 
     >>> from prdp.schema import ColumnType
     >>> schema = {"job": ColumnType(Kind.TEXT), "age": ColumnType(Kind.NUMBER, integer=True)}
@@ -221,7 +248,7 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     """
     if not by:
         raise InvalidRequest("group_by needs a column: group_by('job', keys=['clerk', 'chef']).")
-    read = tuple(_group_key(key, schema) for key in by)
+    read = tuple(group_key(key, schema) for key in by)
     names = [key.column for key in read]
     if len(set(map(str, read))) < len(read):
         raise InvalidRequest(f"group_by names {', '.join(map(str, read))}: one of them twice.")
@@ -229,18 +256,23 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     if listed and keys is None:
         raise InvalidRequest(
             f"group_by({', '.join(map(repr, names))}) needs its public keys: write keys=[...]. They cannot "
-            "be read from the records, since which values occur may give a record away."
+            "be read from the records, since which values occur may give a record away; find_keys(...) looks "
+            "for them privately."
         )
     if not listed and keys is not None:
         raise InvalidRequest("bins are their own keys: leave keys= out.")
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
     binned = [key for key in read if isinstance(key, Binned)]
-    refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
+    if not isinstance(other, bool):
+        raise InvalidRequest(f"other={told(other)} is neither True nor False.")
+    if rows or not other:
+        refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
     types = [key_type(key, schema) for key in listed]
     typed = [tuple(map(_typed, listed, row, types)) for row in rows]
     _refuse_unless_distinct(typed)
     cells = list(product(*(key.bins for key in binned)))
-    return Grouping(read, tuple(_ordered(read, row, cell) for row, cell in product(typed, cells)))
+    groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, cells))
+    return Grouping(read, (*groups, (OTHER,) * len(read)) if other else groups)
 
 
 def _ordered(
@@ -251,7 +283,8 @@ def _ordered(
     return tuple(next(of_bins) if isinstance(key, Binned) else next(values) for key in by)
 
 
-def _group_key(key: object, schema: Schema) -> GroupKey:
+def group_key(key: object, schema: Schema) -> GroupKey:
+    """Return what records are told apart by, as the table spells it, or refuse it."""
     if isinstance(key, str):
         read = read_column(key, schema, "group_by")
         if read.type.kind is Kind.OTHER:
@@ -334,6 +367,8 @@ def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
 
 
 def _json(value: KeyValue) -> object:
+    if isinstance(value, Others):
+        return {"other": True}
     if isinstance(value, Bin):
         return [str(value.low), str(value.high), value.last]
     return value.isoformat() if isinstance(value, datetime) else value

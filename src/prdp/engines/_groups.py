@@ -15,23 +15,25 @@ from prdp.schema import Kind, Schema
 
 def key_columns(grouping: Grouping, schema: Schema) -> list[str]:
     """Return the record's keys as select items ``key0``, ``key1``, ...; NULL where it has none."""
-    return [f"{_key_sql(key, schema)} AS key{place}" for place, key in enumerate(grouping.by)]
+    return [f"{key_sql(key, schema)} AS key{place}" for place, key in enumerate(grouping.by)]
 
 
 def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool = False) -> str:
     """Return the join of a subquery that has the key columns with the list of public keys.
 
-    With ``every_row``, rows of no listed key stay, and their ``grp`` is NULL.
+    With ``every_row``, rows of no listed key stay, and their ``grp`` is NULL; where they are a group
+    of their own, it is the number after the listed ones.
     """
-    columns = [
-        _listed(by, [key[place] for key in grouping.keys], schema) for place, by in enumerate(grouping.by)
-    ]
+    public = grouping.listed
+    if not public:  # all records that have none of no keys
+        return f"(SELECT *, 0 AS grp FROM {records})"
+    columns = [_listed(by, [key[place] for key in public], schema) for place, by in enumerate(grouping.by)]
     # Lists, one a column: a row of constants each takes the engine many times longer to read.
     raw = ", ".join(f"unnest([{', '.join(texts)}]) AS raw{place}" for place, (texts, _) in enumerate(columns))
     named = ", ".join(
         f"{form.format(f'raw{place}')} AS listed{place}" for place, (_, form) in enumerate(columns)
     )
-    listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(grouping.keys)})) AS grp)"
+    listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(public)})) AS grp)"
     bins = [
         (place, BinColumn.of(key, schema)) for place, key in enumerate(grouping.by) if isinstance(key, Binned)
     ]
@@ -39,10 +41,15 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
     keys = {place: f"key{place}" for place in range(len(grouping.by))}
     keys |= {place: f"bin{place}" for place, column in bins if column.many}
     match = " AND ".join(f"{key} = listed{place}" for place, key in keys.items())
-    return f"{records}{searched} {'LEFT JOIN' if every_row else 'JOIN'} ({listed}) AS listed ON {match}"
+    every_row = every_row or grouping.other
+    found = f"{records}{searched} {'LEFT JOIN' if every_row else 'JOIN'} ({listed}) AS listed ON {match}"
+    if not grouping.other:
+        return found
+    return f"(SELECT * REPLACE (coalesce(grp, {len(public)}) AS grp) FROM {found})"
 
 
-def _key_sql(key: GroupKey, schema: Schema) -> str:
+def key_sql(key: GroupKey, schema: Schema) -> str:
+    """Return a record's key; NULL where it has none."""
     if isinstance(key, Binned):
         return BinColumn.of(key, schema).key
     column = schema[key.column]

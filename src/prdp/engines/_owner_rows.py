@@ -23,9 +23,12 @@ from prdp.plan.reads import OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
 
 _ID, _LEVEL = "prdp id", "prdp level"
-"""What no column of a join may be called, in any capitals."""
 
 TAKEN = frozenset((_ID, _LEVEL))
+"""What no column of a join may be called, in any capitals."""
+
+WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
+"""What says of a result of a join whose it is."""
 
 
 def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
@@ -45,7 +48,7 @@ def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
         *(key_columns(reading.groups, schema) if reading.groups else ()),
     ]
     chosen = f"(SELECT {', '.join(items)} FROM {records})"
-    parts = f"id, {_level(reading)} AS level, value"
+    parts = f"id, {level_or_invalid(reading)} AS level, value"
     if reading.groups is not None:
         parts, chosen = f"{parts}, grp", joined(chosen, reading.groups, schema, every_row=True)
     return f"SELECT {parts} FROM {chosen} WHERE id IS NOT NULL"
@@ -59,20 +62,28 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
         schemas: Each table's columns.
         views: The name under which statements find each table.
     """
-    join = reading.owners.join
-    assert join is not None  # noqa: S101  (told to the type checker; see the engine)
-    schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
-    results = _results(reading, join, schemas, views)
-    kept = (_ID, _LEVEL, *read_columns(reading))
-    reading, schema, results = computed(reading, schema, results, kept)
+    results, reading, schema = results_of_join(reading, schemas, views)
     value = measured(reading.measure, schema) if reading.measure else "1"
-    items = [f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level", f"{value} AS value"]
+    items = [*WHOSE, f"{value} AS value"]
     where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     if reading.groups is None:
         return f"SELECT {', '.join(items)} FROM {results}{where}"
     items += key_columns(reading.groups, schema)
     chosen = f"(SELECT {', '.join(items)} FROM {results}{where})"
     return f"SELECT id, level, value, grp FROM {joined(chosen, reading.groups, schema)}"
+
+
+def results_of_join(
+    reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> tuple[str, OwnerRead, Schema]:
+    """Return the results of a join with id and level, and the read and the columns with nothing computed."""
+    join = reading.owners.join
+    assert join is not None  # noqa: S101  (told to the type checker; see the engine)
+    schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
+    results = _results(reading, join, schemas, views)
+    kept = (_ID, _LEVEL, *read_columns(reading))
+    reading, schema, results = computed(reading, schema, results, kept)
+    return results, reading, schema
 
 
 def _results(
@@ -136,7 +147,7 @@ def _owners(
         *(f"{quoted(column)} AS held{place}" for place, column in enumerate(own)),
     ]
     rows = f"SELECT {', '.join(items)} FROM {views[join.private]}"
-    leveled = f"SELECT *, {_level(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
+    leveled = f"SELECT *, {level_or_invalid(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
     agreed = (f"{_agreed(f'held{place}', schema[name])} AS own{place}" for place, name in enumerate(own))
     folded = ", ".join(["id", "min(level) AS level", *agreed])
     taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row else "")
@@ -160,5 +171,6 @@ def id_sql(name: str, column: str, schema: Schema) -> str:
     return value_sql(column, schema) if name == quoted(column) else name
 
 
-def _level(reading: OwnerRead) -> str:
+def level_or_invalid(reading: OwnerRead) -> str:
+    """Return the level of the column ``budget``; -1, below all others, where there is no valid one."""
     return f"coalesce({level_sql(reading.levels)}, -1)"

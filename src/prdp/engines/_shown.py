@@ -7,18 +7,21 @@ from typing import Any
 
 from prdp.cells.owners import Caps
 from prdp.engines._cells import statement
+from prdp.engines._key_masses import mass_statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._owner_rows import rows_of_table
 from prdp.engines._owners import OwnerStatement, scaled_statement
 from prdp.engines._rows import rows_statement
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
 """Stands for a number that is drawn before a statement can be written."""
 
 
-def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> tuple[str, ...]:
+def statements(  # noqa: PLR0911  (one return a read)
+    read: Any, schema: Schema, records: str, *, own_column: bool
+) -> tuple[str, ...]:
     """Return the statements of a read, in order."""
     match read:
         case CellRead():
@@ -28,6 +31,8 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
         case TopRead():
             counted = statement(read.records, schema, records, own_column=own_column).sql
             return counted, top_statement(read.keys, schema, records).sql
+        case KeyMassRead():
+            return (mass_statement(read, schema, records).sql,)
         case RowRead():
             return (rows_statement(replace(read, least=_DRAWN), schema, records),)
         case OwnerRead():

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
 from prdp.engines._database import (
@@ -25,13 +26,14 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._interrupts import stoppable
+from prdp.engines._key_masses import joined_mass_statement
 from prdp.engines._opened import InOneProcess
 from prdp.engines._owner_rows import id_sql, rows_of_join
 from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
 from prdp.engines._shown import later_statement
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.schema import Schema
 
 
@@ -92,8 +94,16 @@ class DuckDBTables(InOneProcess):
         sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
         return in_order(reading, self.rows(sql))
 
-    def shown(self, read: OwnerRead) -> tuple[str, ...]:
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        """Read every joined table once and return the keys that owners have, with the budgets behind each."""
+        masses = joined_mass_statement(reading, self.schemas, self._views)
+        found: Arrays = guarded(lambda: self._run(masses.sql, as_arrays=True), self._lock)
+        return masses.masses(found)
+
+    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
         """Return the statement of a read, for people; nothing is run."""
+        if isinstance(read, KeyMassRead):
+            return (joined_mass_statement(read, self.schemas, self._views).sql,)
         return (OwnerStatement.of(read, self._owner_rows(read)).sql,)
 
     def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
 from prdp.declare.columns import known_column
@@ -26,6 +27,7 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._interrupts import stoppable
+from prdp.engines._key_masses import mass_statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._opened import InOneProcess
 from prdp.engines._owner_rows import rows_of_table
@@ -35,7 +37,7 @@ from prdp.engines._rows import rows_statement
 from prdp.engines._shown import later_statement, statements
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
@@ -112,6 +114,11 @@ class DuckDBEngine(InOneProcess):
         """Read every record once and return a column's values at their highest levels, for each group."""
         tops = top_statement(reading, self.schema, self._records)
         return tops.summaries(self._columns(tops.sql))
+
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        """Read every record once and return the keys that records have, with the budgets behind each."""
+        masses = mass_statement(reading, self.schema, self._records)
+        return masses.masses(self._columns(masses.sql))
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 
@@ -91,6 +92,16 @@ class Engine(OwnerEngine, Protocol):
 
     def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
         """Read every record once and return a column's values at their highest levels, for each group.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
+        """Read every record once and return the keys that records have, with the budgets behind each.
+
+        A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
+        0 or 1; it has one row, and none if it is NULL or NaN. Of owners, see proofs/keys.md.
 
         Raises:
             EngineFailure: As in ``summarise``.

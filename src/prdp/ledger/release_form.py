@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.exact import fraction_of, spelled, whole_of
-from prdp.declare.groups import Bin, KeyValue
+from prdp.declare.groups import OTHER, Bin, KeyValue, Others
 from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
 from prdp.release.bias import Clipping, Dropped
@@ -46,7 +46,7 @@ def release_to_json(release: Released) -> str:
             "asked": release.asked,
             "keys": [[_key_form(value) for value in key] for key in release.keys],
             "releases": [[_form(answer) for answer in row] for row in release.releases],
-        }
+        } | ({"notes": release.notes} if release.notes else {})
         return json.dumps(form, default=_spelled, ensure_ascii=False)
     form = asdict(release) if isinstance(release, CustomRelease) else _form(release)
     return json.dumps(form, default=_spelled, ensure_ascii=False)
@@ -198,6 +198,7 @@ def _foreign(form: dict[str, Any]) -> CustomRelease:
 
 
 def _table(form: dict[str, Any]) -> ReleaseTable:
+    form.setdefault("notes", [])  # tables had none at first
     _refuse_unless_fields(form, ReleaseTable)
     return ReleaseTable(
         question=form["question"],
@@ -206,6 +207,7 @@ def _table(form: dict[str, Any]) -> ReleaseTable:
         asked=tuple(form["asked"]),
         keys=tuple(tuple(_key(value) for value in key) for key in form["keys"]),
         releases=tuple(tuple(_release(answer) for answer in row) for row in form["releases"]),
+        notes=tuple(map(str, form["notes"])),
     )
 
 
@@ -227,6 +229,8 @@ def _key_form(value: KeyValue) -> object:
     match value:
         case Bin():
             return ["bin", spelled(value.low), spelled(value.high), value.last]
+        case Others():
+            return ["other"]
         case datetime():
             return ["moment", value.isoformat()]
         case _:
@@ -237,6 +241,8 @@ def _key(form: Any) -> KeyValue:
     match form:
         case ["bin", low, high, last]:
             return Bin(fraction_of(low), fraction_of(high), last)
+        case ["other"]:
+            return OTHER
         case ["moment", text]:
             return datetime.fromisoformat(text)
         case str() | int() | float():

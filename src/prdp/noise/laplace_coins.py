@@ -77,3 +77,14 @@ def draw_one(scale: Fraction, entropy: Entropy) -> int:
     if above:
         magnitude += high_part(scale, digits, entropy) << digits
     return magnitude * nonzero * (-1 if negative else 1)
+
+
+def draw_geometric(scale: Fraction, entropy: Entropy) -> int:
+    """Draw how far beyond a place at or above 1 a discrete Laplace draw lies, given that it gets there.
+
+    Pr[g] = (1 - a) · a^g with a = exp(-1/scale); its binary digits are independent coins.
+    """
+    digits = digit_count(scale)
+    above, *tossed = (bernoulli(coin, entropy) for coin in coin_probabilities(scale, digits)[2:])
+    distance = sum(1 << place for place, digit in enumerate(tossed) if digit)
+    return distance + (high_part(scale, digits, entropy) << digits if above else 0)

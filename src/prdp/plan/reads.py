@@ -12,7 +12,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.owners import Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary, TopSummary
-from prdp.declare.groups import Grouping
+from prdp.declare.groups import Grouping, GroupKey
 from prdp.declare.owners import Owners
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
@@ -164,6 +164,33 @@ class KeyRead(Whole):
     def find(self, reader: PlanReader) -> Any:
         """Return each group's values by the budgets behind them."""
         return reader.source.key_totals(self)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMassRead(Whole):
+    """Read every key that some record has, and the sum of budgets behind it; nothing of it is kept.
+
+    Attributes:
+        policy: The policy, as in ``CellRead`` and ``OwnerRead``.
+        levels: The grid of budgets.
+        by: What keys are made of; records without one of them take no part.
+        where: Which records take part; None for all.
+        owners: Who is protected with all their rows; None where a row is a record.
+        most: The quanta that a record counts for at most; None for all that it has.
+        most_keys: How many keys of an owner count, each with its part of the owner's budget.
+    """
+
+    policy: Policy
+    levels: Levels
+    by: tuple[GroupKey, ...]
+    where: Node | None
+    owners: Owners | None = None
+    most: int | None = None
+    most_keys: int = 1
+
+    def find(self, reader: PlanReader) -> Any:
+        """Return the keys with their masses."""
+        return reader.source.key_masses(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,9 @@ def question_text(facts: Facts) -> str:
             table), ``"where"`` (the filter), ``"by"`` and ``"keys"`` (the groups), ``"edition"``, and
             ``"once"`` (a random token that no other question has). A query has ``"query"``, ``"method"`` and
             ``"share"``; where they apply ``"of"``, ``"at"``, ``"size"``, ``"name"``, ``"columns"``,
-            ``"named"``, ``"sample"``, ``"with"`` (what a query from outside the package says), ``"range"``,
-            ``"beta"``, ``"graded"`` and ``"split"``.
+            ``"named"``, ``"sample"``, ``"domain"``, ``"false_keys"``, ``"per"``, ``"most_keys"``, ``"with"``
+            (what a query from outside the package says), ``"range"``, ``"beta"``, ``"graded"`` and
+            ``"split"``.
 
     >>> question_text({"ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"})
     '{"format": 2, "ask": [{"query": "count", "method": "clip", "share": "1/4"}], "share": "1/4"}'
@@ -109,6 +110,9 @@ def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
             return f"distinct {of}"
         case {"query": "paths" | "stars" as name, "size": size}:
             return f"{name} of {size} edges"
+        case {"query": "find_keys" | "top_keys" as name, "domain": columns}:
+            keys = f"keys of {' and '.join(_key_in_words(column['of']) for column in columns)}"
+            return keys if name == "find_keys" else f"the {query['size']} largest {keys}"
         case {"query": "rows", "columns": columns}:
             return f"rows by {' and '.join(columns)}"
         case {"query": "custom", "name": name, "columns": columns}:
@@ -209,6 +213,10 @@ _QUERY: _Values = {
     "columns": _texts,
     "named": _truth,
     "sample": _truth,
+    "domain": _list,
+    "false_keys": _number,
+    "per": _text,
+    "most_keys": _whole,
     "with": _texts,
     "range": _range,
     "method": _text,

@@ -35,7 +35,7 @@ def keys_region(grouping: Grouping | None, schema: Schema, fixed: Collection[str
         schema: The table's columns.
         fixed: The columns that may narrow.
     """
-    if grouping is None:
+    if grouping is None or grouping.other:
         return EVERYBODY
     kept = [
         (place, key)

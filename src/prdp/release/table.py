@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prdp.declare.groups import Bin, KeyValue
+from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
@@ -56,6 +56,7 @@ class ReleaseTable:
         asked: The questions, one a column.
         keys: The groups' keys, one a row.
         releases: The answers, a row for each key and a column for each question.
+        notes: What is said of all of it, whatever its rows.
     """
 
     question: str
@@ -64,6 +65,7 @@ class ReleaseTable:
     asked: tuple[str, ...]
     keys: tuple[Key, ...]
     releases: tuple[tuple[Release, ...], ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def simulated(self) -> bool:
@@ -182,6 +184,8 @@ class ReleaseTable:
     def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
         """Return plain columns: the keys, and for each question its value, its interval and its flag.
 
+        The key of all other records is None.
+
         ``count_low`` and ``count_high`` are the ends of the interval that is printed; ``median_balance_from``
         and ``..._to`` those of the range that was chosen. ``count_flag`` is ``"mostly noise"`` or
         ``"too poor"`` where an answer is, else empty.
@@ -194,13 +198,7 @@ class ReleaseTable:
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
-            if column and all(isinstance(value, Bin) for value in column):
-                columns.append((f"{name}_from", _numbers([value.low for value in column])))  # type: ignore[union-attr]
-                columns.append((f"{name}_to", _numbers([value.high for value in column])))  # type: ignore[union-attr]
-            elif column and all(is_day(value) for value in column):
-                columns.append((name, [value.date() for value in column]))  # type: ignore[union-attr]
-            else:
-                columns.append((name, column))
+            columns += _key_columns(name, column)
         for place, name in enumerate(self.names[len(self.by) :]):
             answers = [row[place] for row in self.releases]
             intervals = [release.interval(level) for release in answers]
@@ -273,6 +271,7 @@ class ReleaseTable:
     def _facts(self) -> dict[str, str]:
         facts = {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
         facts["conditions"] = "; ".join(self.conditions)
+        facts |= {"notes": "; ".join(self.notes)} if self.notes else {}
         return facts | ({"simulated": "true"} if self.simulated else {})
 
     def __str__(self) -> str:
@@ -339,7 +338,7 @@ class ReleaseTable:
         found = {release.flag: None for release in answers}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
         notes += [shown.LEFT_AWAY] if any(release.left_away != (None, None) for release in answers) else []
-        return [*notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
+        return [*notes, *self.notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
 
     def _clipped(self, answers: Sequence[Release]) -> list[str]:
         """Return which records counted for less, where that is the same for all rows."""
@@ -365,6 +364,22 @@ def is_day(value: KeyValue) -> bool:
     return isinstance(value, datetime) and value.time() == time()
 
 
+def _key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any]]]:
+    """Return a column of keys as plain columns: ends of bins, days, or values; None for all others."""
+    listed: list[Any] = [key for key in keys if not isinstance(key, Others)]
+
+    def placed(values: Sequence[Any]) -> list[Any]:
+        each = iter(values)
+        return [None if isinstance(key, Others) else next(each) for key in keys]
+
+    if listed and all(isinstance(key, Bin) for key in listed):
+        low, high = (_numbers([getattr(key, end) for key in listed]) for end in ("low", "high"))
+        return [(f"{name}_from", placed(low)), (f"{name}_to", placed(high))]
+    if listed and all(is_day(key) for key in listed):
+        return [(name, placed([key.date() for key in listed]))]
+    return [(name, placed(listed))]
+
+
 def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
     """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
     if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
@@ -382,7 +397,7 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON and CSV have it; no number stands for an end that is not there."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int) else str(value)
+    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def _sortable(value: KeyValue) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
@@ -24,7 +25,7 @@ from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Kind, Schema
@@ -168,13 +169,17 @@ class JoinSource:
         self.engine.ensure_there()
         _refuse_duplicates(self.engine, self.tree)
 
-    def shown(self, read: OwnerRead) -> tuple[str, ...]:
+    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
         """Return the statement of a read."""
         return self.engine.shown(read)
 
     def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point."""
         return self.engine.shown_later(read, count_rows=count_rows)
+
+    def key_masses(self, read: KeyMassRead) -> KeyMasses:
+        """Return the keys that private records have, with the budgets behind each."""
+        return self.engine.key_masses(read)
 
     def fold_owners(self, read: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of the private records, by what their results add."""

@@ -38,6 +38,7 @@ from prdp.testing.engine_records import (
     WHOLES,
     record_of,
 )
+from prdp.testing.key_contract import KeyContract
 from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
@@ -51,7 +52,7 @@ from prdp.testing.reference import (
 from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
 
 
-class EngineContract:
+class EngineContract(KeyContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
@@ -142,12 +143,13 @@ class EngineContract:
             (["job", bins("v", [0, 8, 2000]), months], [("clerk", datetime(2025, 1, 1))]),
         ):
             engine = self.engine(records)
-            grouping = read_grouping(by, keys, engine.schema)
-            reading = _reading(engine, VALUE, grouping)
-            found = engine.summarise(reading)
-            expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
-            assert [summary.cells for summary in found] == [summary.cells for summary in expected], by
-            assert any(summary.cells for summary in found), by
+            for other in (False, True):
+                grouping = read_grouping(by, keys, engine.schema, other=other)
+                reading = _reading(engine, VALUE, grouping)
+                found = engine.summarise(reading)
+                expected = [reference_summary(group, reading) for group in in_groups(records, grouping)]
+                assert [summary.cells for summary in found] == [summary.cells for summary in expected], by
+                assert any(summary.cells for summary in found), by
 
     def test_squares_and_finer_magnitudes_are_exact(self) -> None:
         """Add up squares from 0 to beyond 64 bits, in cells of 256 an octave."""
@@ -250,13 +252,15 @@ class EngineContract:
         """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)
         engine = self.engine(OWNERS)
-        for protect, by, keys, measure, where in (
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None),
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None),
-            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000"),
-            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5"),
+        for protect, by, keys, measure, where, other in (
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None, False),
+            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None, False),
+            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000", False),
+            ("job", ["x"], [2.5], signed, "v < 5000", True),
+            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5", False),
+            ("x", ["job"], ["several"], None, None, True),
         ):
-            grouping = read_grouping(by, keys, engine.schema)
+            grouping = read_grouping(by, keys, engine.schema, other=other)
             reading = _owner_reading(engine, protect, measure, where, grouping)
             assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
             count_rows = measure is None

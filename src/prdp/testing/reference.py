@@ -26,14 +26,16 @@ def in_groups(records: Sequence[Record], groups: Grouping | None) -> list[list[R
     """Return the records of each public group, in the order of its keys."""
     if groups is None:
         return [list(records)]
-    return [
-        [
-            record
-            for record in records
-            if all(_belongs(record, by, value) for by, value in zip(groups.by, key, strict=True))
-        ]
-        for key in groups.keys
-    ]
+    found: list[list[Record]] = [[] for _ in groups.keys]
+    for record in records:
+        places = [place for place, key in enumerate(groups.listed) if _in_group(record, groups.by, key)]
+        for place in places or [len(groups.listed)] * groups.other:
+            found[place].append(record)
+    return found
+
+
+def _in_group(record: Record, by: Sequence[GroupKey], key: Sequence[KeyValue]) -> bool:
+    return all(_belongs(record, one, value) for one, value in zip(by, key, strict=True))
 
 
 def _belongs(record: Record, by: GroupKey, key: KeyValue) -> bool:

@@ -1,0 +1,146 @@
+"""Texts weighted by how likely their characters are after one another, by public costs in eighths of a bit.
+
+A text of cost t has the weight 2^-⌈t/8⌉. Costs are those of a prefix code, so that the weights of all texts
+add up to 1 at most; the texts of one weight are a class, counted and numbered without listing them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+
+from prdp.declare.text_costs import COSTS, END, LETTERS
+
+VERSION = 1
+"""Of the costs: a ledger keeps it, since other costs are another question."""
+
+MOST_BITS = 256
+"""Texts that cost more are not looked for: they would need some 180 over the share."""
+
+_PER_BIT = 8
+KINDS = ("start", "upper", "vowel", "consonant", "digit", "blank", "other")
+"""What a character may follow: nothing, or a character of a kind."""
+
+
+def kind_of(letter: str) -> str:
+    """Return what the costs of the next character depend on.
+
+    >>> [kind_of(letter) for letter in ("A", "a", "b", "7", " ", "-")]
+    ['upper', 'vowel', 'consonant', 'digit', 'blank', 'other']
+    """
+    if letter.isdigit():
+        return "digit"
+    if letter == " ":
+        return "blank"
+    if not letter.isalpha():
+        return "other"
+    return "upper" if letter.isupper() else "vowel" if letter in "aeiou" else "consonant"
+
+
+_KIND = {letter: kind_of(letter) for letter in LETTERS}
+_COST = {kind: dict(zip((*LETTERS, END), COSTS[kind], strict=True)) for kind in KINDS}
+
+
+@lru_cache(maxsize=1 << 16)
+def bits_of(key: bytes) -> int | None:
+    """Return what a text costs in whole bits, rounded up; None for one that no class has.
+
+    >>> bits_of(b"Nurse") < bits_of(b"nUrSe") < bits_of(b"n]r~e"), bits_of("Köchin".encode())
+    (True, None)
+    """
+    try:
+        text = key.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    cost, kind = 0, "start"
+    for letter in text:
+        if letter not in _KIND:
+            return None
+        cost += _COST[kind][letter]
+        kind = _KIND[letter]
+    bits = -(-(cost + _COST[kind][END]) // _PER_BIT)
+    return bits if bits <= MOST_BITS else None
+
+
+@lru_cache(maxsize=1)
+def _endings() -> dict[str, list[int]]:
+    """Return, for what a text may go on after, how many endings there are of each cost."""
+    counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    steps: dict[str, dict[tuple[str, int], int]] = {kind: {} for kind in KINDS}
+    for kind in KINDS:
+        for letter in LETTERS:
+            step = (_KIND[letter], _COST[kind][letter])
+            steps[kind][step] = steps[kind].get(step, 0) + 1
+    for cost in range(MOST_BITS * _PER_BIT + 1):
+        for kind in KINDS:
+            longer = sum(
+                times * counts[after][cost - spent]
+                for (after, spent), times in steps[kind].items()
+                if spent <= cost
+            )
+            counts[kind].append(longer + (cost == _COST[kind][END]))
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyTexts:
+    """All texts that cost so many bits, rounded up to a multiple of a step.
+
+    >>> likely = LikelyTexts(20)
+    >>> likely.holds(likely.nth(likely.size - 1)), likely.holds(b"")
+    (True, False)
+    """
+
+    bits: int
+    step: int = 1
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        return sum(self._of_cost())
+
+    @property
+    def weight(self) -> Fraction:
+        """The weight of all of them together."""
+        return Fraction(self.size, 1 << self.bits)
+
+    def nth(self, rank: int) -> bytes:
+        """Return the key of a number: by its exact cost, and then letter by letter."""
+        ends = list(accumulate(self._of_cost()))
+        place = bisect_right(ends, rank)
+        rank -= ends[place - 1] if place else 0
+        cost, kind, text, counts = self._first + place, "start", "", _endings()
+        while True:
+            if cost == _COST[kind][END]:
+                if rank == 0:
+                    return text.encode()
+                rank -= 1
+            for letter in LETTERS:
+                left = cost - _COST[kind][letter]
+                number = counts[_KIND[letter]][left] if left >= 0 else 0
+                if rank < number:
+                    break
+                rank -= number
+            cost, kind, text = left, _KIND[letter], text + letter
+
+    def holds(self, key: object) -> bool:
+        """Say whether bytes are one of the keys."""
+        bits = bits_of(key) if isinstance(key, bytes) else None
+        return bits is not None and self.bits - self.step < bits <= self.bits
+
+    @property
+    def _first(self) -> int:
+        return _PER_BIT * (self.bits - self.step) + 1
+
+    def _of_cost(self) -> list[int]:
+        return _endings()["start"][self._first : self._first + _PER_BIT * self.step]
+
+
+def likely_classes(step: int = 1) -> list[tuple[LikelyTexts, Fraction]]:
+    """Return all classes that have a text, with weights that add up to 1."""
+    every = [LikelyTexts(bits, step) for bits in range(step, MOST_BITS + 1, step)]
+    total = sum((one.weight for one in every), start=Fraction(0))
+    return [(one, one.weight / total) for one in every if one.size]

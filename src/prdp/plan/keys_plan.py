@@ -1,0 +1,180 @@
+"""The plan of a search for keys: drawn, labelled and recorded as a table whose rows are the keys found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from prdp.declare.key_domains import ColumnKeys, ProductClass
+from prdp.declare.patterns import TextClass
+from prdp.declare.text_model import LikelyTexts
+from prdp.levels import Levels
+from prdp.mechanisms.keys import FoundKey, KeyFinder, surely
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.plan.key_queries import FindKeys
+from prdp.plan.plan import Plan
+from prdp.plan.reads import PlanReader
+from prdp.plan.steps import Row
+from prdp.release.drawn import Answer
+from prdp.release.release import Release
+from prdp.release.table import Key, Released, ReleaseTable
+
+_OUT_OF_REACH = 10_000
+"""Where a key needs so many records of the largest budget, whoever asks should know before paying."""
+
+_SHOWN_LENGTHS = (5, 10, 20)
+_SHOWN_TEXTS = ("Nurse", "Registered Nurse", "Assistant Director Of Nursing")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KeysPlan(Plan):
+    """The plan of one search for keys; which rows its table has is drawn as well."""
+
+    def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
+        """Read the keys that records have, and draw independent answers; nothing of what is read is kept."""
+        (query,) = self.queries
+        masses = reader.read_anew(query.read)
+        return [
+            self._found(keys, masses.levels, simulated=reader.stand_in)
+            for keys in self.finder.answers(masses, query.share, entropy, runs)
+        ]
+
+    @property
+    def query(self) -> FindKeys:
+        """What is asked."""
+        asked: Any = self.queries[0].query
+        return asked  # type: ignore[no-any-return]
+
+    @property
+    def finder(self) -> KeyFinder:
+        """The mechanism that finds keys."""
+        mechanism: Any = self.queries[0].steps[0].mechanism
+        return mechanism  # type: ignore[no-any-return]
+
+    def needs(self) -> list[tuple[ProductClass, Fraction]]:
+        """Return what a key of each class needs to be found half of the time, in budget or in records."""
+        worth = self._worth()
+        thresholds = self.finder.thresholds(1 / (self.share * self._levels.quantum))
+        return [
+            (keys, least * worth) for keys, least in zip(self.query.domain.classes, thresholds, strict=True)
+        ]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is said beside the keys, all of it public."""
+        domain = self.query.domain
+        lines = [f"{self._needed()}; rarer keys are missing by design"]
+        lines.append(
+            f"of {_count(domain.size)} possible keys, {float(domain.false_keys):.3g} that nobody has may be "
+            "expected among those shown"
+        )
+        if self.query.size is None:
+            lines.append(f"at most {self.finder.most:,} keys are shown, the largest")
+        return tuple(lines)
+
+    def out_of_reach(self) -> str:
+        """Return a warning where hardly any key can be found; empty where some can."""
+        needed = min(needed for _, needed in self._shown_classes())
+        one = self._levels.at_most if self.query.per == "mass" else Fraction(1)
+        if needed < _OUT_OF_REACH * one:
+            return ""
+        return (
+            f"with share {self.share}, hardly any {self.query} will be found: {self._needed()}. That takes "
+            f"{float(needed / one):,.0f} records of the largest budget. {self._proposal()}"
+        )
+
+    def _proposal(self) -> str:
+        texts = [column.name for column in self.query.domain.columns if _is_free_text(column)]
+        if texts:
+            return (
+                f"Say what {texts[0]!r} looks like, pattern='[A-Z]{{2}}[0-9]{{4}}' for example, or list "
+                "what it can be, among=[...]; or take a smaller alphabet=, or a larger share."
+            )
+        return "Take a larger share, a narrower domain or more false_keys."
+
+    def _needed(self) -> str:
+        """Return in words what a key needs: of texts of any length, for some lengths."""
+        shown = self._shown_classes()
+        each = [f"{_shown(needed)}{_in_words(keys) if len(shown) > 1 else ''}" for keys, needed in shown]
+        what = "a budget mass of" if self.query.per == "mass" else "records:"
+        more = _shown(surely(self.share * self._levels.quantum) * self._worth())
+        return f"a key needs {what} {', '.join(each)} to be found half of the time, and {more} more in 95 %"
+
+    def _shown_classes(self) -> list[tuple[ProductClass, Fraction]]:
+        """Return a few classes that stand for all: of lengths of texts, some; of lists and the rest, both."""
+        needs = self.needs()
+        if len(needs) <= len(_SHOWN_LENGTHS):
+            return needs
+        said = [_in_words(keys) for keys, _ in needs]
+        lengths = [f" ({length} characters)" for length in _SHOWN_LENGTHS]
+        examples = [f" ({text!r})" for text in _SHOWN_TEXTS]
+        return [needs[said.index(words)] for words in (*lengths, *examples) if words in said] or needs[-1:]
+
+    @property
+    def _levels(self) -> Levels:
+        read: Any = self.queries[0].read
+        return read.levels  # type: ignore[no-any-return]
+
+    def _worth(self) -> Fraction:
+        """Return what a quantum is worth: budget, or a part of a record."""
+        levels = self._levels
+        return levels.quantum if self.query.per == "mass" else Fraction(1, levels.quanta(levels.usual))
+
+    def _found(self, found: Sequence[FoundKey], levels: Levels, *, simulated: bool) -> ReleaseTable:
+        (step,), domain = self.queries[0].steps, self.query.domain
+        (label,) = step.labels
+        noise = DiscreteLaplace(1 / (step.share * levels.quantum))
+        keys: list[Key] = [domain.shown(one.key) for one in found]
+        releases: list[Row] = []
+        for one, key in zip(found, keys, strict=True):
+            named = zip(domain.columns, key, strict=True)
+            about = " for " + ", ".join(f"{column.name} = {value}" for column, value in named) + self._about
+            answer = Answer(one.mass, self._worth(), (noise,), ())
+            release: Release = label.on(answer, about, simulated=simulated)
+            releases.append((release,))
+        return ReleaseTable(
+            question=f"{self.query}{self._about}",
+            share=self.share,
+            by=tuple(column.name for column in domain.columns),
+            asked=self.labels,
+            keys=tuple(keys),
+            releases=tuple(releases),
+            notes=(*self.notes(), *(("simulated: not private",) if simulated else ())),
+        )
+
+
+def _is_free_text(column: ColumnKeys) -> bool:
+    return bool({"alphabet", "likely"} & column.facts.keys())
+
+
+def _length(keys: ProductClass) -> int | None:
+    """Return how many characters the texts of a class have, where it is of one column and of one length."""
+    if len(keys.parts) != 1 or not isinstance(keys.parts[0], TextClass):
+        return None
+    (part,) = keys.parts
+    lengths = {len(block.sets) for block in part.blocks} if isinstance(part, TextClass) else set()
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _in_words(keys: ProductClass) -> str:
+    """Return which keys a class has: texts of a length, or texts that are as likely as an example."""
+    length, likely = _length(keys), [part for part in keys.parts if isinstance(part, LikelyTexts)]
+    if length is not None:
+        return f" ({length} characters)"
+    if likely:
+        as_likely = (text for text in _SHOWN_TEXTS if all(part.holds(text.encode()) for part in likely))
+        return next((f" ({text!r})" for text in as_likely), "")
+    return f" ({_count(keys.size)} keys)"
+
+
+def _count(number: int) -> str:
+    """Return a number in digits while it has few, else as a power of ten."""
+    text = f"{number:,}"
+    return text if len(text) <= len("999,999,999") else f"about 10^{len(str(number)) - 1}"
+
+
+def _shown(number: Fraction) -> str:
+    """Return a number as people read it: whole, or with a few digits where it is small."""
+    return f"{float(number):,.0f}" if number >= 100 else f"{float(number):.3g}"
