@@ -12,6 +12,7 @@ from prdp.declare.exact import Exact, exact, exact_share, told
 from prdp.errors import InvalidRequest, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Column, Node, columns
+from prdp.release import shown
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind
@@ -105,11 +106,13 @@ def _refuse_unless_planned(
     try:
         groups.plan(*asked.queries, share=share, shares=parts)
     except InvalidRequest as whole:
+        text = asked.statement.text
+        if str(whole).startswith("group_by"):
+            raise SqlError(text, span_of(asked.groups[0].checked.source, text), str(whole)) from None
         for query, source in zip(asked.queries, asked.sources, strict=True):
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
-                text = asked.statement.text
                 raise SqlError(text, span_of(source, text), str(wrong)) from None
         raise whole from None
 
@@ -206,11 +209,13 @@ class AnswerRow:
         if not isinstance(cell, Release | Estimate):
             return cell if isinstance(cell, float) else None
         found = float(cell.interval()[end])
-        return found if math.isfinite(found) else None
+        if not math.isfinite(found):
+            return None
+        return found if not cell.whole else float(math.ceil(found) if end else math.floor(found))
 
     def value(self, checked: Checked) -> Value:
         """Return what an expression gives for the released values."""
-        values = {name: float(part.exact) for name, part in self._parts.items()}
+        values = {name: float(shown.value_of(part)) for name, part in self._parts.items()}
         return evaluate(checked.node, {**self._known, **values})
 
     def cell(self, name: str, checked: Checked) -> Cell:

@@ -15,6 +15,10 @@ _SPANS = {
 }  # fmt: skip
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MOST = 10**6
+
+MOMENTS = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP", "TIMESTAMPNTZ": "TIMESTAMP"}
+"""The types of sqlglot that are moments without a zone, and how the row language calls them."""
+
 _MOST_LEVELS = 100
 
 
@@ -42,7 +46,7 @@ def moment_in(node: Any, levels: int = _MOST_LEVELS) -> datetime | None:
     if kind == "Paren" and levels:
         return moment_in(node.this, levels - 1)
     if kind == "Cast" and type(node.this).__name__ == "Literal" and node.this.is_string:
-        return moment_from(node.this.this) if node.to.this.value in {"DATE", "TIMESTAMP"} else None
+        return moment_from(node.this.this) if node.to.this.value in MOMENTS else None
     if kind in {"Add", "Sub"} and levels and type(node.expression).__name__ == "Interval":
         moment = moment_in(node.this, levels - 1)
         return None if moment is None else moved(moment, node.expression, -1 if kind == "Sub" else 1)

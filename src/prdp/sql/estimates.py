@@ -47,7 +47,7 @@ class Estimate(NumberLike):
     @property
     def computed(self) -> Value:
         """What the expression gives for the released values; None where that is unknown."""
-        values = {name: float(part.exact) for name, part in self.parts.items()}
+        values = {name: float(shown.value_of(part)) for name, part in self.parts.items()}
         return evaluate(self.node, {**self.known, **values})
 
     @property

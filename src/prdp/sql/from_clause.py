@@ -71,7 +71,7 @@ class FromClause:
             known = [*self.names.queries, *self.names.catalog.tables, *self.names.public]
             self.names.statement.refuse(
                 node,
-                f"there is no table {node.name}",
+                f"there is no table {node.name or node.sql(dialect='duckdb')}",
                 f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as "
                 "tables={'jobs': frame}.",
             )
@@ -128,11 +128,13 @@ class FromClause:
                 "Write JOIN: rows that have a partner.",
             )
         on = conjuncts(node.args.get("on"))
+        using = node.args.get("using") or []
+        if is_public and not on and not using and not side:
+            return  # joined by a comma: WHERE says by which key
         if is_public:
             alias, table, entry = self.public.pop()
-            using = node.args.get("using") or []
             self._look_up(alias, table, entry, on, using, optional=bool(side))
-        elif node.args.get("using"):
+        elif using:
             statement.refuse(node.this, "USING is read for public tables alone", "Write ON a.x = b.y.")
         else:
             self.equalities += on

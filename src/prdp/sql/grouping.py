@@ -27,6 +27,7 @@ from prdp.expressions.nodes import (
     Literals,
     Moment,
     Node,
+    Not,
     Null,
     Number,
     canonical,
@@ -79,8 +80,10 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
         return list(item.listed)
     if item.checked.kind is Kind.BOOLEAN:
         return [False, True]
-    constants = _constants(item.checked.node)
-    return constants if constants is not None else _numbers(item, conditions, planner)
+    found = _constants(item.checked.node)
+    found = _numbers(item, conditions, planner) if found is None else found
+    denied = _denied(item.checked.text, conditions)
+    return None if found is None else [value for value in found if value not in denied]
 
 
 def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[str, list[Any]] | list[Any]:
@@ -116,6 +119,18 @@ def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:
         if values is not None:
             distinct = list(dict.fromkeys(values))
             found = distinct if found is None else [value for value in found if value in distinct]
+    return found
+
+
+def _denied(text: str, conditions: Sequence[Node]) -> list[Any]:
+    """Return the values that conditions deny: of <> and NOT IN."""
+    found: list[Any] = []
+    for condition in conditions:
+        match condition:
+            case Compare(op="<>") if isinstance(condition.right, Literals) and canonical(condition.left) == text:
+                found.append(condition.right.value)
+            case Not(operand=Among() as inner) if canonical(inner.operand) == text:
+                found += [item.value for item in inner.items]
     return found
 
 

@@ -91,9 +91,10 @@ def _exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
     links: list[tuple[Any, Any]] = []
     for part in conjuncts(_where(select)):
         sides = [part.this, part.expression] if type(part).__name__ == "EQ" else []
-        public = [_is_of(side, source, scope) for side in sides]
-        if len(public) == 2 and public[0] != public[1]:
-            links.append((sides[public.index(True)], sides[public.index(False)]))
+        public = [_is_of(side, source) for side in sides]
+        other = sides[public.index(False)] if len(public) == 2 and public[0] != public[1] else None
+        if other is not None and any(type(each).__name__ == "Column" for each in other.walk()):
+            links.append((sides[public.index(True)], other))
         else:
             own.append(part)
     if len(links) != 1:
@@ -109,13 +110,12 @@ def _exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
     return joined([member, " AND ", operand.within(SUM), " IS NOT NULL"], AND)
 
 
-def _is_of(node: Any, source: Source, outer: Scope) -> bool:
+def _is_of(node: Any, source: Source) -> bool:
     """Say whether a side of an equality is a column of the public table; names with a table say so."""
     if type(node).__name__ != "Column":
         return False
     if node.table:
         return bool(node.table.lower() == source.alias.lower())
-    del outer
     return any(name.lower() == node.name.lower() for name in source.columns)
 
 

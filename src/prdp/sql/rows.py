@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from prdp.expressions.spelling import moment_literal, number_text, text_literal
-from prdp.sql.constants import moment_in, number_in
+from prdp.sql.constants import MOMENTS, moment_in, number_in
 from prdp.sql.construct import Construct
 from prdp.sql.written import AND, ATOM, COMPARE, NOT, OR, PRODUCT, SIGN, SUM, Written, joined, listed
 
@@ -185,8 +185,8 @@ def write_cast(writer: RowWriter, node: Any) -> Written:
     """Write DATE '...' and TIMESTAMP '...', which sqlglot takes for casts of texts."""
     word = node.to.this.value
     constant = type(node.this).__name__ == "Literal" and node.this.is_string
-    if constant and word in {"DATE", "TIMESTAMP"}:
-        return Written(f"{word} {text_literal(node.this.this)}")
+    if constant and word in MOMENTS:
+        return Written(f"{MOMENTS[word]} {text_literal(node.this.this)}")
     return writer.refuse(  # type: ignore[no-any-return]
         node, "conversions are not read", "Columns are read as what they are; a date is DATE '2020-01-31'."
     )

@@ -43,14 +43,11 @@ def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
     has_rows = any(not names.catalog.is_public(table) for table in clause.tables[len(outer) :])
     if has_rows:
         _refuse_unless_one_row_an_owner(select, outer, names)
-    parts = without_references(names, clause.tables, parts, select.args["from_"].this)
-    if (
-        clause.whole is not None
-        and clause.whole.per_owner is not None
-        and (parts or clause.conditions[len(clause.whole.conditions) :])
-    ):
+    if clause.whole is None:
+        parts = without_references(names, clause.tables, parts, select.args["from_"].this)
+    elif clause.whole.per_owner is not None and (parts or len(clause.sources) > 1):
         names.statement.refuse(
-            parts[0][0] if parts else select.args["from_"].this,
+            parts[0][0] if parts else select,
             "conditions on what a record's rows add up to are not answered yet",
             "Put conditions on single rows into the subquery.",
         )
@@ -94,7 +91,7 @@ def _existing(part: Part, clause: FromClause, names: Names) -> list[Part]:
         return [part]
     entry = inner_table(node)
     table = None if entry is None else names.catalog.known(entry.name)
-    if entry is None or table is None or names.catalog.tree is None:
+    if entry is None or table is None or names.catalog.tree is None or clause.whole is not None:
         return [part]
     select = inner_select(node)
     if unread(select, ("expressions", "from_", "where")) is not None:
