@@ -16,10 +16,12 @@ from prdp.declare.columns import known_column
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import evaluate
+from prdp.expressions.functions import MOMENT_PARTS, FunctionName
 from prdp.expressions.nodes import (
     Arithmetic,
     Call,
     Case,
+    Cast,
     Column,
     Negate,
     Node,
@@ -36,6 +38,8 @@ _NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN",
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
 _NAME_LIKE = re.compile(r"[\w ]*")
 _LARGEST_POWER = 16
+_WHOLE: frozenset[FunctionName] = frozenset({"floor", "ceil", "sign", "length", "date_diff", *MOMENT_PARTS})
+"""The functions that give whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,9 @@ def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None
             return _arithmetic_grain(node, schema, grains)
         case Call():
             return _call_grain(node, schema, grains)
+        case Cast():
+            whole = node.target != "DOUBLE" or checked_kind(node.operand, schema, "")[1] is Kind.BOOLEAN
+            return Fraction(1) if whole else derived_grain(node.operand, schema, grains)
         case Case():
             return _common(
                 derived_grain(value, schema, grains)
@@ -165,7 +172,7 @@ def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None
 
 def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fraction | None:
     left, right = (derived_grain(side, schema, grains) for side in (node.left, node.right))
-    if node.op in ("+", "-"):
+    if node.op in ("+", "-", "%"):
         return _common((left, right))
     if left is None or right is None:
         return None
@@ -175,8 +182,15 @@ def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fract
 
 
 def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
+    if node.name in _WHOLE:
+        return Fraction(1)
+    if node.name == "round":
+        digits = [int(part.value) for part in node.args[1:] if isinstance(part, Number)]
+        return Fraction(10) ** -(digits[0] if digits else 0)
+    if node.name == "nullif":
+        return derived_grain(node.args[0], schema, grains)
     found = [derived_grain(arg, schema, grains) for arg in node.args]
-    if node.name in ("least", "greatest", "abs"):
+    if node.name in ("least", "greatest", "abs", "coalesce"):
         return _common(found)
     if node.name == "power" and isinstance(node.args[1], Number) and found[0] is not None:
         exponent = node.args[1].value

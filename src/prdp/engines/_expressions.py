@@ -13,12 +13,17 @@ the power of its depth.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from prdp.engines._casts import Casts
 from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines._guards import UNKNOWN, Double, Guards, constant
+from prdp.engines._moments import Moments
+from prdp.engines._texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.intervals import Interval, hull, narrowed
+from prdp.expressions.functions import CASTS, MOMENT_PARTS, NUMBER_FUNCTIONS, SIGNATURES, FunctionName
+from prdp.expressions.intervals import Interval, hull, narrowed, outcome
 from prdp.expressions.nodes import (
     MIRRORED,
     Among,
@@ -27,9 +32,11 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     IsNull,
+    IsTrue,
     Moment,
     Negate,
     Node,
@@ -100,15 +107,21 @@ class _Writer:
                 return Kind.TEXT
             case Moment():
                 return Kind.MOMENT
-            case Number() | Negate() | Arithmetic() | Call():
+            case Number() | Negate() | Arithmetic():
                 return Kind.NUMBER
+            case Cast():
+                return CASTS[node.target][0]
+            case Call() if None not in SIGNATURES[node.name].takes:
+                return SIGNATURES[node.name].gives
+            case Call():
+                return next((kind for arg in node.args if (kind := self.kind(arg))), None)
             case Case():
                 values = (*(value for _, value in node.branches), node.default)
                 return next((kind for value in values if (kind := self.kind(value))), None)
             case _:
                 return Kind.BOOLEAN
 
-    def number(self, node: Node) -> Double:
+    def number(self, node: Node) -> Double:  # noqa: PLR0911  (one return a class)
         """Return a number; NaN in it stands for NULL."""
         if not columns(node):
             value = evaluate(node, {})
@@ -118,11 +131,16 @@ class _Writer:
                 return self._number_column(node)
             case Negate():
                 return self.guards.negate(self.number(node.operand))
+            case Arithmetic() if Kind.MOMENT in (self.kind(node.left), self.kind(node.right)):
+                ends = self.branch(node.left, Kind.MOMENT), self.branch(node.right, Kind.MOMENT)
+                return Double(Moments(self.guards).days_between(*ends), outcome(node, {}).values)
             case Arithmetic():
                 left, right = self.number(node.left), self.number(node.right)
                 return self.guards.arithmetic(node.op, left, right)
             case Call():
-                return self.guards.call(node.name, [self.number(arg) for arg in node.args])
+                return self._number_call(node)
+            case Cast():
+                return self._number_cast(node)
             case Case():
                 found: list[Double] = []
                 sql = self._case(node, Kind.NUMBER, found)
@@ -130,6 +148,38 @@ class _Writer:
                 return Double(sql, hull(value.values for value in found), nan)
             case _:
                 raise TypeError(f"{type(node).__name__} does not give a number")
+
+    def _number_call(self, node: Call) -> Double:
+        if node.name in NUMBER_FUNCTIONS:
+            return self.guards.call(node.name, [self.number(arg) for arg in node.args])
+        values = outcome(node, self.ranges).values
+        moments = Moments(self.guards)
+        match node.name, node.args:
+            case (("coalesce" | "nullif"), _):
+                return Double(self._choice(node, Kind.NUMBER), values)
+            case "length", (text,):
+                return Double(
+                    f"CAST({Texts(self.guards).call('length', [self.text(text, 'length')])} AS DOUBLE)",
+                    values,
+                )
+            case "date_diff", (Text() as unit, start, end):
+                ends = self.branch(start, Kind.MOMENT), self.branch(end, Kind.MOMENT)
+                return Double(moments.counted(unit.value, *ends), values)
+            case _ if node.name in MOMENT_PARTS:
+                return Double(moments.part(node.name, self.branch(node.args[0], Kind.MOMENT)), values)
+            case _:
+                raise TypeError(f"{node.name} does not give a number")
+
+    def _number_cast(self, node: Cast) -> Double:
+        casts = Casts(self.guards)
+        match self.kind(node.operand):
+            case Kind.TEXT:
+                found = casts.text_to_number(self.value(node.operand))
+            case Kind.BOOLEAN:
+                found = casts.truth_to_number(self.value(node.operand))
+            case _:
+                found = self.number(node.operand)
+        return found if node.target == "DOUBLE" else casts.to_whole(node.target, found)
 
     def _number_column(self, node: Column) -> Double:
         column = self.schema[node.name]
@@ -155,10 +205,90 @@ class _Writer:
                 return column_sql(node.name, self.schema[node.name])
             case Case():
                 return self._case(node, self.kind(node) or Kind.BOOLEAN, [])
+            case Call() | Cast() if columns(node):
+                return self._cast(node) if isinstance(node, Cast) else self._call(node)
+            case Call() | Cast():
+                return self._constant(node)
             case _:
                 return self._condition(node)
 
-    def _condition(self, node: Node) -> str:
+    def _constant(self, node: Node) -> str:
+        """Return what is the same for all records."""
+        match evaluate(node, {}):
+            case bool(value):
+                return str(value).upper()
+            case str(value):
+                return text_literal(value)
+            case datetime() as value:
+                return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+            case _:
+                return _NULLS[self.kind(node) or Kind.BOOLEAN]
+
+    def text(self, node: Node, reader: FunctionName) -> str:
+        """Return a text for a function: as it is, or UTF-8 or else NULL for one that fails on others."""
+        sql = self.branch(node, Kind.TEXT)
+        is_valid = isinstance(node, Text | Null) or (isinstance(node, Call) and node.name in NEEDS_UTF_8)
+        return sql if is_valid or reader not in NEEDS_UTF_8 else Texts(self.guards).valid(sql)
+
+    def _call(self, node: Call) -> str:
+        """Return a function that gives a text, a moment or a truth value."""
+        moments = Moments(self.guards)
+        match node.name, node.args:
+            case (("coalesce" | "nullif"), _):
+                return self._choice(node, self.kind(node) or Kind.BOOLEAN)
+            case (("like" | "ilike"), (text, Text() as pattern, *escape)):
+                ending = [one.value for one in escape if isinstance(one, Text)]
+                return like(self.text(text, node.name), pattern.value, *ending, any_case=node.name == "ilike")
+            case "date_trunc", (Text() as unit, moment):
+                return moments.truncated(unit.value, self.branch(moment, Kind.MOMENT))
+            case "date_add", (Text() as unit, Number() as number, moment):
+                return moments.added(unit.value, int(number.value), self.branch(moment, Kind.MOMENT))
+            case _:
+                kinds = SIGNATURES[node.name].kind
+                return Texts(self.guards).call(
+                    node.name,
+                    [
+                        self.text(arg, node.name)
+                        if kinds(place) is Kind.TEXT
+                        else self.guards.clean(self.number(arg))
+                        for place, arg in enumerate(node.args)
+                    ],
+                )
+
+    def _cast(self, node: Cast) -> str:
+        """Return a text or a moment made of another value."""
+        casts, moments = Casts(self.guards), Moments(self.guards)
+        match self.kind(node.operand), CASTS[node.target][0]:
+            case Kind.NUMBER, _:
+                return casts.number_to_text(self.number(node.operand))
+            case Kind.BOOLEAN, _:
+                return f"CAST({self.value(node.operand)} AS VARCHAR)"
+            case Kind.MOMENT, Kind.TEXT:
+                return moments.as_text(self.value(node.operand))
+            case _, Kind.TEXT:
+                return self.branch(node.operand, Kind.TEXT)
+            case Kind.TEXT, _:
+                moment = casts.text_to_moment(self.value(node.operand))
+            case _:
+                moment = self.branch(node.operand, Kind.MOMENT)
+        return moments.truncated("day", moment) if node.target == "DATE" else moment
+
+    def _choice(self, node: Call, kind: Kind) -> str:
+        """Return the first known value, or one unless it equals another; numbers are never NaN."""
+        if node.name == "coalesce":
+            return f"coalesce({', '.join(self._clean(arg, kind) for arg in node.args)})"
+        by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
+        return self.guards.once(
+            [self._clean(arg, kind) for arg in node.args],
+            lambda a, b: f"(CASE WHEN ({a}){by_code_point} = ({b}){by_code_point} THEN NULL ELSE {a} END)",
+        )
+
+    def _clean(self, node: Node, kind: Kind) -> str:
+        if kind is Kind.NUMBER:
+            return self.guards.clean(self.number(node))
+        return self.branch(node, kind)
+
+    def _condition(self, node: Node) -> str:  # noqa: PLR0911  (one return a class)
         if not columns(node):
             holds = evaluate(node, {})
             return _NULLS[Kind.BOOLEAN] if holds is None else str(holds).upper()
@@ -170,6 +300,8 @@ class _Writer:
                 return f"(NOT {self.value(node.operand)})"
             case IsNull():
                 return self._is_null(node.operand)
+            case IsTrue():
+                return f"coalesce({self.branch(node.operand, Kind.BOOLEAN)}, FALSE)"
             case Compare():
                 return self._compare(node)
             case Among():
@@ -248,14 +380,15 @@ class _Writer:
             return _closed(pieces, default)
         return _closed([*pieces, f"WHEN NOT {test} THEN {default}"], "")
 
-    def branch(self, node: Node, kind: Kind, found: list[Double]) -> str:
+    def branch(self, node: Node, kind: Kind, found: list[Double] | None = None) -> str:
         """Return what a branch gives, and note it if it is a number."""
         if isinstance(node, Null):
             return _NULLS[kind]
         if kind is not Kind.NUMBER:
             return self.value(node)
         number = self.number(node)
-        found.append(number)
+        if found is not None:
+            found.append(number)
         return number.sql
 
     def where(self, condition: Node, *, holds: bool) -> _Writer:
@@ -279,7 +412,7 @@ def _is_exact_whole(value: float) -> bool:
 def _is_decided(condition: Node) -> bool:
     """Return whether a condition is never unknown."""
     match condition:
-        case IsNull() | Boolean():
+        case IsNull() | IsTrue() | Boolean():
             return True
         case Not():
             return _is_decided(condition.operand)
@@ -294,6 +427,8 @@ def _compared(condition: Node, *, holds: bool) -> frozenset[str]:
     match condition:
         case Not():
             return _compared(condition.operand, holds=not holds)
+        case IsTrue() if holds:
+            return _compared(condition.operand, holds=True)
         case And() | Or() if isinstance(condition, And) is holds:
             return frozenset().union(*(_compared(part, holds=holds) for part in condition.parts))
         case Compare():

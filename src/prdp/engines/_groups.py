@@ -8,11 +8,9 @@ from datetime import datetime
 from prdp.declare.groups import Bin, Binned, Grouping, GroupKey, KeyValue, Truncated
 from prdp.engines._bins import BinColumn
 from prdp.engines._column_types import column_sql, fits_64_bits, is_native_integer
+from prdp.engines._moments import FIRST, LAST
 from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import Kind, Schema
-
-_FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-"""Between these no date function of the engine can overflow."""
 
 
 def key_columns(grouping: Grouping, schema: Schema) -> list[str]:
@@ -51,7 +49,7 @@ def _key_sql(key: GroupKey, schema: Schema) -> str:
     value = column_sql(key.column, column)
     if isinstance(key, Truncated):
         return (
-            f"CASE WHEN {value} BETWEEN {_FIRST} AND {_LAST} "
+            f"CASE WHEN {value} BETWEEN {FIRST} AND {LAST} "
             f"THEN CAST(date_trunc('{key.part}', {value}) AS TIMESTAMP) END"
         )
     if column.kind is Kind.TEXT:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from prdp.expressions.intervals import EMPTY, Interval, arithmetic, call
 from prdp.expressions.spelling import number_text
-from prdp.expressions.strict import is_whole
+from prdp.expressions.strict import LARGEST_WITH_FRACTION, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from prdp.expressions.nodes import ArithmeticOp, CompareOp, FunctionName
+    from prdp.expressions.functions import NumberFunction
+    from prdp.expressions.nodes import ArithmeticOp, CompareOp
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
 NAN = "CAST('NaN' AS DOUBLE)"
@@ -119,9 +120,11 @@ class Guards:
         return Double(f"(-{x.sql})", x.values.negated(), x.may_be_nan)
 
     def arithmetic(self, op: ArithmeticOp, left: Double, right: Double) -> Double:
-        """Return a sum, difference, product or quotient."""
+        """Return a sum, difference, product, quotient or remainder."""
         found = arithmetic(op, left.values, right.values)
         nan = left.may_be_nan or right.may_be_nan or not found.total
+        if op == "%":
+            return Double(self._remainder(left, right), found.values, nan)
         if op != "/" or not right.values.contains(0.0):
             return Double(f"({left.sql} {op} {right.sql})", found.values, nan)
         if left.constant:
@@ -137,7 +140,14 @@ class Guards:
             )
         return Double(f"({quotient})", found.values, nan)
 
-    def call(self, name: FunctionName, args: Sequence[Double]) -> Double:
+    def _remainder(self, left: Double, right: Double) -> str:
+        if not right.values.contains(0.0):
+            return f"({left.sql} % {right.sql})"
+        return self.once(
+            [right.sql], lambda b: f"(CASE WHEN {right.is_zero(b)} THEN NULL ELSE {left.sql} % {b} END)"
+        )
+
+    def call(self, name: NumberFunction, args: Sequence[Double]) -> Double:
         """Return a function of numbers."""
         found = call(name, [arg.values for arg in args])
         nan = any(arg.may_be_nan for arg in args)
@@ -150,11 +160,30 @@ class Guards:
                 sql = self.once([args[0].sql], lambda x: f"(CASE WHEN {x} >= 0e0 THEN sqrt({x}) END)")
             case "ln" | "log2" | "log10" if args[0].values.low <= 0:
                 sql = self.once([args[0].sql], lambda x: _guarded_logarithm(name, x))
+            case "round":
+                return Double(self._rounded(*args), found.values, nan)
+            case "sign":
+                sql = self.once([args[0].sql], lambda x: _sign(x, nan=nan))
+                return Double(sql, found.values)
             case _:
                 sql = f"{name}({args[0].sql})"
         return Double(sql, found.values, nan)
 
-    def _extremum(self, name: FunctionName, args: Sequence[Double], values: Interval) -> Double:
+    def _rounded(self, x: Double, digits: Double | None = None) -> str:
+        """Return a number rounded to a constant number of digits, halves away from zero."""
+        places = int(digits.values.low) if digits is not None else 0
+        scale = f"1e{abs(places)}"
+        if places < 0:
+            return f"(round({x.sql} / {scale}) * {scale})"
+        if places == 0:
+            return f"round({x.sql})"
+        limit = double(LARGEST_WITH_FRACTION)
+        return self.once(
+            [x.sql],
+            lambda v: f"(CASE WHEN abs({v}) < {limit} THEN round({v} * {scale}) / {scale} ELSE {v} END)",
+        )
+
+    def _extremum(self, name: NumberFunction, args: Sequence[Double], values: Interval) -> Double:
         """Return the least or greatest; SQL's own would pass over an unknown argument."""
         known = [arg.constant for arg in args if arg.constant is not None]
         limit = (min(known) if name == "least" else max(known)) if known else None
@@ -175,7 +204,7 @@ class Guards:
         parts += [] if limit is None else [f"{sign}{double(limit)}"]
         return Double(f"({sign}greatest({', '.join(parts)}))", values, may_be_nan=True)
 
-    def _limited(self, name: FunctionName, x: Double, limit: float) -> str:
+    def _limited(self, name: NumberFunction, x: Double, limit: float) -> str:
         """Return the least or greatest of a number and a constant."""
         beyond = ">" if name == "least" else "<"
         not_nan = x.may_be_nan and name == "least"
@@ -211,6 +240,11 @@ class Guards:
                 f"(CASE WHEN {x} > 0e0 THEN power({x}, {value}) WHEN {base.is_zero(x)} THEN {at_zero} END)"
             ),
         )
+
+
+def _sign(x: str, *, nan: bool) -> str:
+    unknown = f"WHEN isnan({x}) THEN NULL " if nan else ""
+    return f"(CASE {unknown}WHEN {x} > 0e0 THEN 1e0 WHEN {x} < 0e0 THEN (-1e0) WHEN {x} = 0e0 THEN 0e0 END)"
 
 
 def _guarded_logarithm(name: str, x: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, assert_never
 
 from prdp.errors import ExpressionError
+from prdp.expressions.calls import misuse
+from prdp.expressions.functions import CASTS, SIGNATURES
 from prdp.expressions.nodes import (
     Among,
     And,
@@ -15,9 +17,11 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     IsNull,
+    IsTrue,
     Moment,
     Negate,
     Node,
@@ -26,12 +30,15 @@ from prdp.expressions.nodes import (
     Number,
     Or,
     Text,
+    canonical,
 )
 from prdp.expressions.spelling import number_text, shown_name, text_literal
 from prdp.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_LONGEST_SHOWN = 40
 
 Typed = tuple[Node, Kind | None]
 """A checked node and its kind; ``None`` is the kind of NULL, which fits everywhere."""
@@ -52,6 +59,8 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     <BLANKLINE>
         job + 1
         ^^^
+    <BLANKLINE>
+    Write CAST(job AS DOUBLE); texts are put together by a || b.
 
     Args:
         node: What ``parse`` returned.
@@ -80,7 +89,7 @@ class _Checker:
     schema: Schema
     text: str
 
-    def typed(self, node: Node) -> Typed:  # noqa: PLR0911  (one return a class)
+    def typed(self, node: Node) -> Typed:  # noqa: C901, PLR0911  (one return a class)
         """Return a node with its columns resolved, and its kind."""
         match node:
             case Number():
@@ -99,23 +108,25 @@ class _Checker:
                 return self._comparison(node), Kind.BOOLEAN
             case Case():
                 return self._case(node)
+            case Call():
+                return self._call(node)
+            case Cast():
+                return self._cast(node)
             case _:
                 return self._operation(node)
 
-    def _operation(self, node: Negate | Arithmetic | Call | And | Or | Not | IsNull) -> Typed:
+    def _operation(self, node: Negate | Arithmetic | And | Or | Not | IsNull | IsTrue) -> Typed:
         number, boolean = self._each(Kind.NUMBER), self._each(Kind.BOOLEAN)
         match node:
             case Negate():
                 return dataclasses.replace(node, operand=number(node.operand)), Kind.NUMBER
             case Arithmetic():
-                left, right = number(node.left), number(node.right)
+                left, right = self._sides(node)
                 return dataclasses.replace(node, left=left, right=right), Kind.NUMBER
-            case Call():
-                return dataclasses.replace(node, args=tuple(map(number, node.args))), Kind.NUMBER
             case And() | Or():
                 parts = tuple(map(boolean, node.parts))
                 return dataclasses.replace(node, parts=parts), Kind.BOOLEAN
-            case Not():
+            case Not() | IsTrue():
                 return dataclasses.replace(node, operand=boolean(node.operand)), Kind.BOOLEAN
             case IsNull():
                 return dataclasses.replace(node, operand=self.typed(node.operand)[0]), Kind.BOOLEAN
@@ -128,10 +139,56 @@ class _Checker:
         def fitting(operand: Node) -> Node:
             checked, kind = self.typed(operand)
             if kind not in (None, expected):
-                self._refuse(operand, f"this is a {kind.value}, and a {expected.value} is needed here")
+                reason = f"this is a {kind.value}, and a {expected.value} is needed here"
+                self._refuse(operand, reason, _how_to_convert(operand, kind, expected))
             return checked
 
         return fitting
+
+    def _sides(self, node: Arithmetic) -> tuple[Node, Node]:
+        """Return both sides of an operation on numbers, or those of the difference of two dates."""
+        kinds = [self.typed(side)[1] for side in (node.left, node.right)]
+        both = self._each(Kind.MOMENT if node.op == "-" and kinds[0] is Kind.MOMENT else Kind.NUMBER)
+        if node.op in ("+", "-") and kinds == [Kind.MOMENT, Kind.NUMBER]:
+            advice = f"Write such as {node.op} INTERVAL '1 day', or '1 month'."
+            self._refuse(node.right, "a number of what is added to a date must be said", advice)
+        return both(node.left), both(node.right)
+
+    def _call(self, node: Call) -> Typed:
+        """Check a function's arguments, and those of one that takes any kind against each other."""
+        signature = SIGNATURES[node.name]
+        fewest, most = signature.arity
+        if not fewest <= len(node.args) <= most:
+            self._refuse(node, f"{node.name} cannot have {len(node.args)} arguments")
+        if wrong := misuse(node):
+            self._refuse(wrong[0], *wrong[1:])
+        if None in signature.takes:
+            args, kind = self._alike(node.args, f"{node.name} takes values of one kind")
+        else:
+            kind = signature.gives
+            fitting = (self._each(signature.kind(place) or Kind.OTHER) for place in range(len(node.args)))
+            args = tuple(fit(arg) for fit, arg in zip(fitting, node.args, strict=True))
+        return dataclasses.replace(node, args=args), kind
+
+    def _alike(self, nodes: tuple[Node, ...], advice: str) -> tuple[tuple[Node, ...], Kind | None]:
+        """Return checked nodes and the kind that they share; NULL shares every kind."""
+        checked, found = [], None
+        for node in nodes:
+            value, kind = self.typed(node)
+            if kind is not None and found is not None and kind is not found:
+                reason = f"this is a {kind.value}, but what stands before it is a {found.value}"
+                self._refuse(node, reason, f"{advice}.")
+            found = found or kind
+            checked.append(value)
+        return tuple(checked), found
+
+    def _cast(self, node: Cast) -> Typed:
+        gives, takes = CASTS[node.target]
+        operand, kind = self.typed(node.operand)
+        if kind is not None and kind not in takes:
+            reason = f"this is a {kind.value}, of which CAST makes no {node.target}"
+            self._refuse(node.operand, reason, _how_to_convert(node.operand, kind, gives))
+        return dataclasses.replace(node, operand=operand), gives
 
     def _column(self, node: Column) -> Typed:
         name = self._spelled(node)
@@ -208,6 +265,23 @@ class _Checker:
 
     def _refuse(self, node: Node, reason: str, advice: str = "") -> NoReturn:
         raise ExpressionError(self.text, node.span or (0, len(self.text)), reason, advice)
+
+
+def _how_to_convert(node: Node, kind: Kind, other: Kind) -> str:
+    """Return what makes a value of another kind out of one."""
+    written = canonical(node)
+    shown = written if len(written) <= _LONGEST_SHOWN else "x"
+    match kind, other:
+        case Kind.MOMENT, Kind.NUMBER:
+            return f"Write year({shown}), or date_diff('day', DATE '1970-01-01', {shown})."
+        case ((Kind.NUMBER | Kind.BOOLEAN | Kind.MOMENT), Kind.TEXT):
+            return f"Write CAST({shown} AS VARCHAR)."
+        case Kind.TEXT, Kind.NUMBER:
+            return f"Write CAST({shown} AS DOUBLE); texts are put together by a || b."
+        case Kind.TEXT, Kind.MOMENT:
+            return f"Write CAST({shown} AS DATE)."
+        case _:
+            return ""
 
 
 def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: Kind) -> str:

@@ -13,6 +13,9 @@ from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, assert_never
 
+from prdp.expressions.casts import cast
+from prdp.expressions.functions import SIGNATURES
+from prdp.expressions.moments import PART_MEANING, added, counted, days_between, truncated
 from prdp.expressions.nodes import (
     Among,
     And,
@@ -20,10 +23,12 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     CompareOp,
     IsNull,
+    IsTrue,
     Moment,
     Negate,
     Node,
@@ -34,12 +39,29 @@ from prdp.expressions.nodes import (
     Text,
 )
 from prdp.expressions.strict import ARITHMETIC_MEANING, FUNCTION_MEANING
+from prdp.expressions.texts import TEXT_MEANING
+from prdp.schema import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Value = float | str | bool | datetime | None
 """What an expression can give; ``None`` is unknown."""
+
+Strict = Negate | Arithmetic | Call | Cast | Compare | Among
+"""What is unknown as soon as one operand is."""
+
+_TYPES: dict[Kind | None, type] = {
+    Kind.NUMBER: float, Kind.TEXT: str, Kind.BOOLEAN: bool, Kind.MOMENT: datetime,
+}  # fmt: skip
+_MEANING: dict[str, Callable[..., Any]] = {
+    **{str(name): meaning for name, meaning in FUNCTION_MEANING.items()},
+    **{str(name): meaning for name, meaning in TEXT_MEANING.items()},
+    **{str(name): meaning for name, meaning in PART_MEANING.items()},
+    "date_trunc": truncated,
+    "date_add": added,
+    "date_diff": counted,
+}
 
 
 def evaluate(node: Node, record: Mapping[str, object]) -> Value:
@@ -60,7 +82,7 @@ def evaluate(node: Node, record: Mapping[str, object]) -> Value:
             return None
         case Column():
             return value_of(record[node.name])
-        case And() | Or() | Not() | Case() | IsNull():
+        case And() | Or() | Not() | Case() | IsNull() | IsTrue() | Call(name="coalesce" | "nullif"):
             return _decide(node, record)
         case _:
             return _strict(node, record)
@@ -112,7 +134,7 @@ def _without_zone(given: datetime) -> datetime:
     return datetime.combine(moved.date(), moved.time())  # a plain one, whatever class it was of
 
 
-def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[str, object]) -> Value:
+def _strict(node: Strict, record: Mapping[str, object]) -> Value:  # noqa: PLR0911  (one return a class)
     """Evaluate what is unknown as soon as one operand is."""
     operands: list[Any] = [evaluate(part, record) for part in _operands(node)]
     if any(value is None for value in operands) or not _fits(node, operands):
@@ -121,9 +143,14 @@ def _strict(node: Negate | Arithmetic | Call | Compare | Among, record: Mapping[
         case Negate():
             return -operands[0]  # type: ignore[no-any-return]
         case Arithmetic():
+            if isinstance(operands[0], datetime):
+                return days_between(*operands)
             return ARITHMETIC_MEANING[node.op](*operands)
         case Call():
-            return FUNCTION_MEANING[node.name](*operands)
+            given = _MEANING[node.name](*operands)
+            return float(given) if type(given) is int else given
+        case Cast():
+            return cast(operands[0], node.target)
         case Compare():
             return compare(node.op, *operands)
         case Among():
@@ -140,21 +167,28 @@ def _among(value: Any, node: Among) -> bool | None:
     return False if len(alike) == len(node.items) else None
 
 
-def _fits(node: Negate | Arithmetic | Call | Compare | Among, operands: list[Any]) -> bool:
-    """Say whether operands are of the kind that a checked expression gives: numbers, or two of one kind.
+def _fits(node: Strict, operands: list[Any]) -> bool:
+    """Say whether operands are of the kinds that a checked expression gives.
 
     An expression from elsewhere may not have been checked against the record's columns. Python would multiply
     texts and add truth values, and take as long and as much memory as the record decides.
     """
-    if isinstance(node, Negate | Arithmetic | Call):
-        return all(type(value) is float for value in operands)
-    if isinstance(node, Among):
-        return True
-    ordered = node.op in ("=", "<>") or type(operands[0]) is not bool
-    return ordered and type(operands[0]) is type(operands[1])
+    match node:
+        case Call():
+            takes = SIGNATURES[node.name].kind
+            return all(type(value) is _TYPES[takes(place)] for place, value in enumerate(operands))
+        case Arithmetic(op="-") if isinstance(operands[0], datetime):
+            return isinstance(operands[1], datetime)
+        case Negate() | Arithmetic():
+            return all(type(value) is float for value in operands)
+        case Compare():
+            ordered = node.op in ("=", "<>") or type(operands[0]) is not bool
+            return ordered and type(operands[0]) is type(operands[1])
+        case _:
+            return True
 
 
-def _operands(node: Negate | Arithmetic | Call | Compare | Among) -> tuple[Node, ...]:
+def _operands(node: Strict) -> tuple[Node, ...]:
     match node:
         case Arithmetic() | Compare():
             return (node.left, node.right)
@@ -183,7 +217,9 @@ def compare(op: CompareOp, left: Any, right: Any) -> bool:
             assert_never(op)
 
 
-def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) -> Value:  # noqa: PLR0911  (one return a class)
+def _decide(  # noqa: C901, PLR0911  (one return a class)
+    node: And | Or | Not | Case | IsNull | IsTrue | Call, record: Mapping[str, object]
+) -> Value:
     match node:
         case And():
             return _kleene(node.parts, record, decisive=False)
@@ -194,6 +230,10 @@ def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) 
             return None if holds is None else not holds
         case IsNull():
             return evaluate(node.operand, record) is None
+        case IsTrue():
+            return evaluate(node.operand, record) is True
+        case Call():
+            return _chosen(node, record)
         case Case():
             for condition, value in node.branches:
                 holds = _truth(evaluate(condition, record))
@@ -204,6 +244,18 @@ def _decide(node: And | Or | Not | Case | IsNull, record: Mapping[str, object]) 
             return evaluate(node.default, record)
         case _:
             assert_never(node)
+
+
+def _chosen(node: Call, record: Mapping[str, object]) -> Value:
+    """Return the first known value of ``coalesce``, or that of ``nullif`` unless it equals the second."""
+    if node.name == "nullif":
+        first, second = evaluate(node.args[0], record), evaluate(node.args[1], record)
+        return None if type(first) is type(second) and first == second else first
+    for part in node.args:
+        value = evaluate(part, record)
+        if value is not None:
+            return value
+    return None
 
 
 def _kleene(parts: tuple[Node, ...], record: Mapping[str, object], *, decisive: bool) -> bool | None:

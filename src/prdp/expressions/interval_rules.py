@@ -12,18 +12,23 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from prdp.expressions.casts import LIMITS, whole
+from prdp.expressions.functions import CastTarget, MomentPart
+from prdp.expressions.moments import DAY, MICROSECONDS, MOST_DAYS
 from prdp.expressions.strict import (
     ARITHMETIC_MEANING,
     FUNCTION_MEANING,
     is_whole,
     power,
+    rounded,
     square_root,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from prdp.expressions.nodes import ArithmeticOp, FunctionName
+    from prdp.expressions.functions import FunctionName, NumberFunction
+    from prdp.expressions.nodes import ArithmeticOp
 
 _DOUBLES_TO_SPARE = 4
 """How far the result of a library's logarithm, exponential or power may be off, in doubles."""
@@ -98,7 +103,7 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def arithmetic(op: ArithmeticOp, left: Interval, right: Interval) -> Outcome:
-    """Return what a sum, difference, product or quotient can be."""
+    """Return what a sum, difference, product, quotient or remainder can be."""
     if left.empty or right.empty:
         return Outcome(EMPTY, total=True)
     zeros, infinities = (left.contains(0.0), right.contains(0.0)), (left.infinite, right.infinite)
@@ -112,6 +117,14 @@ def arithmetic(op: ArithmeticOp, left: Interval, right: Interval) -> Outcome:
             return Outcome(_around_corners("*", left, right), total=total)
         case "/":
             return Outcome(_quotient(left, right), total=not all(zeros) and not all(infinities))
+        case "%":
+            return Outcome(_remainder(left, right), total=not zeros[1] and not infinities[0])
+
+
+def _remainder(left: Interval, right: Interval) -> Interval:
+    """Return what has the sign of what is divided, and is no larger than that or than the divisor."""
+    divisor = max(abs(right.low), abs(right.high))
+    return Interval(-min(divisor, max(0.0, -left.low)), min(divisor, max(0.0, left.high)))
 
 
 def _sum(left: Interval, right: Interval) -> Outcome:
@@ -146,8 +159,8 @@ def _quotient(left: Interval, right: Interval) -> Interval:
     return hull(parts)
 
 
-def call(name: FunctionName, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0911  (one return a function)
-    """Return what a function can give; a function without a case is a type error."""
+def call(name: NumberFunction, args: Sequence[Interval]) -> Outcome:  # noqa: C901, PLR0911  (one a function)
+    """Return what a function of numbers can give; a function without a case is a type error."""
     if any(arg.empty for arg in args):
         return Outcome(EMPTY, total=True)
     first = args[0]
@@ -166,8 +179,53 @@ def call(name: FunctionName, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0
             return Outcome(values, total=True)
         case "power":
             return _power(first, args[1])
+        case "floor" | "ceil" | "sign":
+            return Outcome(_ends(FUNCTION_MEANING[name], first), total=True)
+        case "round":
+            digits = [arg.low for arg in args[1:]]  # a constant
+            return Outcome(_ends(lambda x: rounded(x, *digits), first), total=True)
         case "ln" | "log2" | "log10":
             return _on_not_negative(first, FUNCTION_MEANING[name], spare=_DOUBLES_TO_SPARE)
+
+
+_PART_LIMITS: dict[MomentPart, tuple[float, float]] = {
+    "year": (1.0, 9999.0), "quarter": (1.0, 4.0), "month": (1.0, 12.0), "week": (1.0, 53.0),
+    "day": (1.0, 31.0), "dayofweek": (0.0, 6.0), "isodow": (1.0, 7.0), "dayofyear": (1.0, 366.0),
+    "hour": (0.0, 23.0), "minute": (0.0, 59.0), "second": (0.0, 59.0),
+}  # fmt: skip
+_LONGEST = {"year": 9998.0, "quarter": 39_995.0, "month": 119_987.0, "day": MOST_DAYS}
+_MOST_CHARACTERS = 2.0**32
+"""No engine holds a text of more bytes."""
+
+OF_TEXTS_AND_MOMENTS: dict[FunctionName, Interval] = {
+    **{name: Interval(*limits) for name, limits in _PART_LIMITS.items()},
+    "length": Interval(0.0, _MOST_CHARACTERS),
+}
+"""What functions of texts and moments can give that are numbers, whatever their arguments."""
+
+
+def counted(unit: str) -> Interval:
+    """Return how often a unit can begin between two moments.
+
+    >>> counted("year").high, counted("day").high
+    (9998.0, 3652058.0)
+    """
+    most = _LONGEST.get(unit) or (MOST_DAYS + 1) * (DAY // MICROSECONDS.get(unit, 1))
+    return Interval(-most, most)
+
+
+def to_whole(target: CastTarget, values: Interval) -> Outcome:
+    """Return what the nearest whole numbers of a type can be; outside the type there are none."""
+    if values.empty:
+        return Outcome(EMPTY, total=True)
+    least, beyond = LIMITS[target]
+    inside = values.meet(Interval(least - 1, beyond))
+    if inside.empty:
+        return Outcome(EMPTY, total=False)
+    ends = Interval(float(round(inside.low)), float(round(inside.high)))
+    allowed = Interval(least, math.nextafter(beyond, 0.0))
+    total = all(whole(end, least, beyond) is not None for end in (values.low, values.high))
+    return Outcome(ends.meet(allowed), total)
 
 
 def _on_not_negative(arg: Interval, function: Callable[[float], float | None], *, spare: int) -> Outcome:

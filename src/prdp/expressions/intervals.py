@@ -12,15 +12,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from prdp.expressions.evaluate import Value, evaluate
+from prdp.expressions.functions import CASTS, NUMBER_FUNCTIONS, SIGNATURES
 from prdp.expressions.interval_rules import (
     EMPTY,
+    OF_TEXTS_AND_MOMENTS,
     UNBOUNDED,
     Interval,
     Outcome,
     arithmetic,
     call,
+    counted,
     hull,
+    to_whole,
 )
+from prdp.expressions.moments import MOST_DAYS
 from prdp.expressions.nodes import (
     MIRRORED,
     OPPOSITE,
@@ -30,19 +35,24 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     CompareOp,
     IsNull,
+    IsTrue,
     Literals,
+    Moment,
     Negate,
     Node,
     Not,
     Null,
     Number,
     Or,
+    Text,
     columns,
 )
+from prdp.schema import Kind
 
 __all__ = [
     "EMPTY",
@@ -93,17 +103,90 @@ def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one retur
             inner = outcome(node.operand, ranges)
             return Outcome(inner.values.negated(), inner.total)
         case Arithmetic():
+            if not (_may_be_number(node.left) and _may_be_number(node.right)):
+                return Outcome(_DAYS, total=False)
             left, right = outcome(node.left, ranges), outcome(node.right, ranges)
             result = arithmetic(node.op, left.values, right.values)
             return Outcome(result.values, result.total and left.total and right.total)
         case Call():
-            args = [outcome(arg, ranges) for arg in node.args]
-            result = call(node.name, [arg.values for arg in args])
-            return Outcome(result.values, result.total and all(arg.total for arg in args))
+            return _call(node, ranges)
+        case Cast():
+            return _cast(node, ranges)
         case Case():
             return _case(node, ranges)
         case _:
             raise TypeError(f"{type(node).__name__} does not give a number")
+
+
+ANYTHING = Outcome(UNBOUNDED, total=False)
+_DAYS = Interval(-MOST_DAYS - 1, MOST_DAYS + 1)
+
+
+def _call(node: Call, ranges: Ranges) -> Outcome:
+    """Return what a function can give; of texts and moments nothing is known but their types."""
+    if node.name in NUMBER_FUNCTIONS:
+        args = [outcome(arg, ranges) for arg in node.args]
+        result = call(node.name, [arg.values for arg in args])
+        return Outcome(result.values, result.total and all(arg.total for arg in args))
+    match node.name, node.args:
+        case "nullif", (first, _):
+            return Outcome(outcome(first, ranges).values, total=False)
+        case "coalesce", _:
+            return _first_known(node.args, ranges)
+        case "date_diff", (Text() as unit, *_):
+            return Outcome(counted(unit.value), _is_known(node))
+        case _ if node.name in OF_TEXTS_AND_MOMENTS:
+            return Outcome(OF_TEXTS_AND_MOMENTS[node.name], _is_known(node))
+        case _:
+            raise TypeError(f"{node.name} does not give a number")
+
+
+def _first_known(nodes: Iterable[Node], ranges: Ranges) -> Outcome:
+    """Join what comes into question: whatever stands before the first constant, and that constant."""
+    reached: list[Outcome] = []
+    for node in nodes:
+        reached.append(outcome(node, ranges))
+        if isinstance(node, Literals):
+            break
+    return Outcome(hull(given.values for given in reached), any(given.total for given in reached))
+
+
+def _cast(node: Cast, ranges: Ranges) -> Outcome:
+    """Return what a CAST to a number can give: of a text, any number of the type, or none."""
+    inner = outcome(node.operand, ranges) if _may_be_number(node.operand) else ANYTHING
+    surely = _is_number(node.operand) or inner.values != UNBOUNDED
+    if node.target == "DOUBLE":
+        return Outcome(inner.values, inner.total and surely)
+    found = to_whole(node.target, inner.values)
+    return Outcome(found.values, found.total and inner.total and surely)
+
+
+def _is_number(node: Node) -> bool:
+    """Return whether a node gives a number whatever the columns hold, if it gives anything."""
+    match node:
+        case Number() | Negate() | Arithmetic():
+            return True
+        case Call():
+            return SIGNATURES[node.name].gives is Kind.NUMBER
+        case Cast():
+            return CASTS[node.target][0] is Kind.NUMBER
+        case _:
+            return False
+
+
+def _is_known(node: Node) -> bool:
+    """Return whether a text, a moment or a function of them has a value wherever its columns have."""
+    match node:
+        case Column() | Text() | Moment() | Number() | Boolean():
+            return True
+        case Call(name="coalesce"):
+            return any(map(_is_known, node.args))
+        case Call(name="concat" | "substring" | "date_add" | "nullif"):
+            return False
+        case Call():
+            return None not in SIGNATURES[node.name].takes and all(map(_is_known, node.args))
+        case _:
+            return False
 
 
 def _case(node: Case, ranges: Ranges) -> Outcome:
@@ -148,6 +231,10 @@ def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one re
             return _Truth(true=False, false=False, unknown=True)
         case Column() | IsNull():
             return _Truth(true=True, false=True, unknown=False)
+        case IsTrue():  # also of unknown columns, for which it fails
+            return _Truth(true=_truth(condition.operand, ranges).true, false=True, unknown=False)
+        case Call(name="starts_with" | "ends_with" | "contains" | "like" | "ilike"):
+            return _Truth(true=True, false=True, unknown=not _is_known(condition))
         case Not():
             inner = _truth(condition.operand, ranges)
             return _Truth(true=inner.false, false=inner.true, unknown=inner.unknown)
@@ -169,8 +256,8 @@ def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one re
 
 def _compared(node: Compare, ranges: Ranges) -> _Truth:
     if not (_may_be_number(node.left) and _may_be_number(node.right)):
-        plain = isinstance(node.left, Column | Literals) and isinstance(node.right, Column | Literals)
-        return _Truth(true=True, false=True, unknown=not plain)
+        known = _is_known(node.left) and _is_known(node.right)
+        return _Truth(true=True, false=True, unknown=not known)
     left, right = outcome(node.left, ranges), outcome(node.right, ranges)
     if left.values.empty or right.values.empty:
         return _Truth(true=False, false=False, unknown=True)
@@ -183,7 +270,7 @@ def _compared(node: Compare, ranges: Ranges) -> _Truth:
 
 def _listed(node: Among, ranges: Ranges) -> _Truth:
     if not all(isinstance(item, Number) for item in node.items):
-        return _Truth(true=True, false=True, unknown=not isinstance(node.operand, Column))
+        return _Truth(true=True, false=True, unknown=not _is_known(node.operand))
     operand = outcome(node.operand, ranges)
     listed = {item.value for item in node.items if isinstance(item, Number)}
     true = any(operand.values.contains(value) for value in listed)
@@ -210,15 +297,17 @@ def _can_hold(op: CompareOp, left: Interval, right: Interval) -> bool:
 
 def _may_be_number(node: Node) -> bool:
     match node:
-        case Number() | Negate() | Arithmetic() | Call() | Column() | Null():
+        case Column() | Null():
             return True
+        case Call() if None in SIGNATURES[node.name].takes:
+            return all(map(_may_be_number, node.args))
         case Case():
             return all(_may_be_number(value) for _, value in node.branches) and _may_be_number(node.default)
         case _:
-            return False
+            return _is_number(node)
 
 
-def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None:
+def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None:  # noqa: PLR0911
     """Return the ranges of the records for which a condition holds, or fails to.
 
     ``None`` means that there are no such records. A column that is known to be unknown there has
@@ -231,6 +320,8 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None:
             every = isinstance(condition, And) is holds
             join = _narrowed_by_all if every else _narrowed_by_some
             return join(condition.parts, ranges, holds=holds)
+        case IsTrue():
+            return narrowed(condition.operand, ranges, holds=True) if holds else ranges
         case IsNull(operand=Column() as column):
             return {**ranges, column.name: EMPTY} if holds else ranges
         case Compare():

@@ -9,6 +9,8 @@ import sys
 from typing import Any, NoReturn, assert_never
 
 from prdp.errors import InvalidRequest
+from prdp.expressions.calls import misuse
+from prdp.expressions.functions import CAST_TARGETS
 from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
@@ -22,9 +24,11 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     IsNull,
+    IsTrue,
     Literals,
     Moment,
     Negate,
@@ -37,6 +41,7 @@ from prdp.expressions.nodes import (
     arity,
     conjunction,
     disjunction,
+    joined_texts,
     too_large,
 )
 from prdp.expressions.spelling import is_writable, moment_from
@@ -54,12 +59,14 @@ def to_json(node: Node) -> Json:  # noqa: PLR0911  (one return a class)
     match node:
         case Number() | Text() | Boolean() | Moment() | Null() | Column():
             return _leaf_json(node)
-        case Negate() | Not() | IsNull():
+        case Negate() | Not() | IsNull() | IsTrue():
             return [_PREFIXES[type(node)], to_json(node.operand)]
         case Arithmetic() | Compare():
             return [node.op, to_json(node.left), to_json(node.right)]
         case Call():
             return ["call", node.name, *map(to_json, node.args)]
+        case Cast():
+            return ["cast", node.target, to_json(node.operand)]
         case Among():
             return ["in", to_json(node.operand), *map(to_json, node.items)]
         case And() | Or():
@@ -118,10 +125,11 @@ def _too_large() -> InvalidRequest:
     )
 
 
-_PREFIXES: dict[type[Negate | Not | IsNull], str] = {
+_PREFIXES: dict[type[Negate | Not | IsNull | IsTrue], str] = {
     Negate: "negate",
     Not: "not",
     IsNull: "is null",
+    IsTrue: "is true",
 }
 _LEAVES = ("number", "text", "boolean", "moment", "null", "column")
 
@@ -146,6 +154,8 @@ def _read(tree: object, levels: int) -> Node:
         return _case(rest, levels)
     if name == "call":
         return _call(rest, levels)
+    if name == "cast":
+        return _cast(rest, levels)
     return _operation(name, [_read(part, levels - 1) for part in rest])
 
 
@@ -169,8 +179,18 @@ def _call(rest: Json, levels: int) -> Node:
     for name in FUNCTIONS:
         fewest, most = arity(name)
         if rest and rest[0] == name and fewest <= len(rest) - 1 <= most:
-            return Call(name, tuple(_read(part, levels - 1) for part in rest[1:]))
+            args = [_read(part, levels - 1) for part in rest[1:]]
+            call = joined_texts(args) if name == "concat" else Call(name, tuple(args))
+            if misuse(call) is None:
+                return call
     _refuse(["call", *rest])
+
+
+def _cast(rest: Json, levels: int) -> Node:
+    for target in CAST_TARGETS:
+        if len(rest) == 2 and rest[0] == target:
+            return Cast(target, _read(rest[1], levels - 1))
+    _refuse(["cast", *rest])
 
 
 def _case(rest: Json, levels: int) -> Node:

@@ -9,30 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
+from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+__all__ = ["FUNCTIONS", "FunctionName", "arity"]  # of ``functions``, and all that is defined here
+
 MOST_LEVELS = 128
 """How many levels a tree may have, so that walking it never runs out of stack."""
 
-MOST_NODES = 4_000
+MOST_NODES = MOST_ARGUMENTS
 """How many nodes a tree may have, not counting constants."""
 
 MOST_CONSTANTS = 5_000
 """How many constants a tree may have: about what the longest text has room for."""
 
-ArithmeticOp = Literal["+", "-", "*", "/"]
+ArithmeticOp = Literal["+", "-", "*", "/", "%"]
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
-FunctionName = Literal[
-    "least", "greatest", "abs", "sqrt", "ln", "log2", "log10", "exp", "power"
-]  # fmt: skip
 
 ARITHMETIC: tuple[ArithmeticOp, ...] = get_args(ArithmeticOp)
 COMPARISONS: tuple[CompareOp, ...] = get_args(CompareOp)
-FUNCTIONS: tuple[FunctionName, ...] = get_args(FunctionName)
 
 OPPOSITE: dict[CompareOp, CompareOp] = {
     "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
@@ -44,7 +43,7 @@ MIRRORED: dict[CompareOp, CompareOp] = {
 }  # fmt: skip
 """The comparison that says the same with its sides exchanged."""
 
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
+_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
 """How tightly an operation binds, from the loosest to the tightest."""
 
 Span = tuple[int, int]
@@ -106,7 +105,7 @@ class Negate(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(_Placed):
-    """A sum, difference, product or quotient."""
+    """A sum, difference, product, quotient or remainder; of two dates, the days between them."""
 
     op: ArithmeticOp
     left: Node
@@ -115,10 +114,18 @@ class Arithmetic(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Call(_Placed):
-    """A function of numbers."""
+    """A function of numbers, texts or moments; ``functions`` says of which, and what it gives."""
 
     name: FunctionName
     args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(_Placed):
+    """A value as one of another type, unknown where there is none."""
+
+    target: CastTarget
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,13 @@ class IsNull(_Placed):
 
 
 @dataclass(frozen=True, slots=True)
+class IsTrue(_Placed):
+    """Whether a condition holds; it does not where it is unknown."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Case(_Placed):
     """The value of the first branch whose condition holds, else the default.
 
@@ -179,8 +193,8 @@ class Case(_Placed):
 
 Literals = Number | Text | Boolean | Moment
 Node = (
-    Literals | Null | Column | Negate | Arithmetic | Call | Compare | Among | And | Or | Not
-    | IsNull | Case
+    Literals | Null | Column | Negate | Arithmetic | Call | Cast | Compare | Among | And | Or | Not
+    | IsNull | IsTrue | Case
 )  # fmt: skip
 
 
@@ -191,7 +205,7 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  (one return a cl
     (Column(name='age'), Number(value=18.0))
     """
     match node:
-        case Negate() | Not() | IsNull():
+        case Negate() | Not() | IsNull() | IsTrue() | Cast():
             return (node.operand,)
         case Arithmetic() | Compare():
             return (node.left, node.right)
@@ -271,15 +285,17 @@ def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
     return tuple(flat)
 
 
-def arity(name: FunctionName) -> tuple[int, int]:
-    """Return the fewest and the most arguments that a function takes.
+def joined_texts(parts: Iterable[Node], span: Span | None = None) -> Call:
+    """Return texts put together (``||``), with no such call inside another.
 
-    >>> arity("abs"), arity("power"), arity("least")[0]
-    ((1, 1), (2, 2), 2)
+    >>> a, b, c = Column("a"), Column("b"), Column("c")
+    >>> joined_texts([a, joined_texts([b, c])]) == Call("concat", (a, b, c))
+    True
     """
-    if name in ("least", "greatest"):
-        return 2, MOST_NODES
-    return (2, 2) if name == "power" else (1, 1)
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.args if isinstance(part, Call) and part.name == "concat" else (part,))
+    return Call("concat", tuple(flat), span=span)
 
 
 def canonical(node: Node) -> str:
@@ -294,7 +310,7 @@ def canonical(node: Node) -> str:
     return _written(node)[0]
 
 
-def _written(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one return a class)
+def _written(node: Node) -> tuple[str, int]:  # noqa: C901, PLR0911  (one return a class)
     """Return the text of a node and how tightly it binds."""
     match node:
         case Number():
@@ -310,7 +326,9 @@ def _written(node: Node) -> tuple[str, int]:  # noqa: PLR0911  (one return a cla
         case Column():
             return shown_name(node.name), _ATOM
         case Call():
-            return f"{node.name}({', '.join(canonical(arg) for arg in node.args)})", _ATOM
+            return _call(node)
+        case Cast():
+            return f"CAST({canonical(node.operand)} AS {node.target})", _ATOM
         case Negate():
             return f"-{_within(node.operand, _ATOM)}", _SIGN
         case Arithmetic():
@@ -324,18 +342,40 @@ def _arithmetic(node: Arithmetic) -> tuple[str, int]:
     return f"{_within(node.left, level)} {node.op} {_within(node.right, level + 1)}", level
 
 
-def _condition(  # noqa: PLR0911  (one return a class)
-    node: Compare | Among | And | Or | Not | IsNull | Case,
+def _call(node: Call) -> tuple[str, int]:
+    """Return the text of a function; some are written as operators."""
+    match node.name, node.args:
+        case "concat", parts:
+            return " || ".join(_within(part, _SUM) for part in parts), _CONCAT
+        case "like" | "ilike", _:
+            return _like(node, node.name.upper()), _COMPARE
+        case "date_add", (Text() as unit, Number() as number, moment):
+            sign = "-" if number.value < 0 else "+"
+            interval = text_literal(f"{number_text(abs(number.value))} {unit.value}")
+            return f"{_within(moment, _SUM)} {sign} INTERVAL {interval}", _SUM
+        case _:
+            return f"{node.name}({', '.join(canonical(arg) for arg in node.args)})", _ATOM
+
+
+def _like(node: Call, word: str) -> str:
+    written = f"{_within(node.args[0], _CONCAT)} {word} {canonical(node.args[1])}"
+    return f"{written} ESCAPE {canonical(node.args[2])}" if len(node.args) > 2 else written
+
+
+def _condition(  # noqa: C901, PLR0911  (one return a class)
+    node: Compare | Among | And | Or | Not | IsNull | IsTrue | Case,
 ) -> tuple[str, int]:
     match node:
         case Compare():
-            return f"{_within(node.left, _SUM)} {node.op} {_within(node.right, _SUM)}", _COMPARE
+            return f"{_within(node.left, _CONCAT)} {node.op} {_within(node.right, _CONCAT)}", _COMPARE
         case Among():
             return _among(node, "IN"), _COMPARE
-        case IsNull():
-            return f"{_within(node.operand, _SUM)} IS NULL", _COMPARE
-        case Not(operand=IsNull() as inner):
-            return f"{_within(inner.operand, _SUM)} IS NOT NULL", _COMPARE
+        case IsNull() | IsTrue():
+            return _is(node, "IS"), _COMPARE
+        case Not(operand=IsNull() | IsTrue() as inner):
+            return _is(inner, "IS NOT"), _COMPARE
+        case Not(operand=Call(name="like" | "ilike") as inner):
+            return _like(inner, f"NOT {inner.name.upper()}"), _COMPARE
         case Not(operand=Among() as inner):
             return _among(inner, "NOT IN"), _COMPARE
         case Not():
@@ -350,9 +390,19 @@ def _condition(  # noqa: PLR0911  (one return a class)
             assert_never(node)
 
 
+def _is(node: IsNull | IsTrue, word: str) -> str:
+    match node:
+        case IsNull():
+            return f"{_within(node.operand, _CONCAT)} {word} NULL"
+        case IsTrue(operand=Not() as denied):
+            return f"{_within(denied.operand, _CONCAT)} {word} FALSE"
+        case _:
+            return f"{_within(node.operand, _CONCAT)} {word} TRUE"
+
+
 def _among(node: Among, word: str) -> str:
     items = ", ".join(canonical(item) for item in node.items)
-    return f"{_within(node.operand, _SUM)} {word} ({items})"
+    return f"{_within(node.operand, _CONCAT)} {word} ({items})"
 
 
 def _case(node: Case) -> str:

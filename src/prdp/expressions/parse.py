@@ -16,6 +16,8 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from prdp.errors import ExpressionError
+from prdp.expressions.calls import misuse
+from prdp.expressions.functions import ADDED, PARTS_SPELLED, SPELLED, TYPES_SPELLED
 from prdp.expressions.nodes import (
     MOST_LEVELS,
     Among,
@@ -24,11 +26,13 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     CompareOp,
     FunctionName,
     IsNull,
+    IsTrue,
     Literals,
     Moment,
     Negate,
@@ -41,9 +45,10 @@ from prdp.expressions.nodes import (
     arity,
     conjunction,
     disjunction,
+    joined_texts,
     too_large,
 )
-from prdp.expressions.screen import screen
+from prdp.expressions.screen import refusal_of, screen
 from prdp.expressions.spelling import UNWRITABLE, moment_from
 from prdp.expressions.tokens import Token, tokens_of
 
@@ -52,29 +57,39 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 10_000
 
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN = range(7)
+_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN = range(8)
 """How tightly an operation binds, from the loosest to the tightest."""
 
-_ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/"}
+_ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _COMPARISONS: dict[str, CompareOp] = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 _BINDING = {
     "or": _OR,
     "and": _AND,
-    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "not"), _COMPARE),
+    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "like", "ilike", "not"), _COMPARE),
+    "||": _CONCAT,
     **dict.fromkeys("+-", _SUM),
-    **dict.fromkeys("*/", _PRODUCT),
+    **dict.fromkeys("*/%", _PRODUCT),
 }
-_NAMES: dict[str, FunctionName] = {
-    "least": "least", "greatest": "greatest", "abs": "abs", "sqrt": "sqrt", "ln": "ln", "log2": "log2",
-    "log10": "log10", "exp": "exp", "power": "power", "pow": "power",
-}  # fmt: skip
-_NEVER_VALUES = ("and", "or", "is", "in", "between", "when", "then", "else", "end")
+_NEVER_VALUES = ("and", "or", "is", "in", "between", "like", "ilike", "when", "then", "else", "end")
 
+_READ_APART = ("cast", "try_cast", "extract", "date_part", "datepart", "left", "right", "mod", "fmod")
+_WITH_UNITS = ("date_trunc", "date_diff")
+_TYPES_ADVICE = (
+    "Write DOUBLE, INTEGER, BIGINT, VARCHAR, DATE or TIMESTAMP. "
+    "For decimals, write round(CAST(x AS DOUBLE), 2); for a time zone, add an INTERVAL: times are in UTC."
+)
 _MISSING = "something is missing here"
 _IN_NEEDS = "IN needs a list of constants"
-_COUNTED = {(1, 1): "takes one argument", (2, 2): "takes two arguments"}
+_COUNTED = {
+    (1, 1): "takes one argument",
+    (2, 2): "takes two arguments",
+    (3, 3): "takes three arguments",
+    (1, 2): "takes one or two arguments",
+    (2, 3): "takes two or three arguments",
+}
+_INTERVAL = re.compile(r" *([+-]?[0-9]{1,10}) *([A-Za-z]*) *", re.ASCII)
 
 
 def parse(text: str) -> Node:
@@ -161,8 +176,12 @@ class _Reader:
     def _does_not_fit(self) -> NoReturn:
         if self._at == len(self._tokens):
             self._refuse(self._here(), _MISSING)
-        if self._tokens[self._at].is_text and self._tokens[self._at - 1].is_name:
-            self._refuse(self._here(), "conversions are not read")
+        before, token = self._tokens[self._at - 1], self._tokens[self._at]
+        for word in (token, before):
+            if word.is_name and (known := refusal_of(word.lower)):
+                self._refuse(word.span, *known)
+        if token.is_text and before.is_name:
+            self._refuse(self._here(), "conversions are written as CAST here", "Write CAST('text' AS DATE).")
         self._refuse(self._here(), "this does not fit after what stands before it")
 
     def _small(self, node: Node) -> Node:
@@ -185,6 +204,8 @@ class _Reader:
                 node = self._connective(node, token.lower)
             elif binding == _COMPARE:
                 node = self._comparison(node)
+            elif binding == _CONCAT:
+                node = self._texts(node)
             else:
                 node = self._chain(node, binding)
         return node
@@ -200,37 +221,99 @@ class _Reader:
         """Read sums or products, from left to right."""
         length = 1
         while token := self._take(*(sign for sign in _ARITHMETIC if _BINDING[sign] == binding)):
-            right = self._expression(binding + 1)
-            span = _hull((node.span, right.span))
             length += 1
             if length > MOST_LEVELS:
                 reason = f"this is a chain of more than {MOST_LEVELS} operations"
-                self._refuse(span, reason, "Only AND and OR can be longer.")
+                self._refuse(_hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
+            if binding == _SUM and self._is_interval():
+                node = self._moved(node, token)
+                continue
+            right = self._expression(binding + 1)
+            span = _hull((node.span, right.span))
             node = Arithmetic(_ARITHMETIC[token.lower], node, right, span=span)
         return node
 
+    def _texts(self, first: Node) -> Node:
+        parts = [first]
+        while self._take("||"):
+            parts.append(self._expression(_CONCAT + 1))
+        return self._small(joined_texts(parts, _hull(part.span for part in parts)))
+
+    def _is_interval(self) -> bool:
+        """Say whether INTERVAL and its number or text come next; alone it may be a column's name."""
+        after = self._tokens[self._at + 1 : self._at + 2]
+        return self._sees("interval") and any(
+            one.is_text or one.is_number or one.written in "-+" for one in after
+        )
+
+    def _moved(self, moment: Node, sign: Token) -> Node:
+        """Read an INTERVAL that is added to a moment, or taken from it."""
+        opened = self._tokens[self._at].span
+        self._at += 1
+        minus = self._take("-", "+")
+        token = self._tokens[self._at] if self._at < len(self._tokens) else self._does_not_fit()
+        self._at += 1
+        found = _INTERVAL.fullmatch(token.content)
+        unit = found[2].lower() if found else ""
+        if not unit and self._at < len(self._tokens) and self._tokens[self._at].is_name:
+            unit = self._tokens[self._at].lower
+            self._at += 1
+        span = _hull((opened, self._tokens[self._at - 1].span))
+        unit = unit if unit in ADDED else unit.removesuffix("s")
+        if found is None or unit not in ADDED:
+            known = f"The units are {', '.join(ADDED)}."
+            self._refuse(
+                span,
+                "an INTERVAL is a whole number of one unit",
+                f"Write such as INTERVAL '90 days'. {known}",
+            )
+        number = (
+            float(found[1])
+            * (-1 if sign.written == "-" else 1)
+            * (-1 if minus and minus.written == "-" else 1)
+        )
+        args = (Text(unit, span=span), Number(number or 0.0, span=span), moment)
+        return self._well_used(Call("date_add", args, span=_hull((moment.span, span))))
+
     def _comparison(self, left: Node) -> Node:
         if sign := self._take(*_COMPARISONS):
-            right = self._expression(_SUM)
+            right = self._expression(_CONCAT)
             span = _hull((left.span, right.span))
             node: Node = Compare(_COMPARISONS[sign.lower], left, right, span=span)
         elif self._take("is"):
-            node = self._is_null(left)
+            node = self._is(left)
         else:
             negated = self._take("not")
-            node = self._among(left) if self._take("in") else self._between(left)
+            if word := self._take("like", "ilike"):
+                node = self._like(left, word)
+            else:
+                node = self._among(left) if self._take("in") else self._between(left)
             node = Not(node, span=node.span) if negated else node
         if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= _COMPARE:
             advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
             self._refuse(self._here(), "after a comparison this can be read in two ways", advice)
         return node
 
-    def _is_null(self, operand: Node) -> Node:
+    def _is(self, operand: Node) -> Node:
         negated = self._take("not")
-        if not self._take("null"):
-            self._refuse(self._here(), "only IS NULL and IS NOT NULL are read", "Write such as x = TRUE.")
-        node = IsNull(operand, span=operand.span)
+        if self._take("null", "unknown"):
+            node: Node = IsNull(operand, span=operand.span)
+        elif word := self._take("true", "false"):
+            held = operand if word.lower == "true" else Not(operand, span=operand.span)
+            node = IsTrue(held, span=operand.span)
+        else:
+            advice = (
+                "Write IS NULL, IS TRUE or IS FALSE, with or without NOT; values are compared by = and <>."
+            )
+            self._refuse(self._here(), "only NULL, TRUE and FALSE are read after IS", advice)
         return Not(node, span=node.span) if negated else node
+
+    def _like(self, operand: Node, word: Token) -> Node:
+        args = [operand, self._expression(_CONCAT)]
+        if self._take("escape"):
+            args.append(self._expression(_CONCAT))
+        name: FunctionName = "like" if word.lower == "like" else "ilike"
+        return self._well_used(Call(name, tuple(args), span=_hull((operand.span, args[-1].span))))
 
     def _among(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
@@ -246,17 +329,17 @@ class _Reader:
     def _between(self, operand: Node) -> Node:
         if not self._take("between"):
             self._does_not_fit()
-        low = self._expression(_SUM)
+        low = self._expression(_CONCAT)
         self._close("and")
-        high = self._expression(_SUM)
+        high = self._expression(_CONCAT)
         span = _hull((operand.span, high.span))
         above = Compare(">=", operand, low, span=_hull((operand.span, low.span)))
         return self._small(conjunction((above, Compare("<=", operand, high, span=span)), span))
 
-    def _list(self) -> list[Node]:
-        """Read expressions between commas, and the parenthesis that ends them."""
+    def _list(self, *between: str) -> list[Node]:
+        """Read expressions between commas, or such words, and the parenthesis that ends them."""
         parts = [self._expression(_OR)]
-        while self._take(","):
+        while self._take(",", *between):
             parts.append(self._expression(_OR))
         self._close(")")
         return parts
@@ -327,8 +410,9 @@ class _Reader:
     def _named(self, token: Token) -> Node:
         """Read a constant, a function or a column; only a word without quotes can be more than a column."""
         word = token.lower
-        if word in _NAMES and self._take("("):
-            return self._call(token, _NAMES[word])
+        if self._sees("(") and (word in SPELLED or word in _READ_APART):
+            self._at += 1
+            return self._apart(token) if word in _READ_APART else self._call(token, SPELLED[word])
         if word in ("true", "false"):
             return Boolean(word == "true", span=token.span)
         if word == "null":
@@ -339,13 +423,88 @@ class _Reader:
         return Column(token.content, span=token.span)
 
     def _call(self, token: Token, name: FunctionName) -> Node:
-        args = [] if self._take(")") else self._list()
+        args = [] if self._take(")") else self._list(*(("from", "for") if name == "substring" else ()))
         fewest, most = arity(name)
         if not fewest <= len(args) <= most:
             place = (token.start, self._tokens[self._at - 1].end)
             counted = _COUNTED.get((fewest, most), "needs two or more arguments")
             self._refuse(place, f"{name} {counted}")
-        return Call(name, tuple(args), span=(token.start, self._tokens[self._at - 1].end))
+        if name in _WITH_UNITS and isinstance(args[0], Text):
+            args[0] = Text(args[0].value.lower(), span=args[0].span)
+        return self._well_used(Call(name, tuple(args), span=self._since(token)))
+
+    def _since(self, token: Token) -> Span:
+        return token.start, self._tokens[self._at - 1].end
+
+    def _well_used(self, call: Call) -> Node:
+        if wrong := misuse(call):
+            self._refuse(wrong[0].span, *wrong[1:])
+        return call
+
+    # Functions that are not written like the others.
+
+    def _apart(self, token: Token) -> Node:
+        match token.lower:
+            case "cast" | "try_cast":
+                return self._cast(token)
+            case "extract":
+                return self._extract(token)
+            case "date_part" | "datepart":
+                args = self._list()
+                part = args[0].value if isinstance(args[0], Text) else ""
+                return self._part(token, part, args[0].span, args[1:])
+            case "mod" | "fmod":
+                return self._remainder(token, self._list())
+            case _:
+                return self._end_of_text(token, self._list())
+
+    def _remainder(self, token: Token, args: list[Node]) -> Node:
+        if len(args) != 2:
+            self._refuse(self._since(token), f"{token.lower} {_COUNTED[2, 2]}")
+        return Arithmetic("%", *args, span=self._since(token))
+
+    def _cast(self, token: Token) -> Node:
+        operand = self._expression(_OR)
+        self._close("as")
+        first = self._at
+        while self._at < len(self._tokens) and self._tokens[self._at].is_name:
+            self._at += 1
+        words = self._tokens[first : self._at]
+        target = TYPES_SPELLED.get(" ".join(word.lower for word in words))
+        if target is None:
+            place = _hull(word.span for word in words) or self._here()
+            self._refuse(place, "CAST does not make this type", _TYPES_ADVICE)
+        if self._sees("("):
+            self._refuse(self._here(), "types are written without lengths", _TYPES_ADVICE)
+        self._close(")")
+        return Cast(target, operand, span=self._since(token))
+
+    def _extract(self, token: Token) -> Node:
+        part = self._tokens[self._at] if self._at < len(self._tokens) else self._does_not_fit()
+        self._at += 1
+        self._close("from")
+        moment = self._expression(_OR)
+        self._close(")")
+        return self._part(token, part.content, part.span, [moment])
+
+    def _part(self, token: Token, part: str, span: Span | None, args: list[Node]) -> Node:
+        name = PARTS_SPELLED.get(part.lower())
+        if name is None:
+            known = f"The parts are {', '.join(sorted(set(PARTS_SPELLED.values())))}."
+            self._refuse(span, "this is no part of a date or time", known)
+        if len(args) != 1:
+            self._refuse(self._since(token), f"{token.lower} takes a part and a date")
+        return Call(name, tuple(args), span=self._since(token))
+
+    def _end_of_text(self, token: Token, args: list[Node]) -> Node:
+        """Read left(x, n) and right(x, n), which are substrings."""
+        if len(args) != 2 or not isinstance(args[1], Number) or args[1].value < 1:
+            advice = f"Write such as {token.lower}(x, 3), or substring(x, start, length)."
+            self._refuse(self._since(token), f"{token.lower} takes a text and a number of characters", advice)
+        count = args[1].value
+        places = [1.0, count] if token.lower == "left" else [-count]
+        numbers = (Number(place, span=args[1].span) for place in places)
+        return Call("substring", (args[0], *numbers), span=self._since(token))
 
     def _moment(self, word: str, literal: Token) -> Node:
         value = moment_from(literal.content)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice, product
 
 from prdp.expressions.evaluate import Value, evaluate
+from prdp.expressions.functions import SIGNATURES
 from prdp.expressions.intervals import Interval, Outcome, outcome
 from prdp.expressions.nodes import (
     Among,
     And,
     Boolean,
+    Call,
     Case,
     Column,
     Compare,
@@ -25,11 +28,16 @@ from prdp.expressions.nodes import (
     columns,
     walk,
 )
+from prdp.schema import Kind
 
 _MOST_PIECES = 4_000
 _MOST_EXAMPLES = 5_000
 _NARROW = 1e-9
 _PLAUSIBLE = (1.0, 10.0, 100.0)
+_TRIED: dict[Kind | None, tuple[Value, ...]] = {
+    Kind.TEXT: ("a text",),
+    Kind.MOMENT: (datetime(2020, 1, 31), datetime(1970, 1, 1)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +162,20 @@ def _named_values(node: Node) -> dict[str, list[Value]]:
         for column, value in sides:
             if isinstance(column, Column) and isinstance(value, Text | Moment | Boolean):
                 named.setdefault(column.name, []).append(value.value)
+        for column, tried in _used_by_functions(part):
+            named.setdefault(column.name, []).extend(tried)
         for column in _used_as_condition(part):
             named[column.name] = [True, False]
     return {name: [*values, *_others(values)] for name, values in named.items()}
+
+
+def _used_by_functions(part: Node) -> Iterator[tuple[Column, tuple[Value, ...]]]:
+    """Yield columns that a function reads as texts or moments, with some that they could be."""
+    if isinstance(part, Call):
+        kinds = SIGNATURES[part.name].kind
+        for place, arg in enumerate(part.args):
+            if isinstance(arg, Column) and kinds(place) in _TRIED:
+                yield arg, _TRIED[kinds(place)]
 
 
 def _used_as_condition(part: Node) -> list[Column]:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NoReturn
 
 from prdp.errors import ExpressionError
-from prdp.expressions.nodes import FUNCTIONS
+from prdp.expressions.functions import FUNCTIONS, SPELLED
 from prdp.expressions.tokens import Token
 
 if TYPE_CHECKING:
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 MOST_NESTING = 32
 
-_KNOWN_FUNCTIONS = (*FUNCTIONS, "pow")
+_KNOWN_FUNCTIONS = (
+    *SPELLED, "cast", "try_cast", "extract", "date_part", "datepart", "left", "right", "mod", "fmod",
+)  # fmt: skip
+_LISTED = (*(name for name in FUNCTIONS if name in SPELLED), "cast", "extract")
 
-_BEFORE_PARENTHESIS = {"and", "or", "not", "in", "between", "when", "then", "else", "case"}
-_SYMBOLS = {"(", ")", ",", "+", "-", "*", "/", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
+_BEFORE_PARENTHESIS = {
+    "and", "or", "not", "in", "between", "like", "ilike", "escape", "from", "for", "when", "then", "else",
+    "case",
+}  # fmt: skip
+_SYMBOLS = {"(", ")", ",", "+", "-", "*", "/", "%", "||", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
 _WORD = re.compile(r"[^\W\d]\w*")
 _DIGITS = r"\d(?:_?\d)*"
 _NUMBER = re.compile(rf"(?:{_DIGITS}\.?|{_DIGITS}\.{_DIGITS}|\.{_DIGITS})(?:[eE][+-]?\d+)?", re.ASCII)
@@ -39,10 +45,14 @@ _CLOCKS = """
 _RANDOM = "gen_random_uuid hash nextval rand random setseed uuid"
 _SUBQUERIES = "all any exists select some unnest values with"
 _WINDOWS = "filter lag lead over rank row_number within"
-_CONVERSIONS = "cast date strptime timestamp to_timestamp try_cast"
-_CHOICES = "coalesce decode if iff ifnull nullif nvl"
+_CONVERSIONS = "date datetime strptime timestamp to_timestamp todate to_date to_char format printf tonumber"
+_CHOICES = "decode if iff nvl2 choose"
+_PATTERNS = """
+    glob regexp regexp_extract regexp_full_match regexp_like regexp_matches regexp_replace rlike similar
+"""
+_ZONES = "at at_time_zone timestamptz timezone"
 _NEVER_NAMES = """
-    current_date current_time current_timestamp exists if like localtime localtimestamp over select
+    current_date current_time current_timestamp exists if localtime localtimestamp over select
 """
 
 _ONE_RECORD = "A policy or a filter is a function of one record alone."
@@ -51,9 +61,13 @@ _LEAST_OR_GREATEST = (
 )
 _MOMENT_ITSELF = f"{_ONE_RECORD} Write the moment itself, such as DATE '2020-01-31'."
 _PLAIN_VALUES = (
-    "Columns are read as the numbers, texts, dates or truth values that they are. A date is "
+    "Write CAST(x AS DOUBLE), AS VARCHAR or AS DATE; what cannot be made is NULL. A date is "
     "written DATE '2020-01-31', a time TIMESTAMP '2020-01-31 10:00:00'."
 )
+_PLAIN_PATTERNS = (
+    "Write x LIKE '%text_%', ILIKE, contains(x, 'text'), starts_with(x, 'text') or ends_with(x, 'text')."
+)
+_UTC = "Times with a zone are read in UTC, whatever the session's zone. Write such as x + INTERVAL '2 hours'."
 _STRICT_CASE = (
     "Write CASE WHEN ... THEN ... ELSE ... END. Where a condition is unknown, so is the whole; "
     "x IS NULL is never unknown."
@@ -70,28 +84,76 @@ def _all(words: str, reason: str, advice: str) -> dict[str, Refusal]:
     return dict.fromkeys(words.split(), (reason, advice))
 
 
+_INSTEAD = {
+    "concat": "Write a || b, which is NULL where a or b is; coalesce(a, '') || b where it is not to be.",
+    "concat_ws": "Write a || ', ' || b.",
+    "nvl": "Write coalesce(a, b).",
+    "trunc": "Write CASE WHEN x < 0 THEN ceil(x) ELSE floor(x) END; of a date, date_trunc('day', d).",
+    "truncate": "Write CASE WHEN x < 0 THEN ceil(x) ELSE floor(x) END.",
+    "position": "Write contains(x, 'text').",
+    "strpos": "Write contains(x, 'text').",
+    "instr": "Write contains(x, 'text').",
+    "replace": "Write substring(x, start, length) and a || b.",
+    "initcap": "Write lower(x) or upper(x).",
+    "casefold": "Write lower(x).",
+    "reverse": "Write ends_with(x, 'text') or substring(x, -3).",
+    "split_part": "Write x LIKE 'first part %', or substring(x, start, length).",
+    "octet_length": "Write length(x), which counts characters.",
+    "strlen": "Write length(x), which counts characters.",
+    "date_sub": "Write date_diff('day', a, b), or d - INTERVAL '1 day'.",
+    "date_add": "Write d + INTERVAL '1 day'.",
+    "dateadd": "Write d + INTERVAL '1 day'.",
+    "datesub": "Write date_diff('day', a, b), or d - INTERVAL '1 day'.",
+    "strftime": "Write year(d), month(d), date_trunc('month', d) or CAST(d AS VARCHAR).",
+    "date_format": "Write year(d), month(d), date_trunc('month', d) or CAST(d AS VARCHAR).",
+    "monthname": "Write month(d), from 1 to 12.",
+    "dayname": "Write isodow(d), from 1 for Monday to 7.",
+    "epoch": "Write date_diff('second', TIMESTAMP '1970-01-01 00:00:00', d).",
+    "last_day": "Write date_trunc('month', d) + INTERVAL '1 month' - INTERVAL '1 day'.",
+    "isnull": "Write x IS NULL.",
+    "isnan": "Write x IS NULL: NaN is NULL here.",
+    "isfinite": "Write abs(x) < 1e308.",
+    "cbrt": "Write power(x, 1 / 3), for x from 0 on.",
+    "exp2": "Write power(2, x).",
+    "sin": "Angles are not computed.",
+    "cos": "Angles are not computed.",
+    "tan": "Angles are not computed.",
+}
+"""What is written in place of functions that other languages have."""
+
 _REFUSED_WORDS: dict[str, Refusal] = {
     **_all(_AGGREGATES, "an aggregate looks at many records", _LEAST_OR_GREATEST),
     **_all(_CLOCKS, "the time of asking is not part of the record", _MOMENT_ITSELF),
     **_all(_RANDOM, "a random value cannot be checked or repeated", _ONE_RECORD),
     **_all(_SUBQUERIES, "a subquery looks at other records", _ONE_RECORD),
     **_all(_WINDOWS, "a window or a filtered aggregate looks at other records", _ONE_RECORD),
-    **_all(_CONVERSIONS, "conversions are not read", _PLAIN_VALUES),
+    **_all(_CONVERSIONS, "conversions are written as CAST here", _PLAIN_VALUES),
     **_all(_CHOICES, "choices are written as CASE here", _STRICT_CASE),
+    **_all(_PATTERNS, "patterns are written as LIKE here", _PLAIN_PATTERNS),
+    **_all(_ZONES, "time zones are not read", _UTC),
+    **_all(
+        "both leading trailing",
+        "trim is written with commas here",
+        "Write trim(x, 'characters'), ltrim or rtrim.",
+    ),
+    **{word: (f"there is no function {word} here", advice) for word, advice in _INSTEAD.items()},
+    "collate": (
+        "texts are compared by code point",
+        "Write lower(a) = lower(b) where capitals do not matter.",
+    ),
     "log": ("databases disagree about the base of log", "Write ln(x), log2(x) or log10(x)."),
-    "like": ("patterns are not read", "Write = or IN with the texts themselves."),
 }
 _REFUSED_ANYWHERE = frozenset(_NEVER_NAMES.split())
 _UNREAD = "this sign is not read in an expression"
 _REFUSED_SYMBOLS: dict[str, Refusal] = {
     ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
     "&": (_UNREAD, "Write AND between conditions."),
-    "|": (_UNREAD, "Write OR between conditions."),
-    "%": ("remainders are not read", ""),
-    "//": ("integer division is not read", "Write a / b, which is the exact quotient."),
+    "|": (_UNREAD, "Write OR between conditions, and || between texts."),
+    "~": ("patterns are written as LIKE here", _PLAIN_PATTERNS),
+    "//": ("integer division is not read", "Write floor(a / b); a / b is the exact quotient."),
     "^": ("^ means different things in different databases", "Write power(a, b)."),
     "**": ("** means different things in different databases", "Write power(a, b)."),
-    "::": ("conversions are not read", _PLAIN_VALUES),
+    "::": ("conversions are written as CAST here", _PLAIN_VALUES),
     "?": _VALUE_ITSELF,
     "$": _VALUE_ITSELF,
     ":": _VALUE_ITSELF,
@@ -113,7 +175,7 @@ def screen(text: str, tokens: Sequence[Token]) -> None:
         if token.is_number:
             _screen_number(text, token)
         elif first.isalpha() or first == "_":
-            _screen_word(text, token, after)
+            _screen_word(text, token, before, after)
         elif first == '"':
             if after is not None and after.written == "(":
                 refuse(text, token, "this is not a function", _functions_advice(token.lower))
@@ -146,15 +208,21 @@ def _screen_number(text: str, token: Token) -> None:
         refuse(text, token, *_NOT_A_NUMBER)
 
 
-def _screen_word(text: str, token: Token, after: Token | None) -> None:
+def _screen_word(text: str, token: Token, before: Token | None, after: Token | None) -> None:
     word = token.lower
     if not _WORD.fullmatch(token.written):
         refuse(text, token, "this is not part of the language of policies and filters")
     if word in _REFUSED_ANYWHERE:
         _refuse_word(text, token)
-    calls = after is not None and after.written == "("
+    is_type = before is not None and before.lower == "as"
+    calls = after is not None and after.written == "(" and not is_type
     if calls and word not in _KNOWN_FUNCTIONS and word not in _BEFORE_PARENTHESIS:
         _refuse_word(text, token)
+
+
+def refusal_of(word: str) -> Refusal | None:
+    """Return why a word is refused that stands where none is read; None if there is nothing to say."""
+    return _REFUSED_WORDS.get(word)
 
 
 def _refuse_word(text: str, token: Token) -> NoReturn:
@@ -164,7 +232,7 @@ def _refuse_word(text: str, token: Token) -> NoReturn:
 
 def _functions_advice(word: str) -> str:
     close = difflib.get_close_matches(word.strip('"'), _KNOWN_FUNCTIONS, n=1)
-    known = f"The functions are {', '.join(FUNCTIONS)}."
+    known = f"The functions are {', '.join(_LISTED)}."
     return f"Did you mean {close[0]}? {known}" if close else known
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prdp.expressions.nodes import ArithmeticOp, FunctionName
+    from prdp.expressions.functions import NumberFunction
+    from prdp.expressions.nodes import ArithmeticOp
 
 
 def divide(left: float, right: float) -> float | None:
@@ -58,6 +59,43 @@ def power(base: float, exponent: float) -> float | None:
         return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
 
 
+def remainder(left: float, right: float) -> float | None:
+    """Return what is left of a division, with the sign of what is divided; unknown for zero and infinity.
+
+    >>> remainder(7.5, -2.0), remainder(-7.5, 2.0), remainder(7.5, math.inf), remainder(1.0, 0.0)
+    (1.5, -1.5, 7.5, None)
+    """
+    return math.fmod(left, right) if right and math.isfinite(left) else None
+
+
+def rounded(x: float, digits: float = 0.0) -> float:
+    """Return a number rounded to digits behind the point, halves away from zero.
+
+    >>> rounded(2.5), rounded(-0.5), rounded(0.49999999999999994), rounded(1.005, 2.0), rounded(1250.0, -2.0)
+    (3.0, -1.0, 0.0, 1.0, 1300.0)
+    """
+    scale = math.pow(10.0, abs(digits))
+    if digits < 0:
+        return _half_away(x / scale) * scale
+    return _half_away(x * scale) / scale if abs(x) < LARGEST_WITH_FRACTION else x
+
+
+LARGEST_WITH_FRACTION = 2.0**52
+"""From here on, doubles are whole numbers."""
+
+
+def _half_away(x: float) -> float:
+    if math.isinf(x):
+        return x
+    size = float(math.floor(abs(x)))
+    return math.copysign(size + (abs(x) - size >= 0.5), x)
+
+
+def sign(x: float) -> float:
+    """Return 1, 0 or -1."""
+    return float((x > 0) - (x < 0))
+
+
 def is_whole(x: float) -> bool:
     """Return whether a double is a finite whole number."""
     return math.isfinite(x) and x == math.floor(x)
@@ -81,9 +119,10 @@ ARITHMETIC_MEANING: dict[ArithmeticOp, Callable[[float, float], float | None]] =
     "-": lambda left, right: _known(left - right),
     "*": lambda left, right: _known(left * right),
     "/": divide,
+    "%": remainder,
 }
 
-FUNCTION_MEANING: dict[FunctionName, Callable[..., float | None]] = {
+FUNCTION_MEANING: dict[NumberFunction, Callable[..., float | None]] = {
     "least": min,
     "greatest": max,
     "abs": abs,
@@ -93,4 +132,8 @@ FUNCTION_MEANING: dict[FunctionName, Callable[..., float | None]] = {
     "log10": _logarithm(math.log10),
     "exp": exponential,
     "power": power,
+    "round": rounded,
+    "floor": lambda x: x if math.isinf(x) else float(math.floor(x)),
+    "ceil": lambda x: x if math.isinf(x) else float(math.ceil(x)),
+    "sign": sign,
 }

@@ -20,6 +20,7 @@ from prdp.expressions.nodes import (
     Compare,
     CompareOp,
     IsNull,
+    IsTrue,
     Node,
     Not,
     Or,
@@ -73,6 +74,8 @@ def sides(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
         case Not():
             inner = sides(node.operand, schema, fixed)
             return Sides(inner.false, inner.true)
+        case IsTrue():  # it is FALSE for whatever is unknown, too
+            return Sides(sides(node.operand, schema, fixed).true, EVERYBODY)
         case And() | Or():
             parts = [sides(part, schema, fixed) for part in node.parts]
             true, false = [part.true for part in parts], [part.false for part in parts]

@@ -1,0 +1,69 @@
+"""What a function asks of its constants beyond their kinds: units that exist, patterns that end."""
+
+from __future__ import annotations
+
+from prdp.expressions.functions import ADDED, COUNTED_IN, MOST_ADDED, MOST_DIGITS, SIGNATURES, TRUNCATED_TO
+from prdp.expressions.nodes import Call, Moment, Node, Number, Text
+from prdp.expressions.patterns import pieces_of
+from prdp.expressions.strict import is_whole
+
+Misuse = tuple[Node, str, str]
+"""The argument that is wrong, why, and what to write instead."""
+
+_UNITS = {"date_trunc": TRUNCATED_TO, "date_diff": COUNTED_IN, "date_add": ADDED}
+_CONSTANT = {
+    "like": "For a text of another column, write contains(a, b), starts_with(a, b) or ends_with(a, b).",
+    "ilike": "For a text of another column, write contains(lower(a), lower(b)).",
+    "round": "Write the number of digits itself, such as round(x, 2).",
+    "date_trunc": "Write the unit itself, such as date_trunc('month', d).",
+    "date_diff": "Write the unit itself, such as date_diff('day', a, b).",
+}
+
+
+def misuse(call: Call) -> Misuse | None:
+    """Return what is wrong with the constants of a call of the right length; None if nothing is.
+
+    >>> from prdp.expressions.nodes import Column
+    >>> misuse(Call("date_trunc", (Text("fortnight"), Column("d"))))[1]
+    "'fortnight' is no unit of date_trunc"
+    """
+    for place in SIGNATURES[call.name].constant:
+        if place < len(call.args) and not isinstance(call.args[place], Text | Number | Moment):
+            advice = _CONSTANT.get(call.name, "Write the text itself, in quotes.")
+            return call.args[place], f"{call.name} needs a constant here", advice
+    match call.name, call.args:
+        case ("date_trunc" | "date_diff" | "date_add" as name, (Text() as unit, *rest)):
+            return _unit(name, unit) or (_added(rest[0]) if name == "date_add" else None)
+        case (("like" | "ilike"), (_, Text() as pattern, *escape)):
+            return _pattern(pattern, *escape)
+        case ("round", (_, Number() as digits)) if not (
+            is_whole(digits.value) and abs(digits.value) <= MOST_DIGITS
+        ):
+            reason = f"round keeps between -{MOST_DIGITS} and {MOST_DIGITS} digits behind the point"
+            return digits, reason, "Write such as round(x, 2), or round(x, -3) for thousands."
+    return None
+
+
+def _unit(name: str, unit: Text) -> Misuse | None:
+    if unit.value in _UNITS[name]:
+        return None
+    known = f"The units are {', '.join(_UNITS[name])}."
+    if name == "date_diff" and unit.value == "week":
+        known = "Databases count weeks in two ways. Write floor(date_diff('day', a, b) / 7)."
+    shown = "INTERVAL" if name == "date_add" else name
+    return unit, f"{unit.value!r} is no unit of {shown}", known
+
+
+def _added(number: Node) -> Misuse | None:
+    if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MOST_ADDED:
+        return None
+    return number, "an INTERVAL is a whole number of one unit", "Write such as INTERVAL '90 days'."
+
+
+def _pattern(pattern: Text, escape: Node | None = None) -> Misuse | None:
+    if escape is not None and not (isinstance(escape, Text) and len(escape.value) == 1):
+        return escape, "ESCAPE names one character", "Write such as LIKE '100!%' ESCAPE '!'."
+    if pieces_of(pattern.value, escape.value if isinstance(escape, Text) else "") is None:
+        advice = "Write the escape character twice for itself."
+        return pattern, "the pattern ends in its escape character", advice
+    return None
