@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from prdp.expressions.spelling import moment_literal, number_text, text_literal
-from prdp.sql.constants import MOMENTS, moment_in, number_in
+from prdp.sql.constants import moment_in, number_in
 from prdp.sql.construct import Construct
-from prdp.sql.written import AND, ATOM, COMPARE, NOT, OR, PRODUCT, SIGN, SUM, Written, joined, listed
+from prdp.sql.written import AND, ATOM, COMPARE, CONCAT, NOT, OR, PRODUCT, SIGN, SUM, Written, joined, listed
 
 
 class RowWriter(Protocol):
@@ -28,7 +28,7 @@ class RowWriter(Protocol):
 Rule = Callable[[RowWriter, Any], Written]
 
 
-def _two(sign: str, binds: int) -> Rule:
+def two(sign: str, binds: int) -> Rule:
     """Return the rule of an operation between two values, read from left to right."""
 
     def rule(writer: RowWriter, node: Any) -> Written:
@@ -49,13 +49,18 @@ def _constant(writer: RowWriter, node: Any) -> Written | None:
     if type(node.expression).__name__ != "Interval":
         return None
     moment = moment_in(node)
-    if moment is None:
-        writer.refuse(
-            node,
-            "an interval is added to a constant date alone",
-            "Write DATE '1998-12-01' - INTERVAL 90 DAY.",
-        )
-    return Written(moment_literal(moment))
+    if moment is not None:
+        return Written(moment_literal(moment))
+    sign = "-" if type(node).__name__ == "Sub" else "+"
+    return joined([writer.write(node.this, SUM), f" {sign} {_interval(writer, node.expression)}"], SUM)
+
+
+def _interval(writer: RowWriter, node: Any) -> str:
+    """Return an interval of one unit, such as INTERVAL '3 month'."""
+    count, unit = str(getattr(node.this, "this", "")), node.args.get("unit")
+    if not count.lstrip("-").isdigit() or unit is None or not str(unit.name).isalpha():
+        writer.refuse(node, "an interval has a whole number and one unit", "Write INTERVAL 90 DAY.")
+    return f"INTERVAL '{count} {str(unit.name).lower()}'"
 
 
 def _compared(sign: str) -> Rule:
@@ -67,7 +72,7 @@ def _compared(sign: str) -> Rule:
                     "a comparison of a comparison can be read in two ways",
                     "Put the first in parentheses, or write a < b AND b < c.",
                 )
-        sides = writer.write(node.this, SUM), writer.write(node.expression, SUM)
+        sides = writer.write(node.this, CONCAT), writer.write(node.expression, CONCAT)
         return joined([sides[0], f" {sign} ", sides[1]], COMPARE)
 
     return rule
@@ -89,7 +94,7 @@ def _connected(word: str, binds: int) -> Rule:
     return rule
 
 
-def _function(name: str, *parts: str) -> Rule:
+def function(name: str, *parts: str) -> Rule:
     """Return the rule of a function of the row language; ``parts`` name its arguments in order."""
 
     def rule(writer: RowWriter, node: Any) -> Written:
@@ -142,22 +147,22 @@ def write_is(writer: RowWriter, node: Any) -> Written:
     if kind not in {"Null", "Boolean"}:
         writer.refuse(node, "IS is read before NULL, TRUE and FALSE alone", "Write a = b.")
     word = "NULL" if kind == "Null" else "TRUE" if node.expression.this else "FALSE"
-    return joined([writer.write(node.this, SUM), f" IS {word}"], COMPARE)
+    return joined([writer.write(node.this, CONCAT), f" IS {word}"], COMPARE)
 
 
 def write_between(writer: RowWriter, node: Any) -> Written:
     """Write BETWEEN, both ends included."""
     if node.args.get("symmetric"):
         writer.refuse(node, "SYMMETRIC is not read", "Write the lower end first.")
-    parts = (writer.write(node.args[part], SUM) for part in ("this", "low", "high"))
+    parts = (writer.write(node.args[part], CONCAT) for part in ("this", "low", "high"))
     value, low, high = parts
     return joined([value, " BETWEEN ", low, " AND ", high], COMPARE)
 
 
 def write_in(writer: RowWriter, node: Any) -> Written:
     """Write IN with a list of constants; one over a public table is read before."""
-    items = [writer.write(item, SUM) for item in node.expressions]
-    return joined([writer.write(node.this, SUM), " IN (", *listed(items), ")"], COMPARE)
+    items = [writer.write(item, CONCAT) for item in node.expressions]
+    return joined([writer.write(node.this, CONCAT), " IN (", *listed(items), ")"], COMPARE)
 
 
 def write_case(writer: RowWriter, node: Any) -> Written:
@@ -181,17 +186,6 @@ def write_if(writer: RowWriter, node: Any) -> Written:
     return joined([*pieces, " END"])
 
 
-def write_cast(writer: RowWriter, node: Any) -> Written:
-    """Write DATE '...' and TIMESTAMP '...', which sqlglot takes for casts of texts."""
-    word = node.to.this.value
-    constant = type(node.this).__name__ == "Literal" and node.this.is_string
-    if constant and word in MOMENTS:
-        return Written(f"{MOMENTS[word]} {text_literal(node.this.this)}")
-    return writer.refuse(  # type: ignore[no-any-return]
-        node, "conversions are not read", "Columns are read as what they are; a date is DATE '2020-01-31'."
-    )
-
-
 def write_logarithm(writer: RowWriter, node: Any) -> Written:
     """Write log2 and log10; the base of log alone differs between databases."""
     base = _number(node.this)
@@ -204,62 +198,62 @@ _COMPARED = frozenset({"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "Is", "In", "Betwe
 _BINARY = ("this", "expression")
 
 
-def _row(node: str, rule: Rule, reads: tuple[str, ...], shown: str, sample: str, note: str = "") -> Construct:
+def of_row(  # noqa: PLR0917  (one a column of the table)
+    node: str, rule: Rule, reads: tuple[str, ...], shown: str, sample: str, note: str = ""
+) -> Construct:
     """Return a construct whose example computes one value of a row."""
     return Construct(node, rule, reads, shown, f"SELECT {sample} FROM accounts", note)
 
 
 ROWS: tuple[Construct, ...] = (
-    _row("Literal", write_literal, ("this",), "`30`, `0.5`, `'clerk'`", "SUM(age) + 0.5"),
-    _row("Boolean", write_boolean, ("this",), "`TRUE`, `FALSE`", "COUNT(*) FILTER (WHERE vip = TRUE)"),
-    _row("Null", write_null, (), "`NULL`", "AVG(CASE WHEN vip THEN age ELSE NULL END)"),
-    _row("Paren", write_parenthesis, ("this",), "`(...)`", "SUM((age + 1) * 2)"),
-    _row("Neg", write_negative, ("this",), "`-x`", "SUM(-age)"),
-    _row("Add", _two("+", SUM), _BINARY, "`a + b`", "SUM(age + 1)"),
-    _row("Sub", _two("-", SUM), _BINARY, "`a - b`", "SUM(age - 1)"),
-    _row("Mul", _two("*", PRODUCT), _BINARY, "`a * b`", "SUM(age * 2)"),
-    _row(
-        "Div", _two("/", PRODUCT), ("this", "expression", "typed", "safe"), "`a / b`", "SUM(age / 2)",
+    of_row("Literal", write_literal, ("this",), "`30`, `0.5`, `'clerk'`", "SUM(age) + 0.5"),
+    of_row("Boolean", write_boolean, ("this",), "`TRUE`, `FALSE`", "COUNT(*) FILTER (WHERE vip = TRUE)"),
+    of_row("Null", write_null, (), "`NULL`", "AVG(CASE WHEN vip THEN age ELSE NULL END)"),
+    of_row("Paren", write_parenthesis, ("this",), "`(...)`", "SUM((age + 1) * 2)"),
+    of_row("Neg", write_negative, ("this",), "`-x`", "SUM(-age)"),
+    of_row("Add", two("+", SUM), _BINARY, "`a + b`", "SUM(age + 1)"),
+    of_row("Sub", two("-", SUM), _BINARY, "`a - b`", "SUM(age - 1)"),
+    of_row("Mul", two("*", PRODUCT), _BINARY, "`a * b`", "SUM(age * 2)"),
+    of_row(
+        "Div", two("/", PRODUCT), ("this", "expression", "typed", "safe"), "`a / b`", "SUM(age / 2)",
         "the exact quotient; unknown where b is 0",
     ),
-    _row("EQ", _compared("="), _BINARY, "`a = b`", "COUNT(*) FILTER (WHERE job = 'clerk')"),
-    _row("NEQ", _compared("<>"), _BINARY, "`a <> b`, `a != b`", "COUNT(*) FILTER (WHERE job <> 'clerk')"),
-    _row("LT", _compared("<"), _BINARY, "`a < b`", "COUNT(*) FILTER (WHERE age < 30)"),
-    _row("LTE", _compared("<="), _BINARY, "`a <= b`", "COUNT(*) FILTER (WHERE age <= 30)"),
-    _row("GT", _compared(">"), _BINARY, "`a > b`", "COUNT(*) FILTER (WHERE age > 30)"),
-    _row("GTE", _compared(">="), _BINARY, "`a >= b`", "COUNT(*) FILTER (WHERE age >= 30)"),
-    _row("And", _connected("AND", AND), _BINARY, "`a AND b`", "COUNT(*) FILTER (WHERE vip AND age > 30)"),
-    _row("Or", _connected("OR", OR), _BINARY, "`a OR b`", "COUNT(*) FILTER (WHERE vip OR age > 30)"),
-    _row("Not", write_not, ("this",), "`NOT a`", "COUNT(*) FILTER (WHERE NOT vip)"),
-    _row("Is", write_is, _BINARY, "`x IS NULL`, `x IS NOT NULL`", "COUNT(*) FILTER (WHERE age IS NULL)"),
-    _row(
+    of_row("EQ", _compared("="), _BINARY, "`a = b`", "COUNT(*) FILTER (WHERE job = 'clerk')"),
+    of_row("NEQ", _compared("<>"), _BINARY, "`a <> b`, `a != b`", "COUNT(*) FILTER (WHERE job <> 'clerk')"),
+    of_row("LT", _compared("<"), _BINARY, "`a < b`", "COUNT(*) FILTER (WHERE age < 30)"),
+    of_row("LTE", _compared("<="), _BINARY, "`a <= b`", "COUNT(*) FILTER (WHERE age <= 30)"),
+    of_row("GT", _compared(">"), _BINARY, "`a > b`", "COUNT(*) FILTER (WHERE age > 30)"),
+    of_row("GTE", _compared(">="), _BINARY, "`a >= b`", "COUNT(*) FILTER (WHERE age >= 30)"),
+    of_row("And", _connected("AND", AND), _BINARY, "`a AND b`", "COUNT(*) FILTER (WHERE vip AND age > 30)"),
+    of_row("Or", _connected("OR", OR), _BINARY, "`a OR b`", "COUNT(*) FILTER (WHERE vip OR age > 30)"),
+    of_row("Not", write_not, ("this",), "`NOT a`", "COUNT(*) FILTER (WHERE NOT vip)"),
+    of_row("Is", write_is, _BINARY, "`x IS NULL`, `x IS NOT NULL`", "COUNT(*) FILTER (WHERE age IS NULL)"),
+    of_row(
         "Between", write_between, ("this", "low", "high", "symmetric"), "`x BETWEEN a AND b`",
         "COUNT(*) FILTER (WHERE age BETWEEN 30 AND 39)",
     ),
-    _row(
+    of_row(
         "In", write_in, ("this", "expressions"), "`x IN (1, 2)`",
         "COUNT(*) FILTER (WHERE job IN ('clerk', 'chef'))",
     ),
-    _row(
+    of_row(
         "Case", write_case, ("this", "ifs", "default"), "`CASE WHEN ... THEN ... ELSE ... END`",
         "SUM(CASE WHEN vip THEN 1 ELSE 0 END)", "unknown where a condition on the way is unknown",
     ),
-    _row("If", write_if, ("this", "true", "false"), "`IF(a, b, c)`", "SUM(IF(vip, 1, 0))"),
-    _row("Cast", write_cast, ("this", "to"), "`DATE '2020-01-31'`",
-         "COUNT(*) FILTER (WHERE opened < DATE '2020-01-31')"),
-    _row("Abs", _function("abs", "this"), ("this",), "`abs(x)`", "SUM(abs(age))"),
-    _row("Sqrt", _function("sqrt", "this"), ("this",), "`sqrt(x)`", "QUANTILE_CONT(sqrt(age), 0.5)",
+    of_row("If", write_if, ("this", "true", "false"), "`IF(a, b, c)`", "SUM(IF(vip, 1, 0))"),
+    of_row("Abs", function("abs", "this"), ("this",), "`abs(x)`", "SUM(abs(age))"),
+    of_row("Sqrt", function("sqrt", "this"), ("this",), "`sqrt(x)`", "QUANTILE_CONT(sqrt(age), 0.5)",
          "a sum of it needs a grain: in Python, `prdp.sum(..., grain=0.01)`"),
-    _row("Ln", _function("ln", "this"), ("this",), "`ln(x)`", "COUNT(*) FILTER (WHERE ln(age) > 3)"),
-    _row("Exp", _function("exp", "this"), ("this",), "`exp(x)`", "COUNT(*) FILTER (WHERE exp(age) > 3)"),
-    _row("Log", write_logarithm, _BINARY, "`log2(x)`, `log10(x)`", "COUNT(*) FILTER (WHERE log2(age) > 3)"),
-    _row("Pow", _function("power", "this", "expression"), _BINARY, "`power(x, 2)`", "SUM(power(age, 2))"),
-    _row(
-        "Least", _function("least", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
+    of_row("Ln", function("ln", "this"), ("this",), "`ln(x)`", "COUNT(*) FILTER (WHERE ln(age) > 3)"),
+    of_row("Exp", function("exp", "this"), ("this",), "`exp(x)`", "COUNT(*) FILTER (WHERE exp(age) > 3)"),
+    of_row("Log", write_logarithm, _BINARY, "`log2(x)`, `log10(x)`", "COUNT(*) FILTER (WHERE log2(age) > 3)"),
+    of_row("Pow", function("power", "this", "expression"), _BINARY, "`power(x, 2)`", "SUM(power(age, 2))"),
+    of_row(
+        "Least", function("least", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
         "`least(a, b)`", "SUM(least(age, 65))", "unknown where one is unknown",
     ),
-    _row(
-        "Greatest", _function("greatest", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
+    of_row(
+        "Greatest", function("greatest", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
         "`greatest(a, b)`", "SUM(greatest(age, 18))", "unknown where one is unknown",
     ),
 )  # fmt: skip

@@ -14,10 +14,11 @@ from prdp.schema import Kind, Schema
 from prdp.sql.construct import unread
 from prdp.sql.reading import Statement, span_of
 from prdp.sql.refused import refuse_construct
+from prdp.sql.row_functions import ROW_FUNCTIONS
 from prdp.sql.rows import ROWS
 from prdp.sql.written import OR, Written
 
-_RULES = {construct.node: construct for construct in ROWS}
+_RULES = {construct.node: construct for construct in (*ROWS, *ROW_FUNCTIONS)}
 _MOST_LEVELS = 150
 
 Special = Callable[[Any], Written | None]

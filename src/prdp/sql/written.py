@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(8)
+OR, AND, NOT, COMPARE, CONCAT, SUM, PRODUCT, SIGN, ATOM = range(9)
 """How tightly an operation binds, from the loosest to the tightest."""
 
 Place = tuple[int, int, tuple[int, int]]
