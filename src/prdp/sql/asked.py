@@ -113,8 +113,15 @@ def _refuse_unless_planned(
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
-                raise SqlError(text, span_of(source, text), str(wrong)) from None
+                raise SqlError(text, span_of(source, text), str(wrong), _in_sql(str(wrong))) from None
         raise whole from None
+
+
+def _in_sql(refusal: str) -> str:
+    """Return how SQL says what a refusal asks Python's callers to write."""
+    if "needs the grain" in refusal:
+        return "In SQL, write round(x, 2) in place of x."
+    return "In SQL, write least(greatest(x, 0), 1000) in place of x." if "no finite range" in refusal else ""
 
 
 def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -> list[Fraction] | None:

@@ -78,7 +78,7 @@ class SelectReader:
         if kind in AGGREGATE_RULES or kind == "Filter":
             return self._aggregate(node)
         if kind == "Anonymous" and node.name.lower() in ENDS:
-            return self._end(node)
+            return self.end_of(node)
         key = self._key(node)
         if key is not None:
             return key
@@ -113,7 +113,7 @@ class SelectReader:
             self.refuse(node, "this FILTER has a part that is not read")
         return self._row(node.expression.this, Kind.BOOLEAN)
 
-    def _end(self, node: Any) -> Written:
+    def end_of(self, node: Any) -> Written:
         """Return what stands for an end of an answer's interval."""
         if len(node.expressions) != 1:
             self.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")

@@ -19,7 +19,7 @@ from prdp.sql.door import Door
 from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import Statement, read_statement
-from prdp.sql.refused import refuse_construct
+from prdp.sql.refused import ONLY_SELECT, ONLY_SELECT_INSTEAD, refuse_construct
 from prdp.sql.relation import Names, Relation
 from prdp.sql.subqueries import first_names, rows_of
 from prdp.sql.writer import Checked, Writer
@@ -100,10 +100,12 @@ def compiled(
             f"keys={told(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
         )
     _refuse_odd_clauses(statement, select)
+    if not select.expressions:
+        statement.refuse(select, "nothing is selected", "Write such as SELECT COUNT(*) FROM accounts.")
     names = first_names(statement, catalog=catalog, public=public)
     if select.args.get("from_") is None:
         return _constants(statement, select, names)
-    limit, offset = (_whole(statement, select, clause) for clause in ("limit", "offset"))
+    limit, offset = (whole_number(statement, select, clause) for clause in ("limit", "offset"))
     if limit == 0 and any(type(item).__name__ == "Star" for item in select.expressions):
         return _nothing(statement, catalog)
     relation, names = rows_of(select, names)
@@ -111,11 +113,11 @@ def compiled(
     reader = SelectReader(names, relation, asked.planner.schema)
     reader.hoisted = _common_filter(select, reader)
     asked, where = _filtered(asked, relation, reader)
-    reader.groups = tuple(_group_items(select, reader))
-    items = tuple(_items(select, reader))
+    reader.groups = tuple(group_items(select, reader))
+    items = tuple(read_items(select, reader))
     having = select.args.get("having")
-    kept = None if having is None else _condition(reader, having.this)
-    order = tuple(_order(select, reader))
+    kept = None if having is None else read_condition(reader, having.this)
+    order = tuple(read_order(select, reader))
     if not reader.queries and limit != 0:
         _refuse_no_aggregate(statement, select)
     return Compiled(
@@ -138,10 +140,7 @@ def _refuse_statement(statement: Statement) -> NoReturn:
     kind = type(statement.tree).__name__
     if kind in {"Union", "Intersect", "Except"}:
         refuse_construct(statement, statement.tree)
-    raise SqlError(
-        statement.text, _first_word(statement.text), "only SELECT is answered: nothing is ever written",
-        "Write such as SELECT COUNT(*) FROM accounts.",
-    )  # fmt: skip
+    raise SqlError(statement.text, _first_word(statement.text), ONLY_SELECT, ONLY_SELECT_INSTEAD)
 
 
 def _first_word(text: str) -> tuple[int, int]:
@@ -177,10 +176,10 @@ def _constants(statement: Statement, select: Any, names: Names) -> Compiled:
     if unread(select, ("expressions", "limit")) is not None:
         statement.refuse(select, "a statement without FROM has SELECT alone")
     reader = SelectReader(names, Relation(()), {})
-    items = tuple(_items(select, reader))
+    items = tuple(read_items(select, reader))
     if reader.queries:
         statement.refuse(reader.sources[0], "this aggregate has no FROM", "Write FROM accounts.")
-    return Compiled(statement, items, limit=_whole(statement, select, "limit"))
+    return Compiled(statement, items, limit=whole_number(statement, select, "limit"))
 
 
 def _nothing(statement: Statement, catalog: Catalog) -> Compiled:
@@ -197,7 +196,7 @@ def _null() -> Any:
     return exp.Null()
 
 
-def _whole(statement: Statement, select: Any, clause: str) -> int | None:
+def whole_number(statement: Statement, select: Any, clause: str) -> int | None:
     """Return the number of LIMIT or OFFSET."""
     node = select.args.get(clause)
     if node is None:
@@ -248,7 +247,8 @@ def _where(door: Door, text: str, statement: Statement, part: Any) -> Door:
         statement.refuse(part, wrong.reason, wrong.advice)
 
 
-def _group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
+def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
+    """Return what GROUP BY tells groups apart by."""
     clause = select.args.get("group")
     if clause is None:
         return []
@@ -285,7 +285,8 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
 
 
-def _items(select: Any, reader: SelectReader) -> list[Item]:
+def read_items(select: Any, reader: SelectReader) -> list[Item]:
+    """Return the columns of the answers."""
     items = []
     for node in select.expressions:
         checked = reader.read(node.unalias())
@@ -302,14 +303,16 @@ def name_of(node: Any) -> str:
     return str(node.sql(dialect="duckdb"))
 
 
-def _condition(reader: SelectReader, node: Any) -> Checked:
+def read_condition(reader: SelectReader, node: Any) -> Checked:
+    """Return the condition of HAVING, over answers and keys."""
     checked = reader.read(node)
     if checked.kind not in {None, Kind.BOOLEAN}:
         reader.refuse(node, "HAVING needs a condition", "Write such as HAVING COUNT(*) > 100.")
     return checked
 
 
-def _order(select: Any, reader: SelectReader) -> list[Sorted]:
+def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
+    """Return what ORDER BY sorts rows by."""
     clause = select.args.get("order")
     found = []
     for entry in clause.expressions if clause is not None else []:

@@ -12,6 +12,7 @@ from prdp.schema import Kind
 from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.lookups import among
+from prdp.sql.refused import NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD
 from prdp.sql.relation import Names, conjuncts
 from prdp.sql.scope import Scope, Source
 from prdp.sql.writer import Writer
@@ -26,8 +27,8 @@ def row_leaf(scope: Scope, names: Names) -> Callable[[Any], Written | None]:
         if kind == "Column":
             return scope.column(node)
         if kind == "In" and node.args.get("query") is not None:
-            return _in_public(node, scope, names)
-        return _exists_in_public(node, scope, names) if kind == "Exists" else None
+            return in_public(node, scope, names)
+        return exists_in_public(node, scope, names) if kind == "Exists" else None
 
     return leaf
 
@@ -54,10 +55,7 @@ def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
     )
     if table is None or entry is None:
         names.statement.refuse(
-            node,
-            "IN and EXISTS are read over one public table, or over rows that belong to the private record",
-            "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, "
-            "joined by AND.",
+            node, NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD
         )
     if unread(select, ("expressions", "from_", "where")) is not None:
         names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
@@ -65,7 +63,8 @@ def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
     return table, Source(alias, {c: partial(Written, shown_name(c)) for c in table.columns}), select
 
 
-def _in_public(node: Any, scope: Scope, names: Names) -> Written:
+def in_public(node: Any, scope: Scope, names: Names) -> Written:
+    """Write IN over a public table as membership in its values."""
     table, source, select = _public(node, names)
     if len(select.expressions) != 1 or unread(node, ("this", "query")) is not None:
         names.statement.refuse(node, "IN takes a subquery of one column")
@@ -83,7 +82,7 @@ def _in_public(node: Any, scope: Scope, names: Names) -> Written:
     return among(Writer(names.statement, row_leaf(scope, names)).write(node.this), values)
 
 
-def _exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
+def exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
     """Write EXISTS over a public table as membership of what one equality compares with the row."""
     table, source, select = _public(node, names)
     inner = Scope(names.statement, (source,))

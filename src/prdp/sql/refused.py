@@ -11,6 +11,15 @@ _ROWS_STAY = "records never leave the table"
 _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, VARIANCE and STDDEV."
 
 
+NO_SUCH_ROWS = "IN and EXISTS are read over one public table, or over rows that belong to the private record"
+NO_SUCH_ROWS_INSTEAD = (
+    "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, joined by "
+    "AND, without NOT."
+)
+ONLY_SELECT = "only SELECT is answered: nothing is ever written"
+ONLY_SELECT_INSTEAD = "Write such as SELECT COUNT(*) FROM accounts."
+
+
 def _no(node: str, shown: str, example: str, note: str, instead: str) -> Construct:
     return Construct(node, None, (), shown, example, note, instead)
 
@@ -33,10 +42,9 @@ REFUSED: tuple[Construct, ...] = (
     _no("Subquery", "a subquery as a value", "SELECT COUNT(*) / (SELECT 2) FROM accounts",
         "a subquery is read in FROM, IN and EXISTS alone", "Put it in a CTE or in FROM."),
     _no("Exists", "`EXISTS` elsewhere", "SELECT COUNT(*) FROM accounts WHERE NOT EXISTS (SELECT 1 FROM accounts)",
-        "EXISTS is read as a condition of its own in WHERE, over public tables or rows that belong to a record",
-        "Join it with AND to the others, without NOT."),
+        NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD),
     _no("RegexpLike", "regular expressions", "SELECT COUNT(*) FROM accounts WHERE regexp_matches(job, 'c.*')",
-        "regular expressions are not read", "Write IN with the texts themselves."),
+        "regular expressions are not read", "Write LIKE."),
     _no("Rand", "`random()`", "SELECT SUM(random()) FROM accounts",
         "a random value cannot be checked or repeated", "Noise is added to every answer."),
     _no("CurrentDate", "`current_date`", "SELECT COUNT(*) FROM accounts WHERE opened < current_date",
@@ -57,21 +65,24 @@ REFUSED: tuple[Construct, ...] = (
         "which values occur may give a record away", "QUANTILE_CONT(x, 0.5)."),
     _no("Corr", "`corr`, `covar_pop`", "SELECT corr(age, balance) FROM accounts",
         "correlations are not answered", "SUM(a * b), SUM(a) and SUM(b) are."),
-    _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", "nothing is ever written",
-        "Write a SELECT."),
+    _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", ONLY_SELECT,
+        ONLY_SELECT_INSTEAD),
 )  # fmt: skip
 """What is refused by name; whatever is in no list is refused too."""
+
+_ALSO = {"now": "CurrentTimestamp", "today": "CurrentDate", "uuid": "Rand", "last": "First"}
+"""Functions that sqlglot has no class for, and whose reason theirs is."""
 
 _REFUSED = {construct.node: construct for construct in REFUSED}
 
 
 def refuse_construct(statement: Statement, node: Any) -> NoReturn:
     """Refuse a part of a statement, with its own reason where there is one."""
-    known = _REFUSED.get(type(node).__name__)
+    kind = type(node).__name__
+    inner = node.this if kind == "IgnoreNulls" else node
+    name = _ALSO.get(node.name.lower(), kind) if kind == "Anonymous" else type(inner).__name__
+    known = _REFUSED.get(name)
     if known is not None:
         statement.refuse(node, known.note, known.instead)
-    name = node.name if type(node).__name__ == "Anonymous" else node.key
-    if type(node).__name__ == "Anonymous" or node.key.isidentifier():
-        shown = node.sql(dialect="duckdb").partition("(")[0].strip()[:40] or name
-        statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")
-    statement.refuse(node, "this is not read here", "docs/sql.md lists what is.")
+    shown = node.sql(dialect="duckdb").partition("(")[0].strip()[:40] or "this"
+    statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")

@@ -29,7 +29,7 @@ _AGGREGATES = frozenset({"Sum", "Count"})
 
 def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
     """Return the rows that FROM and WHERE of a SELECT give, and the names that its CTEs add."""
-    names = _with_queries(select, names)
+    names = with_queries(select, names)
     clause = FromClause(names)
     clause.add(select.args["from_"].this)
     for join in select.args.get("joins") or []:
@@ -39,7 +39,7 @@ def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
     scope = Scope(names.statement, tuple(clause.sources))
     parts: list[Part] = [(part, scope) for part in (*clause.equalities, *conditions)]
     outer = list(clause.tables)
-    parts = [found for part in parts for found in _existing(part, clause, names)]
+    parts = [found for part in parts for found in existing(part, clause, names)]
     has_rows = any(not names.catalog.is_public(table) for table in clause.tables[len(outer) :])
     if has_rows:
         _refuse_unless_one_row_an_owner(select, outer, names)
@@ -63,7 +63,7 @@ def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
     return relation, names
 
 
-def _with_queries(select: Any, names: Names) -> Names:
+def with_queries(select: Any, names: Names) -> Names:
     """Return the names with those of a WITH clause; each CTE sees the ones before it."""
     clause = select.args.get("with_")
     if clause is None:
@@ -83,7 +83,7 @@ def _with_queries(select: Any, names: Names) -> Names:
     return names
 
 
-def _existing(part: Part, clause: FromClause, names: Names) -> list[Part]:
+def existing(part: Part, clause: FromClause, names: Names) -> list[Part]:
     """Return a condition, or what EXISTS or IN over rows that belong to the record asks of one of them."""
     node, scope = part
     kind = type(node).__name__
@@ -131,7 +131,7 @@ def rows_of_subquery(select: Any, names: Names) -> Relation:
     if select.args.get("from_") is None:
         statement.refuse(select, "this subquery has no FROM")
     if select.args.get("group") is not None:
-        return _per_owner(select, names)
+        return per_owner(select, names)
     odd = unread(select, _ROW_BY_ROW)
     if odd is not None or any(type(part).__name__ in _AGGREGATES for part in _projected(select)):
         statement.refuse(
@@ -183,7 +183,7 @@ def _same(written: Written) -> Written:
     return written
 
 
-def _per_owner(select: Any, names: Names) -> Relation:
+def per_owner(select: Any, names: Names) -> Relation:
     """Return the rows of a subquery that is grouped by whom they belong to, one an owner."""
     statement, owners = names.statement, names.catalog.owners
     relation, names = rows_of(select, names)
