@@ -26,7 +26,7 @@ CLAUSES: tuple[Construct, ...] = (
     Construct("Where", rows_of, ("this",), "`WHERE`", "SELECT COUNT(*) FROM accounts WHERE age >= 30",
               "`.where(...)`; what is unknown is not true"),
     Construct("Group", group_items, ("expressions",), "`GROUP BY x`, `1`, an alias, an expression", _BY_JOB,
-              "`.group_by(...)`; its keys are public, below"),
+              "`.group_by(...)`; its keys are public, above"),
     Construct("Having", read_condition, ("this",), "`HAVING`", f"{_BY_JOB} HAVING COUNT(*) > 10", "on released values: costs nothing"),
     Construct("Order", read_order, ("expressions",), "`ORDER BY n DESC`", f"{_BY_JOB} ORDER BY n DESC", "on released values"),
     Construct("Limit", whole_number, ("expression",), "`LIMIT 10 OFFSET 5`", f"{_BY_JOB} LIMIT 10 OFFSET 5",
@@ -76,7 +76,9 @@ def _lines() -> Iterator[str]:
     read = [construct for construct in CONSTRUCTS if construct.rule is not None]
     yield "| SQL | what it becomes |"
     yield "|---|---|"
-    yield from (f"| {_cell(each.shown)} | {_cell(each.note)} |" for each in read)
+    yield from (f"| {_cell(each.shown)} | {_cell(each.note)} |" for each in read if each.note)
+    as_it_is = dict.fromkeys(_cell(each.shown) for each in read if not each.note)
+    yield f"| {', '.join(as_it_is)} | the same of a row; of answers too, with an interval |"
     yield ""
     yield "| refused | why | what works |"
     yield "|---|---|---|"

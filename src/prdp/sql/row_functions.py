@@ -142,7 +142,7 @@ ROW_FUNCTIONS: tuple[Construct, ...] = (
     of_row("Extract", write_extract, _BINARY, "`EXTRACT(year FROM d)`", _counted("EXTRACT(month FROM opened) = 2")),
     of_row("TimestampTrunc", write_date_trunc, ("this", "unit"), "`date_trunc('month', d)`",
            _counted("date_trunc('month', opened) = DATE '2025-02-01'")),
-    of_row("DateTrunc", write_date_trunc, ("this", "unit"), "the same of a date",
+    of_row("DateTrunc", write_date_trunc, ("this", "unit"), "`date_trunc('month', d)`",
            _counted("date_trunc('month', CAST(opened AS DATE)) = DATE '2025-02-01'")),
     of_row("DateDiff", write_date_diff, ("this", "expression", "unit", "date_part_boundary"), "`date_diff('day', a, b)`",
            _counted("date_diff('day', DATE '2025-01-01', opened) > 30")),

@@ -188,6 +188,8 @@ def per_owner(select: Any, names: Names) -> Relation:
     statement, owners = names.statement, names.catalog.owners
     relation, names = rows_of(select, names)
     group = select.args["group"]
+    if relation.has_rows:
+        statement.refuse(group, "EXISTS and sums over each record are not answered together", "Ask two statements.")
     scope = relation.scope(statement)
     by = group.expressions
     known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
