@@ -1,4 +1,4 @@
-"""EXISTS over a record's own rows, and sums over each record, as SQL plans them: no owner loses more than E(u)."""
+"""EXISTS over a record's own rows, and sums over each record, as SQL plans them, keep E(u)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ from tests.exact.test_joined_owners import (
 RED = "EXISTS (SELECT 1 FROM items WHERE owner = name AND colour = 'red')"
 TEXTS = {
     "with a row": f"SELECT COUNT(*) FROM people WHERE {RED}",
-    "with a row, by IN": "SELECT COUNT(*) FROM people WHERE name IN (SELECT owner FROM items WHERE price > 5)",
+    "with a row, by IN": "SELECT COUNT(*) FROM people "
+    "WHERE name IN (SELECT owner FROM items WHERE price > 5)",
     "members with a row": f"SELECT COUNT(*) FROM people WHERE member AND {RED}",
     "by town": f"SELECT town, COUNT(*) FROM people WHERE {RED} GROUP BY town",
-    "sums of each": "SELECT SUM(t) FROM (SELECT name, SUM(price) AS t FROM people JOIN items ON owner = name GROUP BY name) AS s",
+    "sums of each": "SELECT SUM(t) FROM "
+    "(SELECT name, SUM(price) AS t FROM people JOIN items ON owner = name GROUP BY name) AS s",
 }  # fmt: skip
 
 
@@ -74,7 +76,11 @@ def test_no_owner_loses_more_than_its_budget(text: str) -> None:
 def items_one_by_one(tables: Database) -> Database:
     """Read EXISTS as a join whose results are records: an owner with two rows is two."""
     people = {name: row for name, *row in tables["people"]}
-    rows = [(f"{owner}/{place}", owner, item) for place, (owner, *item) in enumerate(tables["items"]) if owner in people]
+    rows = [
+        (f"{owner}/{place}", owner, item)
+        for place, (owner, *item) in enumerate(tables["items"])
+        if owner in people
+    ]
     return {
         "people": [(name, *people[owner]) for name, owner, _ in rows],
         "items": [*((name, *item) for name, _, item in rows), *tables["items"][-2:]],

@@ -1,6 +1,7 @@
-"""The texts in ``texts/``: each with what becomes of it, a plan or an error, in words that a person can check.
+"""The texts in ``texts/``, each with what becomes of it: a plan or an error that a person can check.
 
-A file names its world in the first line. Then come blocks: a ``#`` line with a name, the SQL, and the outcome:
+A file names its world in the first line. Then come blocks: a ``#`` line with a name, the SQL, and the
+outcome:
 
 ``->`` lines say what is asked, of which rows and groups, and how each column is computed from the answers
 (``a0`` is the first one, ``k0`` the first key). ``!!`` lines say why it is refused, and what is underlined.
@@ -107,7 +108,9 @@ def _lines(asked: Compiled) -> Iterator[str]:
     if asked.having is not None:
         yield f"-> having {asked.having.text}"
     if asked.order:
-        yield "-> order " + ", ".join(f"{o.checked.text}{' desc' if o.descending else ''}" for o in asked.order)
+        yield "-> order " + ", ".join(
+            f"{o.checked.text}{' desc' if o.descending else ''}" for o in asked.order
+        )
     if asked.limit is not None or asked.offset:
         yield f"-> rows {asked.offset} to {'the end' if asked.limit is None else asked.offset + asked.limit}"
 

@@ -1,4 +1,4 @@
-"""What stands beside an answer: intervals of computed answers, shares, dry runs, and the ledger that Python shares."""
+"""What stands beside an answer: intervals of computed answers, shares, dry runs, the shared ledger."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import prdp
 from prdp.release.release import Release
-from prdp.sql.estimates import Estimate
+from prdp.sql.estimates import ComputedAnswer
 
 
 def table(rows: int = 4_000, **options: Any) -> prdp.Table:
@@ -34,14 +34,18 @@ def test_sql_and_python_ask_one_question() -> None:
 def test_groups_of_sql_are_groups_of_python() -> None:
     accounts = table()
     python = accounts.where("vip").group_by("age < 50", keys=[False, True]).count(share=0.1)
-    answers = accounts.sql("SELECT age < 50 AS young, COUNT(*) AS n FROM accounts WHERE vip GROUP BY young", share=0.1)
+    answers = accounts.sql(
+        "SELECT age < 50 AS young, COUNT(*) AS n FROM accounts WHERE vip GROUP BY young", share=0.1
+    )
     assert answers["n"] == [python[False], python[True]]
     assert accounts.left == Fraction(9, 10)
 
 
 def test_a_statement_is_charged_once_for_all_its_aggregates() -> None:
     accounts = table()
-    answers = accounts.sql("SELECT COUNT(*), SUM(age), AVG(balance), MAX(age), COUNT(*) + 1 FROM accounts", share=0.2)
+    answers = accounts.sql(
+        "SELECT COUNT(*), SUM(age), AVG(balance), MAX(age), COUNT(*) + 1 FROM accounts", share=0.2
+    )
     assert accounts.left == Fraction(4, 5)
     shares = [cell.share for cell in answers.rows[0] if isinstance(cell, Release)]
     assert shares == [Fraction(1, 20)] * 4, "equal parts, and what is asked twice is asked once"
@@ -53,7 +57,7 @@ def test_shares_by_name_are_what_each_column_may_use() -> None:
     answers = accounts.sql(text, share=0.1, shares={"n": 0.02, "ratio": 0.06})
     n, ratio = answers.rows[0]
     assert isinstance(n, Release)
-    assert isinstance(ratio, Estimate)
+    assert isinstance(ratio, ComputedAnswer)
     assert (n.share, ratio.share) == (Fraction(1, 50), Fraction(3, 50))
     assert sorted(part.share for part in ratio.parts.values()) == [Fraction(3, 100)] * 2
     assert accounts.left == Fraction(92, 100)
@@ -61,7 +65,13 @@ def test_shares_by_name_are_what_each_column_may_use() -> None:
 
 @pytest.mark.parametrize(
     "shares",
-    [{"n": 0.02}, {"n": 0.02, "ratio": 0.09}, {"n": 0.02, "ratio": 0.05, "other": 0.01}, [0.05, 0.05], {"n": 0}],
+    [
+        {"n": 0.02},
+        {"n": 0.02, "ratio": 0.09},
+        {"n": 0.02, "ratio": 0.05, "other": 0.01},
+        [0.05, 0.05],
+        {"n": 0},
+    ],
 )
 def test_shares_that_do_not_fit_are_refused(shares: Any) -> None:
     accounts = table()
@@ -78,7 +88,7 @@ def test_the_interval_of_a_quotient_covers_the_truth_at_least_as_often_as_it_say
     runs, inside = 200, 0
     for _ in range(runs):
         (ratio,) = accounts.sql("SELECT SUM(balance) / SUM(age) FROM accounts", share=1, fresh=True).rows[0]
-        assert isinstance(ratio, Estimate)
+        assert isinstance(ratio, ComputedAnswer)
         low, high = ratio.interval(0.8)
         inside += low <= truth <= high
     assert inside >= 0.8 * runs - 4 * math.sqrt(runs * 0.16)
@@ -88,7 +98,7 @@ def test_a_number_more_moves_the_interval_along() -> None:
     accounts = table()
     n, more = accounts.sql("SELECT COUNT(*), 1 + COUNT(*) FROM accounts", share=0.1).rows[0]
     assert isinstance(n, Release)
-    assert isinstance(more, Estimate)
+    assert isinstance(more, ComputedAnswer)
     assert more.whole
     assert more.value == int(n) + 1
     assert more.interval() == pytest.approx(tuple(end + 1 for end in n.interval()))
@@ -98,7 +108,7 @@ def test_low_and_high_are_the_ends_of_the_interval_that_is_shown() -> None:
     accounts = table()
     text = "SELECT SUM(age) / 10 AS x, LOW(x) AS low, HIGH(x) AS high FROM accounts"
     x, low, high = accounts.sql(text, share=0.1).rows[0]
-    assert isinstance(x, Estimate)
+    assert isinstance(x, ComputedAnswer)
     assert (low, high) == x.interval()
 
 
@@ -113,7 +123,7 @@ def test_dividing_by_an_answer_that_may_be_zero_has_no_end() -> None:
     accounts = table(rows=3)
     (cell,) = accounts.sql("SELECT 1 / COUNT(*) FROM accounts WHERE age > 99", share=0.01).rows[0]
     if cell is not None:  # a noisy count of exactly 0 gives NULL
-        assert isinstance(cell, Estimate)
+        assert isinstance(cell, ComputedAnswer)
         assert math.inf in map(abs, cell.interval())
 
 
@@ -147,7 +157,9 @@ def test_a_question_that_does_not_fit_is_refused_and_not_charged() -> None:
 
 
 def test_answers_print_become_a_frame_and_are_marked_if_they_are_a_stand_in_s() -> None:
-    text = "SELECT vip, COUNT(*) AS n, AVG(age) / 2 AS half, 'all' AS what FROM accounts GROUP BY vip ORDER BY n"
+    text = (
+        "SELECT vip, COUNT(*) AS n, AVG(age) / 2 AS half, 'all' AS what FROM accounts GROUP BY vip ORDER BY n"
+    )
     answers = table(stand_in=True).sql(text, share=0.1)
     assert "[simulated: not private]" in str(answers)
     assert "[simulated: not private]" in answers._repr_html_()
@@ -168,7 +180,12 @@ def test_a_single_number_is_the_answer() -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     accounts = table()
-    for options in ({"keys": ["a"]}, {"tables": [1]}, {"tables": {"accounts": {"a": [1]}}}, {"tables": {"t": 3}}):
+    for options in (
+        {"keys": ["a"]},
+        {"tables": [1]},
+        {"tables": {"accounts": {"a": [1]}}},
+        {"tables": {"t": 3}},
+    ):
         with pytest.raises(prdp.InvalidRequest):
-            accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1, **options)  # type: ignore[arg-type]
+            accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1, **options)
     assert accounts.left == 1

@@ -22,7 +22,13 @@ def accounts() -> prdp.Table:
 def test_the_module_says_what_pep_249_asks() -> None:
     assert (dbapi.apilevel, dbapi.paramstyle) == ("2.0", "qmark")
     assert dbapi.threadsafety in (0, 1, 2, 3)
-    for name in ("InterfaceError", "DatabaseError", "ProgrammingError", "OperationalError", "NotSupportedError"):
+    for name in (
+        "InterfaceError",
+        "DatabaseError",
+        "ProgrammingError",
+        "OperationalError",
+        "NotSupportedError",
+    ):
         assert issubclass(getattr(dbapi, name), dbapi.Error)
 
 
@@ -30,9 +36,13 @@ def test_pandas_reads_a_statement(accounts: prdp.Table) -> None:
     connection = prdp.connect(accounts, share=0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pandas knows SQLAlchemy and SQLite by name
-        text = "SELECT job, COUNT(*) AS n FROM accounts WHERE job IN ('clerk', 'chef') GROUP BY job ORDER BY job"
+        text = (
+            "SELECT job, COUNT(*) AS n FROM accounts WHERE job IN ('clerk', 'chef') GROUP BY job ORDER BY job"
+        )
         frame = pd.read_sql(text, connection)
-        some = pd.read_sql("SELECT COUNT(*) AS n FROM accounts WHERE job = ? AND age >= ?", connection, params=["chef", 50])
+        some = pd.read_sql(
+            "SELECT COUNT(*) AS n FROM accounts WHERE job = ? AND age >= ?", connection, params=["chef", 50]
+        )
     assert frame.to_dict("list") == {"job": ["chef", "clerk"], "n": [50, 50]}
     assert list(some["n"]) == [25]
     assert accounts.left == Fraction(98, 100)
@@ -40,7 +50,12 @@ def test_pandas_reads_a_statement(accounts: prdp.Table) -> None:
 
 @pytest.mark.parametrize(
     "probe",
-    ["SELECT 1", "select 1 as one;", "SELECT * FROM accounts LIMIT 0", "SELECT job, COUNT(*) FROM accounts WHERE job = 'chef' GROUP BY job LIMIT 0"],
+    [
+        "SELECT 1",
+        "select 1 as one;",
+        "SELECT * FROM accounts LIMIT 0",
+        "SELECT job, COUNT(*) FROM accounts WHERE job = 'chef' GROUP BY job LIMIT 0",
+    ],
 )
 def test_probes_are_never_charged(accounts: prdp.Table, probe: str) -> None:
     cursor = prdp.connect(accounts, share=0.01).cursor()
@@ -71,7 +86,9 @@ def test_set_share_changes_what_later_statements_cost(accounts: prdp.Table) -> N
 
 
 def test_rows_are_fetched_one_by_one_in_parts_and_all(accounts: prdp.Table) -> None:
-    text = "SELECT job, COUNT(*) FROM accounts WHERE job IN ('chef', 'clerk', 'judge') GROUP BY job ORDER BY job"
+    text = (
+        "SELECT job, COUNT(*) FROM accounts WHERE job IN ('chef', 'clerk', 'judge') GROUP BY job ORDER BY job"
+    )
     cursor = prdp.connect(accounts, share=0.01).cursor()
     assert cursor.rowcount == -1
     assert cursor.execute(text).rowcount == 3

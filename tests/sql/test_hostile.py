@@ -1,8 +1,9 @@
-"""Hostile texts are refused with a message of bounded length, in bounded time, and never reach sqlglot's worst."""
+"""Hostile texts are refused with a message of bounded length, in bounded time."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -85,26 +86,37 @@ def test_odd_characters_are_refused(text: str) -> None:
 def test_whatever_the_text_only_a_refusal_comes_out(text: str) -> None:
     accounts = opened("accounts")
     before = accounts.left
-    try:
+    with suppress(prdp.InvalidRequest):
         accounts.explain_sql(text, share="1/10")
-    except prdp.InvalidRequest:
-        pass
     assert accounts.left == before
 
 
 PIECES = st.sampled_from(
-    ["SELECT", "COUNT(*)", "SUM(age)", "age", "job", "FROM", "accounts", "WHERE", "vip", "GROUP BY", "AS", "a", "(", ")",
-     ",", "=", "1", "'x'", "OVER ()", "UNION", "DISTINCT", "HAVING", "ORDER BY", "LIMIT", "IN", "EXISTS", "JOIN", "ON",
-     "WITH", "*", "CASE WHEN", "THEN", "END", "FILTER (WHERE vip)", "NOT", "AND", "LOW(", "INTERVAL", "DATE '2020-01-01'"]
-)  # fmt: skip
+    [
+        *(
+            "SELECT",
+            "COUNT(*)",
+            "SUM(age)",
+            "age",
+            "job",
+            "FROM",
+            "accounts",
+            "WHERE",
+            "vip",
+            "GROUP BY",
+            "AS",
+        ),
+        *("a", "(", ")", ",", "=", "1", "'x'", "OVER ()", "UNION", "DISTINCT", "HAVING", "ORDER BY", "LIMIT"),
+        *("IN", "EXISTS", "JOIN", "ON", "WITH", "*", "CASE WHEN", "THEN", "END", "FILTER (WHERE vip)", "NOT"),
+        *("AND", "LOW(", "INTERVAL", "DATE '2020-01-01'"),
+    ]
+)
 
 
 @given(st.lists(PIECES, max_size=14))
 def test_whatever_the_pieces_only_a_refusal_or_a_plan_comes_out(pieces: list[str]) -> None:
-    try:
+    with suppress(prdp.InvalidRequest):
         opened("accounts").explain_sql(" ".join(["SELECT", *pieces]), share="1/10")
-    except prdp.InvalidRequest:
-        pass
 
 
 def test_a_refused_text_costs_nothing() -> None:
@@ -115,10 +127,11 @@ def test_a_refused_text_costs_nothing() -> None:
 
 
 def test_no_text_of_the_user_s_reaches_the_engine() -> None:
-    """Every statement that an engine runs is written from checked trees: names are quoted, texts are constants."""
+    """What an engine runs is written from checked trees: names are quoted, texts are constants."""
     accounts = opened("accounts")
     said = accounts.explain_sql(
-        'SELECT SUM("x""; DROP TABLE") FROM accounts -- /* hidden */\nWHERE job = \'"; DROP TABLE t; --\'', share="1/10"
+        'SELECT SUM("x""; DROP TABLE") FROM accounts -- /* hidden */\nWHERE job = \'"; DROP TABLE t; --\'',
+        share="1/10",
     )
     (reads,) = [line for line in said.splitlines() if line.startswith("  reads")]
     assert '"x""; DROP TABLE"' in reads

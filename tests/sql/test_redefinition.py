@@ -1,8 +1,8 @@
-"""Nothing that is known of a column survives its redefinition: an attack on bounds, grains and keys by reused names.
+"""Nothing known of a column survives its redefinition: an attack on bounds, grains and keys.
 
 A subquery that calls ``balance * 100`` by the name of a column with bounds of 0 to 120 must be asked like
-``balance * 100``. If the old bounds held, values would be clipped by what the caller never said of them; if old
-keys held, groups would be told apart by a list that belongs to something else.
+``balance * 100``. If the old bounds held, values would be clipped by what the caller never said of them; if
+old keys held, groups would be told apart by a list that belongs to something else.
 """
 
 from __future__ import annotations
@@ -45,21 +45,23 @@ def asked(text: str) -> dict[str, Any]:
 def test_a_renamed_expression_is_asked_like_itself(inner: str, name: str, other: str, aggregate: str) -> None:
     plain = asked(f"SELECT {aggregate}({inner}) FROM accounts")
     once = f"WITH t AS (SELECT {inner} AS {name}, vip FROM accounts) SELECT {aggregate}({name}) FROM t"
-    twice = f"SELECT {aggregate}({other}) FROM (SELECT {name} AS {other} FROM (SELECT {inner} AS {name} FROM accounts) AS t) AS u"
+    renamed = f"SELECT {name} AS {other} FROM (SELECT {inner} AS {name} FROM accounts) AS t"
+    twice = f"SELECT {aggregate}({other}) FROM ({renamed}) AS u"
     assert asked(once) == plain
     assert asked(twice) == plain
 
 
-@given(name=st.sampled_from(NAMES[:-1]), inner=st.sampled_from(["age % 3", "branch + 10", "floor(age / 40)"]))
+@given(name=st.sampled_from(NAMES[:5]), inner=st.sampled_from(["age % 3", "branch + 10", "floor(age / 40)"]))
 def test_keys_are_those_of_the_expression(name: str, inner: str) -> None:
     plain = asked(f"SELECT {inner}, COUNT(*) FROM accounts GROUP BY 1")
-    renamed = asked(f"SELECT {name}, COUNT(*) FROM (SELECT {inner} AS {name} FROM accounts) AS t GROUP BY {name}") \
-        if name != "job" else plain  # fmt: skip
+    inner = f"SELECT {inner} AS {name} FROM accounts"
+    renamed = asked(f"SELECT {name}, COUNT(*) FROM ({inner}) AS t GROUP BY {name}")
     assert renamed == plain
 
 
 def test_a_filter_on_the_old_meaning_lists_no_keys_of_the_new_one() -> None:
-    text = "SELECT job, COUNT(*) FROM (SELECT title AS job FROM accounts WHERE job IN ('clerk', 'chef')) AS t GROUP BY job"
+    inner = "SELECT title AS job FROM accounts WHERE job IN ('clerk', 'chef')"
+    text = f"SELECT job, COUNT(*) FROM ({inner}) AS t GROUP BY job"
     with pytest.raises(prdp.SqlError, match="the keys of title are not known"):
         opened("accounts").explain_sql(text, share="1/10")
 
@@ -80,7 +82,8 @@ def test_an_alias_of_an_answer_is_no_column() -> None:
 
 
 def test_a_case_under_an_old_name_has_the_range_of_its_branches() -> None:
-    text = "WITH t AS (SELECT CASE WHEN vip THEN balance * 50 ELSE 0 END AS age FROM accounts) SELECT SUM(age) FROM t"
+    inner = "SELECT CASE WHEN vip THEN balance * 50 ELSE 0 END AS age FROM accounts"
+    text = f"SELECT SUM(age) FROM ({inner}) AS t"
     assert asked(text)["ask"][0]["range"] == ["0", "1000", "50"], "from 0 to 1,000 steps of 50"
 
 
@@ -89,7 +92,9 @@ def test_a_public_column_under_an_old_name_brings_its_own_keys() -> None:
         "WITH t AS (SELECT j.level AS branch FROM accounts a JOIN jobs j ON a.job = j.job) "
         "SELECT branch, COUNT(*) FROM t GROUP BY branch"
     )
-    said = opened("accounts").explain_sql(text, share="1/10", tables={"jobs": {"job": ["chef"], "level": [77]}})
+    said = opened("accounts").explain_sql(
+        text, share="1/10", tables={"jobs": {"job": ["chef"], "level": [77]}}
+    )
     assert '"keys": [[77' in said
 
 

@@ -1,4 +1,4 @@
-"""The tables that the texts are about: made at random by a seed, opened with prdp, and given to plain DuckDB."""
+"""The tables that the texts are about: made by a seed, opened with prdp, and given to plain DuckDB."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class World:
 
 
 def _days(rng: np.random.Generator, size: int, first: str, days: int) -> Any:
-    return (np.datetime64(first) + rng.integers(0, days, size).astype("timedelta64[D]")).astype("datetime64[us]")
+    return (np.datetime64(first) + rng.integers(0, days, size).astype("timedelta64[D]")).astype(
+        "datetime64[us]"
+    )
 
 
 def _money(rng: np.random.Generator, size: int, most: int) -> Any:
@@ -269,7 +271,9 @@ def star(rng: np.random.Generator) -> Tables:
             "d_datekey": np.arange(days),
             "d_year": years,
             "d_yearmonthnum": years * 100 + np.arange(days) % 8 + 1,
-            "d_yearmonth": np.array([f"Dec{year}" if k % 8 == 7 else f"Jan{year}" for k, year in enumerate(years)]),
+            "d_yearmonth": np.array(
+                [f"Dec{year}" if k % 8 == 7 else f"Jan{year}" for k, year in enumerate(years)]
+            ),
             "d_weeknuminyear": np.arange(days) % 8 + 1,
         },
         "customer": {
@@ -307,7 +311,8 @@ def opened_star(tables: Tables, policy: prdp.Policy) -> prdp.Join:
         public=["dates", "customer", "supplier", "part"],
         policy=policy,
         bounds={
-            "lo_quantity": (0, 50), "lo_extendedprice": (0, 1000), "lo_discount": (0, 10), "lo_revenue": (0, 1000),
+            "lo_quantity": (0, 50), "lo_extendedprice": (0, 1000), "lo_discount": (0, 10),
+            "lo_revenue": (0, 1000),
             "lo_supplycost": (0, 500),
         },
         most_rows=1,

@@ -99,7 +99,7 @@ def read_stddev_pop(asking: Asking, node: Any) -> Written:
 
 
 def read_variance(asking: Asking, node: Any) -> Written:
-    """Read VARIANCE(x), of a sample: n / (n - 1) times that of the rows at hand, n being the released count."""
+    """Read VARIANCE(x), of a sample: n / (n - 1) times that of the rows, n being the released count."""
     query = Variance(asking.row(_plain(asking, node)))
     value, count = asking.ask(query, node), asking.ask(query, node, part=1)
     return joined([value, " * (", *_of_sample(count), ")"], PRODUCT)
@@ -140,31 +140,71 @@ def _grouped(text: str) -> str:
 _ONE = ("this",)
 
 
-def _of(node: str, rule: Any, reads: tuple[str, ...], shown: str, sample: str, note: str) -> Construct:
+def _of(  # noqa: PLR0917  (one a column of the table)
+    node: str, rule: Any, reads: tuple[str, ...], shown: str, sample: str, note: str
+) -> Construct:
     return Construct(node, rule, reads, shown, f"SELECT {sample} FROM accounts", note)
 
 
 AGGREGATES: tuple[Construct, ...] = (
-    _of("Count", read_count, _ONE, "`COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x)`", "COUNT(*), COUNT(age), COUNT(DISTINCT job)",
-        "`prdp.count()`, `prdp.count_distinct(x)`; `COUNT(x)` is a sum of ones"),
+    _of(
+        "Count",
+        read_count,
+        _ONE,
+        "`COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x)`",
+        "COUNT(*), COUNT(age), COUNT(DISTINCT job)",
+        "`prdp.count()`, `prdp.count_distinct(x)`; `COUNT(x)` is a sum of ones",
+    ),
     _of("CountIf", read_count_if, _ONE, "`COUNT_IF(c)`", "COUNT_IF(age > 30)", "a sum of ones"),
     _of("Sum", read_sum, _ONE, "`SUM(x)`", "SUM(balance)", "`prdp.sum(x)`; 0 where there is no row"),
-    _of("Avg", read_avg, _ONE, "`AVG(x)`", "AVG(balance)", "`prdp.mean(x)`: 3/4 of its share for the sum, 1/4 for the count"),
+    _of(
+        "Avg",
+        read_avg,
+        _ONE,
+        "`AVG(x)`",
+        "AVG(balance)",
+        "`prdp.mean(x)`: 3/4 of its share for the sum, 1/4 for the count",
+    ),
     _of("Max", read_max, _ONE, "`MAX(x)`", "MAX(age)", "`prdp.max(x)`: the end of a range, 9 % wide"),
     _of("Min", read_min, _ONE, "`MIN(x)`", "MIN(age)", "`prdp.min(x)`"),
     _of("Median", read_median, _ONE, "`MEDIAN(x)`", "MEDIAN(age)", "`prdp.median(x)`: the middle of a range"),
-    _of("PercentileCont", read_quantile, ("this", "expression"), "`QUANTILE_CONT(x, q)`", "QUANTILE_CONT(age, 0.9)",
-        "`prdp.quantile(x, q)`"),
-    _of("Quantile", read_quantile, ("this", "quantile"), "`QUANTILE(x, q)`", "QUANTILE(age, 0.9)", "`prdp.quantile(x, q)`"),
-    _of("WithinGroup", read_within_group, ("this", "expression"), "`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)`",
-        "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age)", "`prdp.quantile(x, q)`"),
+    _of(
+        "PercentileCont",
+        read_quantile,
+        ("this", "expression"),
+        "`QUANTILE_CONT(x, q)`",
+        "QUANTILE_CONT(age, 0.9)",
+        "`prdp.quantile(x, q)`",
+    ),
+    _of(
+        "Quantile",
+        read_quantile,
+        ("this", "quantile"),
+        "`QUANTILE(x, q)`",
+        "QUANTILE(age, 0.9)",
+        "`prdp.quantile(x, q)`",
+    ),
+    _of(
+        "WithinGroup",
+        read_within_group,
+        ("this", "expression"),
+        "`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)`",
+        "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age)",
+        "`prdp.quantile(x, q)`",
+    ),
     _of("VariancePop", read_variance_pop, _ONE, "`VAR_POP(x)`", "VAR_POP(age)", "`prdp.variance(x)`"),
-    _of("Variance", read_variance, _ONE, "`VARIANCE(x)`, `VAR_SAMP(x)`", "VARIANCE(age)",
-        "`prdp.variance(x)`, times n / (n - 1) of the released count"),
+    _of(
+        "Variance",
+        read_variance,
+        _ONE,
+        "`VARIANCE(x)`, `VAR_SAMP(x)`",
+        "VARIANCE(age)",
+        "`prdp.variance(x)`, times n / (n - 1) of the released count",
+    ),
     _of("StddevPop", read_stddev_pop, _ONE, "`STDDEV_POP(x)`", "STDDEV_POP(age)", "`prdp.std(x)`"),
     _of("Stddev", read_stddev, _ONE, "`STDDEV(x)`", "STDDEV(age)", "`prdp.std(x)`, corrected likewise"),
     _of("StddevSamp", read_stddev, _ONE, "`STDDEV_SAMP(x)`", "STDDEV_SAMP(age)", "the same"),
-)  # fmt: skip
+)
 """What may be asked of rows."""
 
 AGGREGATE_RULES = {construct.node: construct for construct in AGGREGATES}

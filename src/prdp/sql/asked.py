@@ -1,4 +1,4 @@
-"""Answer a statement, or say what it would cost: the questions are Python's, with their plans and their charges."""
+"""Answer a statement, or say what it would cost: its questions, plans and charges are Python's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind
 from prdp.sql.catalog import Catalog, read_public
-from prdp.sql.compiled import Compiled, compiled
+from prdp.sql.compiled import Compiled, Sorted, compiled
 from prdp.sql.door import Door, Questioned
-from prdp.sql.estimates import Estimate
+from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.reading import span_of
 from prdp.sql.results import Cell, SqlAnswers
-from prdp.sql.writer import Checked
+from prdp.sql.writer import CheckedText
 
 
 def answered(
@@ -36,7 +36,7 @@ def answered(
     tables: Mapping[str, object] | None = None,
     fresh: bool = False,
 ) -> SqlAnswers:
-    """Answer a statement: its aggregates are charged once, and all else is computed from what was released."""
+    """Answer a statement: its aggregates are charged once, and all else is computed from releases."""
     asked = _compiled(text, door, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return _without_charge(asked)
@@ -65,10 +65,10 @@ def explained(
     plan = groups.plan(*asked.queries, share=share, shares=parts)
     fit = math.floor(groups.left / plan.share)
     after = groups.left - plan.share
+    leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     lines = [
         f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(groups.left)} left",
-        f"leaves   {shown_part(after) if after >= 0 else 'nothing: it would be refused'}; of such questions, "
-        f"{fit} fit into what is left now",
+        f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
     for query, source in zip(plan.queries, asked.sources, strict=True):
         said = source.sql(dialect="duckdb")
@@ -159,7 +159,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
     return [found[place] for place in range(len(asked.queries))]
 
 
-def _needs(asked: Compiled, checked: Checked) -> set[str]:
+def _needs(asked: Compiled, checked: CheckedText) -> set[str]:
     """Return the names of answers that an expression is computed from."""
     found: set[str] = set()
     for name in columns(checked.node):
@@ -184,17 +184,19 @@ def _computed(asked: Compiled, table: ReleaseTable) -> SqlAnswers:
     if asked.having is not None:
         rows = [row for row in rows if row.value(asked.having) is True]
     for entry in reversed(asked.order):
-        rows.sort(key=lambda row, entry=entry: _sort_key(row.value(entry.checked)), reverse=entry.descending)
-        missing = [row for row in rows if row.value(entry.checked) is None]
-        there = [row for row in rows if row.value(entry.checked) is not None]
-        rows = [*missing, *there] if entry.nulls_first else [*there, *missing]
+        rows = _sorted(rows, entry)
     rows = rows[asked.offset :] if asked.limit is None else rows[asked.offset : asked.offset + asked.limit]
     cells = tuple(tuple(row.cell(item.name, item.checked) for item in asked.items) for row in rows)
     return SqlAnswers(asked.statement.text, table.share, asked.names, cells, table)
 
 
-def _sort_key(value: Value) -> tuple[bool, Any]:
-    return (value is not None, value if value is not None else 0)
+def _sorted(rows: list[AnswerRow], entry: Sorted) -> list[AnswerRow]:
+    """Return rows sorted by one entry of ORDER BY; those that are equal stay as they are."""
+    values: list[Any] = [row.value(entry.checked) for row in rows]
+    there = [place for place, value in enumerate(values) if value is not None]
+    there.sort(key=values.__getitem__, reverse=entry.descending)
+    missing = [place for place, value in enumerate(values) if value is None]
+    return [rows[place] for place in ([*missing, *there] if entry.nulls_first else [*there, *missing])]
 
 
 class AnswerRow:
@@ -211,21 +213,21 @@ class AnswerRow:
         for name, (checked, end) in asked.ends.items():
             self._known[name] = self._end(checked, end)
 
-    def _end(self, checked: Checked, end: int) -> Value:
+    def _end(self, checked: CheckedText, end: int) -> Value:
         cell = self.cell("", checked)
-        if not isinstance(cell, Release | Estimate):
+        if not isinstance(cell, Release | ComputedAnswer):
             return cell if isinstance(cell, float) else None
         found = float(cell.interval()[end])
         if not math.isfinite(found):
             return None
         return found if not cell.whole else float(math.ceil(found) if end else math.floor(found))
 
-    def value(self, checked: Checked) -> Value:
+    def value(self, checked: CheckedText) -> Value:
         """Return what an expression gives for the released values."""
         values = {name: float(shown.value_of(part)) for name, part in self._parts.items()}
         return evaluate(checked.node, {**self._known, **values})
 
-    def cell(self, name: str, checked: Checked) -> Cell:
+    def cell(self, name: str, checked: CheckedText) -> Cell:
         """Return a column's cell: a release, a number computed from such, a key or another plain value."""
         node = checked.node
         if isinstance(node, Column):
@@ -240,7 +242,7 @@ class AnswerRow:
             return value
         used = {part.partition("_")[0] for part in parts}
         share = sum((self._parts[part].share for part in used), Fraction(0))
-        return Estimate(name, node, parts, dict(self._known), share, whole=_is_whole(node, parts))
+        return ComputedAnswer(name, node, parts, dict(self._known), share, whole=_is_whole(node, parts))
 
 
 def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:

@@ -18,8 +18,8 @@ from prdp.sql.construct import unread
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
 from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, Relation
-from prdp.sql.writer import Checked, Writer
+from prdp.sql.relation import Names, RowRelation
+from prdp.sql.writer import CheckedText, Writer
 from prdp.sql.written import OR, PRODUCT, Written, joined
 
 ENDS = {"low": 0, "high": 1}
@@ -43,17 +43,17 @@ class SelectReader:
     """
 
     names: Names
-    relation: Relation
+    relation: RowRelation
     schema: Schema
     groups: tuple[GroupItem, ...] = ()
     hoisted: str = ""
     aliases: dict[str, Written] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
-    ends: dict[str, tuple[Checked, int]] = field(default_factory=dict)
+    ends: dict[str, tuple[CheckedText, int]] = field(default_factory=dict)
     _filter: str | None = None
 
-    def read(self, node: Any) -> Checked:
+    def read(self, node: Any) -> CheckedText:
         """Return an expression over answers and keys, checked; aggregates in it are asked."""
         writer = Writer(self.names.statement, self._leaf)
         return writer.check(writer.write(node), node, self.answer_schema)
@@ -67,7 +67,7 @@ class SelectReader:
         numbers += [f"a{place}_1" for place in range(len(self.queries))]
         return known | dict.fromkeys((*numbers, *self.ends), ColumnType(Kind.NUMBER))
 
-    def name(self, alias: str, checked: Checked) -> None:
+    def name(self, alias: str, checked: CheckedText) -> None:
         """Let later parts of the statement call an item by its name."""
         self.aliases[alias.lower()] = Written(checked.text, OR)
 
@@ -184,7 +184,7 @@ class SelectReader:
             return total
         return joined([total, " / ", self.ask(CountDistinct(owners.id), node)], PRODUCT)
 
-    def _owner_total(self, what: str, source: Any, inner: Relation) -> Query:
+    def _owner_total(self, what: str, source: Any, inner: RowRelation) -> Query:
         """Return the query that adds up what all rows of all records add up to."""
         if what == "count" and type(source).__name__ == "Star":
             return Count()

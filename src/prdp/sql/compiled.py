@@ -1,4 +1,4 @@
-"""A whole statement: from its text to queries, groups and filter, and to what is computed from their answers."""
+"""A whole statement: from its text to queries, groups and filter, and to what is made of the answers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from prdp.sql.construct import unread
 from prdp.sql.door import Door
 from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
 from prdp.sql.membership import row_leaf
-from prdp.sql.reading import Statement, read_statement
+from prdp.sql.reading import SqlStatement, read_statement
 from prdp.sql.refused import ONLY_SELECT, ONLY_SELECT_INSTEAD, refuse_construct
-from prdp.sql.relation import Names, Relation
+from prdp.sql.relation import Names, RowRelation
 from prdp.sql.subqueries import first_names, rows_of
-from prdp.sql.writer import Checked, Writer
+from prdp.sql.writer import CheckedText, Writer, nothing_special
 
 _SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
 
@@ -32,14 +32,14 @@ class Item:
     """One column of the answers: its name, and how it is computed."""
 
     name: str
-    checked: Checked
+    checked: CheckedText
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
     """One entry of ORDER BY."""
 
-    checked: Checked
+    checked: CheckedText
     descending: bool
     nulls_first: bool
 
@@ -63,15 +63,15 @@ class Compiled:
         limit: How many are kept then; None for all.
     """
 
-    statement: Statement
+    statement: SqlStatement
     items: tuple[Item, ...]
     queries: tuple[Query, ...] = ()
     sources: tuple[Any, ...] = ()
     door: Door | None = None
     groups: tuple[GroupItem, ...] = ()
     keys: Any = None
-    ends: Mapping[str, tuple[Checked, int]] = field(default_factory=dict)
-    having: Checked | None = None
+    ends: Mapping[str, tuple[CheckedText, int]] = field(default_factory=dict)
+    having: CheckedText | None = None
     order: tuple[Sorted, ...] = ()
     offset: int = 0
     limit: int | None = None
@@ -136,7 +136,7 @@ def compiled(
     )
 
 
-def _refuse_statement(statement: Statement) -> NoReturn:
+def _refuse_statement(statement: SqlStatement) -> NoReturn:
     kind = type(statement.tree).__name__
     if kind in {"Union", "Intersect", "Except"}:
         refuse_construct(statement, statement.tree)
@@ -148,7 +148,7 @@ def _first_word(text: str) -> tuple[int, int]:
     return start, start + len(text.split(maxsplit=1)[0])
 
 
-def _refuse_odd_clauses(statement: Statement, select: Any) -> None:
+def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
     distinct = select.args.get("distinct")
     if distinct is not None:
         refuse_construct(statement, distinct)
@@ -163,7 +163,7 @@ def _refuse_odd_clauses(statement: Statement, select: Any) -> None:
         statement.refuse(place, f"{name.strip('_').upper()} is not read here", "docs/sql.md lists what is.")
 
 
-def _refuse_no_aggregate(statement: Statement, select: Any) -> NoReturn:
+def _refuse_no_aggregate(statement: SqlStatement, select: Any) -> NoReturn:
     statement.refuse(
         select.expressions[0],
         "this asks for no aggregate, and which values occur may give a record away",
@@ -171,21 +171,21 @@ def _refuse_no_aggregate(statement: Statement, select: Any) -> NoReturn:
     )
 
 
-def _constants(statement: Statement, select: Any, names: Names) -> Compiled:
+def _constants(statement: SqlStatement, select: Any, names: Names) -> Compiled:
     """Return a statement about no table, such as SELECT 1: it is answered and never charged."""
     if unread(select, ("expressions", "limit")) is not None:
         statement.refuse(select, "a statement without FROM has SELECT alone")
-    reader = SelectReader(names, Relation(()), {})
+    reader = SelectReader(names, RowRelation(()), {})
     items = tuple(read_items(select, reader))
     if reader.queries:
         statement.refuse(reader.sources[0], "this aggregate has no FROM", "Write FROM accounts.")
     return Compiled(statement, items, limit=whole_number(statement, select, "limit"))
 
 
-def _nothing(statement: Statement, catalog: Catalog) -> Compiled:
+def _nothing(statement: SqlStatement, catalog: Catalog) -> Compiled:
     """Return the columns of a table and no row: what tools ask to see what there is."""
     columns = [name for names in catalog.tables.values() for name in names.values()]
-    empty = Writer(statement, lambda node: None)
+    empty = Writer(statement, nothing_special)
     null = empty.check(empty.write(_null()), statement.tree, {})
     return Compiled(statement, tuple(Item(name, null) for name in columns), limit=0)
 
@@ -196,7 +196,7 @@ def _null() -> Any:
     return exp.Null()
 
 
-def whole_number(statement: Statement, select: Any, clause: str) -> int | None:
+def whole_number(statement: SqlStatement, select: Any, clause: str) -> int | None:
     """Return the number of LIMIT or OFFSET."""
     node = select.args.get(clause)
     if node is None:
@@ -226,12 +226,12 @@ def _computed(select: Any) -> list[Any]:
     return [*select.expressions, *filter(None, (select.args.get("having"), select.args.get("order")))]
 
 
-def _filtered(door: Door, relation: Relation, reader: SelectReader) -> tuple[Door, Node | None]:
+def _filtered(door: Door, relation: RowRelation, reader: SelectReader) -> tuple[Door, Node | None]:
     """Return the table or join with all conditions of the statement, and these as one."""
     statement, schema = reader.names.statement, reader.schema
     nodes: list[Node] = []
     for written, part in relation.conditions:
-        writer = Writer(statement, lambda node: None)
+        writer = Writer(statement, nothing_special)
         checked = writer.check(written, part, schema, Kind.BOOLEAN)
         door = _where(door, checked.text, statement, part)
         nodes.append(checked.node)
@@ -240,7 +240,7 @@ def _filtered(door: Door, relation: Relation, reader: SelectReader) -> tuple[Doo
     return door, conjunction(nodes) if nodes else None
 
 
-def _where(door: Door, text: str, statement: Statement, part: Any) -> Door:
+def _where(door: Door, text: str, statement: SqlStatement, part: Any) -> Door:
     try:
         return door.where(text)
     except ExpressionError as wrong:
@@ -303,7 +303,7 @@ def name_of(node: Any) -> str:
     return str(node.sql(dialect="duckdb"))
 
 
-def read_condition(reader: SelectReader, node: Any) -> Checked:
+def read_condition(reader: SelectReader, node: Any) -> CheckedText:
     """Return the condition of HAVING, over answers and keys."""
     checked = reader.read(node)
     if checked.kind not in {None, Kind.BOOLEAN}:

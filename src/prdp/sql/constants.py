@@ -1,4 +1,4 @@
-"""Constants that a statement computes: decimals exactly, so that 0.06 + 0.01 is 0.07, and dates with intervals."""
+"""Constants that a statement computes: decimals exactly (0.06 + 0.01 is 0.07), dates with intervals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def number_in(node: Any, levels: int = _MOST_LEVELS) -> Fraction | None:
 
 
 def moment_in(node: Any, levels: int = _MOST_LEVELS) -> datetime | None:
-    """Return the moment that a constant expression says: a date, with intervals added; None where it is no such."""
+    """Return the moment that a constant expression says, intervals added; None where it is no such."""
     kind = type(node).__name__
     if kind == "Paren" and levels:
         return moment_in(node.this, levels - 1)

@@ -1,14 +1,14 @@
 """A PEP 249 connection to a private table: what pandas' read_sql and notebooks' SQL cells talk to.
 
-The share is that of every statement. ``SET share = 0.02`` changes it for those that follow. Statements about no
-record, such as ``SELECT 1`` or one with ``LIMIT 0``, are never charged.
+The share is that of every statement. ``SET share = 0.02`` changes it for those that follow. Statements
+about no record, such as ``SELECT 1`` or one with ``LIMIT 0``, are never charged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from prdp.declare.exact import Exact, exact_share, told
 from prdp.declare.keys import plain_value
@@ -81,7 +81,7 @@ def connect(
 
 
 class Connection:
-    """A connection whose statements cost a share each; nothing is ever written, so that commit does nothing."""
+    """A connection whose statements cost a share each; nothing is ever written."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Connection:
         """Close the connection; the table stays open."""
         self._closed = True
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -169,7 +169,7 @@ class Cursor:
         self._at = 0
         return self
 
-    def executemany(self, text: str, sequence: Sequence[Sequence[object]]) -> Cursor:
+    def executemany(self, _text: str, _sequence: Sequence[Sequence[object]]) -> Cursor:
         """Refuse: every statement is charged, and is asked for itself."""
         raise InvalidRequest("executemany would charge every statement: write execute for each.")
 

@@ -1,4 +1,4 @@
-"""An answer that is computed from other answers, with its interval: pure post-processing, which costs nothing."""
+"""An answer that is computed from other answers, with its interval: post-processing costs nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from prdp.release.release import ENDLESS, Release, chance_of, reach_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Estimate(NumberLike):
+class ComputedAnswer(NumberLike):
     """A number computed from released ones.
 
-    Its interval holds all parts at once: with n parts, each lies in its own interval but for 1/n of the allowed
-    failure, and interval arithmetic does the rest.
+    Its interval holds all parts at once: with n parts, each lies in its own interval but for 1/n of the
+    allowed failure, and interval arithmetic does the rest.
 
     Attributes:
         question: What was asked, in SQL.

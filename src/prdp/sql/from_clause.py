@@ -1,7 +1,7 @@
 """FROM and WHERE: which rows a statement is about, as tables to join and conditions on a row.
 
-Every relation is row by row: a row of it is a function of one row of the table, or of one result of the declared
-join. So a subquery or a CTE adds conditions and renames expressions, and can do nothing else.
+Every relation is row by row: a row of it is a function of one row of the table, or of one result of the
+declared join. So a subquery or a CTE adds conditions and renames expressions, and can do nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.lookups import looked_up
 from prdp.sql.membership import row_leaf
-from prdp.sql.relation import Names, Relation, conjuncts
+from prdp.sql.relation import Names, RowRelation, conjuncts
 from prdp.sql.scope import Scope, Source
 from prdp.sql.writer import Writer
 from prdp.sql.written import Written
@@ -32,7 +32,7 @@ class FromClause:
     tables: list[str] = field(default_factory=list)
     conditions: list[tuple[Written, Any]] = field(default_factory=list)
     public: list[tuple[str, PublicTable, Any]] = field(default_factory=list)
-    whole: Relation | None = None
+    whole: RowRelation | None = None
     equalities: list[Any] = field(default_factory=list)
 
     def add(self, node: Any) -> None:
@@ -76,7 +76,7 @@ class FromClause:
                 "tables={'jobs': frame}.",
             )
 
-    def _add_relation(self, node: Any, alias: str, relation: Relation) -> None:
+    def _add_relation(self, node: Any, alias: str, relation: RowRelation) -> None:
         if self.sources or self.tables:
             self.names.statement.refuse(
                 node,
@@ -168,7 +168,7 @@ class FromClause:
             self.conditions.append((condition, place))
 
     def look_up_the_rest(self, parts: list[Any]) -> list[Any]:
-        """Look up public tables that a comma joins, each by an equality of WHERE; return the other conjuncts."""
+        """Look up public tables that a comma joins, by equalities of WHERE; return the other conjuncts."""
         left = list(parts)
         waiting = list(self.public)
         self.public.clear()
@@ -182,7 +182,7 @@ class FromClause:
 
 
 def _lookup_sides(equality: Any, bare: Source, scope: Scope, names: Names) -> list[tuple[str, Written, Any]]:
-    """Return the key of a public table, and what it is equal to, that an equality says; none where it does not."""
+    """Return the key of a public table that an equality names, and what it is equal to; or nothing."""
     if type(equality).__name__ != "EQ":
         return []
     for one, other in ((equality.this, equality.expression), (equality.expression, equality.this)):

@@ -1,7 +1,8 @@
 """GROUP BY: what groups are told apart by, and their public keys. No key is ever read from the records.
 
-Keys are found, in this order: as the caller lists them; in WHERE, as an IN list, an equality or a range; in a
-public table; in the expression itself, where it can give few values only; between the public bounds of a number.
+Keys are found, in this order: as the caller lists them; in WHERE, as an IN list, an equality or a range; in
+a public table; in the expression itself, where it can give few values only; between the public bounds of a
+number.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from prdp.expressions.nodes import (
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of
 from prdp.schema import Kind
-from prdp.sql.writer import Checked
+from prdp.sql.writer import CheckedText
 
 MOST_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
@@ -52,7 +53,7 @@ class GroupItem:
         listed: The values of a public table's column, if it is one.
     """
 
-    checked: Checked
+    checked: CheckedText
     part: str = ""
     names: tuple[str, ...] = ()
     listed: tuple[Any, ...] | None = None
@@ -127,7 +128,9 @@ def _denied(text: str, conditions: Sequence[Node]) -> list[Any]:
     found: list[Any] = []
     for condition in conditions:
         match condition:
-            case Compare(op="<>") if isinstance(condition.right, Literals) and canonical(condition.left) == text:
+            case Compare(op="<>") if (
+                isinstance(condition.right, Literals) and canonical(condition.left) == text
+            ):
                 found.append(condition.right.value)
             case Not(operand=Among() as inner) if canonical(inner.operand) == text:
                 found += [item.value for item in inner.items]
@@ -140,8 +143,10 @@ def _limits(text: str, conditions: Sequence[Node]) -> dict[str, list[Any]]:
     for condition in conditions:
         if not isinstance(condition, Compare):
             continue
-        sides = ((condition.op, condition.left, condition.right),)
-        sides += ((MIRRORED[condition.op], condition.right, condition.left),)
+        sides = (
+            (condition.op, condition.left, condition.right),
+            (MIRRORED[condition.op], condition.right, condition.left),
+        )
         for op, left, right in sides:
             if op in found and isinstance(right, Number | Moment) and canonical(left) == text:
                 found[op].append(right.value)

@@ -1,4 +1,4 @@
-"""Joins of a statement held to the declared references: a result belongs to one private record, or is refused."""
+"""Hold joins to the declared references: a result belongs to one private record, or is refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def without_references(names: Names, tables: list[str], parts: list[Part], entry
 
 def _advice(reference: Reference, tree: Tree) -> str:
     path = " and ".join(tree.path(reference.table if reference.to in tree.public else reference.to))
-    return f"Write ON {reference.table}.{reference.column} = {reference.to}.{reference.key}, with {path} in FROM."
+    said = f"{reference.table}.{reference.column} = {reference.to}.{reference.key}"
+    return f"Write ON {said}, with {path} in FROM."
 
 
 def _equated(node: Any, scope: Scope) -> tuple[Place, Place] | None:

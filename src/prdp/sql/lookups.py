@@ -1,7 +1,7 @@
 """Public tables beside a statement: looked up by a key, so that a column of theirs is a function of the row.
 
-A lookup is written out as a CASE over the public keys. It is an expression of the record alone then, and all that
-is proved of computed columns holds: proofs/computed.md.
+A lookup is written out as a CASE over the public keys. It is an expression of the record alone then, and
+all that is proved of computed columns holds: proofs/computed.md.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def looked_up(alias: str, table: PublicTable, key: str, operand: Written) -> tup
     keys = [value for value in table.columns[key] if value is not None]
     if len(set(keys)) < len(keys):
         raise InvalidRequest(
-            f"the public table {table.name!r} has several rows for one {key!r}, so that a join would multiply "
-            f"private records. Make {key!r} unique there."
+            f"the public table {table.name!r} has several rows for one {key!r}, so that a join would "
+            f"multiply private records. Make {key!r} unique there."
         )
     condition = among(operand, keys)
     if len(condition.text) > MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Columns of rows, and IN and EXISTS over public tables: conditions on the row, since what is public is known."""
+"""Write columns of rows, and IN and EXISTS over public tables, which are conditions on the row."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
         (t for n, t in names.public.items() if entry is not None and n.lower() == entry.name.lower()), None
     )
     if table is None or entry is None:
-        names.statement.refuse(
-            node, NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD
-        )
+        names.statement.refuse(node, NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD)
     if unread(select, ("expressions", "from_", "where")) is not None:
         names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
     alias = entry.alias or entry.name

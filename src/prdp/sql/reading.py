@@ -1,7 +1,7 @@
 """Read one SQL statement into sqlglot's tree, after a first look that keeps odd texts from it.
 
-Comments become blanks, every sign outside of quotes is one that the language has, and nesting is bounded: what
-sqlglot is given is short and tame, and whatever it raises is a refusal.
+Comments become blanks, every sign outside of quotes is one that the language has, and nesting is bounded:
+what sqlglot is given is short and tame, and whatever it raises is a refusal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """One statement: its text, and sqlglot's tree of it."""
 
     text: str
@@ -46,7 +46,7 @@ class Statement:
         raise SqlError(self.text, span_of(node, self.text), reason, advice)
 
 
-def read_statement(text: object) -> Statement:
+def read_statement(text: object) -> SqlStatement:
     """Return the tree of one statement, or refuse the text.
 
     >>> read_statement("SELECT COUNT(*) FROM accounts -- all of them").tree.key
@@ -75,7 +75,7 @@ def read_statement(text: object) -> Statement:
         raise SqlError(text, (0, len(text)), "this is no SQL that can be read") from None
     if len(trees) != 1:
         raise SqlError(text, (0, len(text)), "this is no statement", "Write such as SELECT COUNT(*) FROM t.")
-    return Statement(text, trees[0])
+    return SqlStatement(text, trees[0])
 
 
 def span_of(node: Any, text: str) -> tuple[int, int]:

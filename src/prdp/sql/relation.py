@@ -1,4 +1,4 @@
-"""The rows that a statement is about, and what FROM may name: what the readers of clauses hand to each other."""
+"""The rows that a statement is about, and what FROM may name: what readers of clauses hand on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prdp.sql.catalog import Catalog, PublicTable
-from prdp.sql.reading import Statement
+from prdp.sql.reading import SqlStatement
 from prdp.sql.scope import Scope, Source
 from prdp.sql.written import Written
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RowRelation:
     """Rows that belong to private records.
 
     Attributes:
@@ -30,9 +30,9 @@ class Relation:
     conditions: tuple[tuple[Written, Any], ...] = ()
     has_rows: bool = False
     per_owner: Mapping[str, tuple[str, Any]] | None = None
-    inner: Relation | None = None
+    inner: RowRelation | None = None
 
-    def scope(self, statement: Statement) -> Scope:
+    def scope(self, statement: SqlStatement) -> Scope:
         """Return what names mean here."""
         return Scope(statement, self.sources)
 
@@ -49,11 +49,11 @@ class Names:
         queries: The CTEs so far, each read when it is first named.
     """
 
-    statement: Statement
+    statement: SqlStatement
     catalog: Catalog
     public: Mapping[str, PublicTable]
-    subquery: Callable[[Any, Names], Relation]
-    queries: Mapping[str, Callable[[], Relation]] = field(default_factory=dict)
+    subquery: Callable[[Any, Names], RowRelation]
+    queries: Mapping[str, Callable[[], RowRelation]] = field(default_factory=dict)
 
 
 def conjuncts(node: Any) -> list[Any]:

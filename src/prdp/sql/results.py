@@ -15,15 +15,15 @@ from prdp.release.extras import optional_library
 from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
-from prdp.sql.estimates import Estimate
+from prdp.sql.estimates import ComputedAnswer
 
 if TYPE_CHECKING:
     import pandas
 
 _SHOWN_ROWS = 40
 
-Cell = Release | Estimate | str | float | bool | datetime | None
-"""A released number, one that is computed from such, or a plain value: a key, a text, an end of an interval."""
+Cell = Release | ComputedAnswer | str | float | bool | datetime | None
+"""A released number, one that is computed from such, or a plain value: a key, a text, an interval's end."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +67,7 @@ class SqlAnswers:
         """The one cell of one row and one column."""
         if len(self.rows) != 1 or len(self.columns) != 1:
             raise InvalidRequest(
-                f"the statement gave {len(self.rows)} rows of {len(self.columns)} columns, and not one number."
+                f"the statement gave {len(self.rows)} rows of {len(self.columns)} columns, not one number."
             )
         return self.rows[0][0]
 
@@ -91,11 +91,13 @@ class SqlAnswers:
         for place, name in enumerate(self.columns):
             cells = [row[place] for row in self.rows]
             found[_free(name, found)] = list(map(plain, cells))
-            if any(isinstance(cell, Release | Estimate) for cell in cells):
-                ends = [cell.interval() if isinstance(cell, Release | Estimate) else None for cell in cells]
+            if any(isinstance(cell, Release | ComputedAnswer) for cell in cells):
+                ends = [
+                    cell.interval() if isinstance(cell, Release | ComputedAnswer) else None for cell in cells
+                ]
                 found[_free(f"{name}_low", found)] = [None if pair is None else pair[0] for pair in ends]
                 found[_free(f"{name}_high", found)] = [None if pair is None else pair[1] for pair in ends]
-                flags = [cell.flag if isinstance(cell, Release | Estimate) else "" for cell in cells]
+                flags = [cell.flag if isinstance(cell, Release | ComputedAnswer) else "" for cell in cells]
                 found[_free(f"{name}_flag", found)] = flags
         return found
 
@@ -128,7 +130,7 @@ class SqlAnswers:
 
     def _notes(self) -> list[str]:
         """Return what is said once for all rows."""
-        numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | Estimate)]
+        numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         said = [f"share {self.share}{self._mark}"]
         more = len(self.rows) - _SHOWN_ROWS
@@ -143,7 +145,7 @@ class SqlAnswers:
 def plain(cell: Cell) -> Any:
     """Return a cell as a plain value: a count is a whole number."""
     match cell:
-        case Release() | Estimate():
+        case Release() | ComputedAnswer():
             return shown.value_of(cell)
         case float() if math.isfinite(cell) and cell == int(cell) and abs(cell) < 2**53:
             return int(cell)
@@ -153,7 +155,7 @@ def plain(cell: Cell) -> Any:
 
 def _in_words(cell: Cell) -> str:
     match cell:
-        case Release() | Estimate():
+        case Release() | ComputedAnswer():
             return shown.in_a_cell(cell)
         case None:
             return "NULL"

@@ -111,17 +111,17 @@ def _number(node: Any) -> str | None:
     return None if type(node).__name__ != "Literal" or node.is_string else str(node.this)
 
 
-def write_literal(writer: RowWriter, node: Any) -> Written:
+def write_literal(_writer: RowWriter, node: Any) -> Written:
     """Write a number or a text."""
     return Written(text_literal(node.this) if node.is_string else str(node.this))
 
 
-def write_boolean(writer: RowWriter, node: Any) -> Written:
+def write_boolean(_writer: RowWriter, node: Any) -> Written:
     """Write TRUE or FALSE."""
     return Written("TRUE" if node.this else "FALSE")
 
 
-def write_null(writer: RowWriter, node: Any) -> Written:
+def write_null(_writer: RowWriter, _node: Any) -> Written:
     """Write NULL."""
     return Written("NULL")
 
@@ -215,7 +215,11 @@ ROWS: tuple[Construct, ...] = (
     of_row("Sub", two("-", SUM), _BINARY, "`a - b`", "SUM(age - 1)"),
     of_row("Mul", two("*", PRODUCT), _BINARY, "`a * b`", "SUM(age * 2)"),
     of_row(
-        "Div", two("/", PRODUCT), ("this", "expression", "typed", "safe"), "`a / b`", "SUM(age / 2)",
+        "Div",
+        two("/", PRODUCT),
+        ("this", "expression", "typed", "safe"),
+        "`a / b`",
+        "SUM(age / 2)",
         "the exact quotient; unknown where b is 0",
     ),
     of_row("EQ", _compared("="), _BINARY, "`a = b`", "COUNT(*) FILTER (WHERE job = 'clerk')"),
@@ -229,32 +233,56 @@ ROWS: tuple[Construct, ...] = (
     of_row("Not", write_not, ("this",), "`NOT a`", "COUNT(*) FILTER (WHERE NOT vip)"),
     of_row("Is", write_is, _BINARY, "`x IS NULL`, `x IS NOT NULL`", "COUNT(*) FILTER (WHERE age IS NULL)"),
     of_row(
-        "Between", write_between, ("this", "low", "high", "symmetric"), "`x BETWEEN a AND b`",
+        "Between",
+        write_between,
+        ("this", "low", "high", "symmetric"),
+        "`x BETWEEN a AND b`",
         "COUNT(*) FILTER (WHERE age BETWEEN 30 AND 39)",
     ),
     of_row(
-        "In", write_in, ("this", "expressions"), "`x IN (1, 2)`",
+        "In",
+        write_in,
+        ("this", "expressions"),
+        "`x IN (1, 2)`",
         "COUNT(*) FILTER (WHERE job IN ('clerk', 'chef'))",
     ),
     of_row(
-        "Case", write_case, ("this", "ifs", "default"), "`CASE WHEN ... THEN ... ELSE ... END`",
-        "SUM(CASE WHEN vip THEN 1 ELSE 0 END)", "unknown where a condition on the way is unknown",
+        "Case",
+        write_case,
+        ("this", "ifs", "default"),
+        "`CASE WHEN ... THEN ... ELSE ... END`",
+        "SUM(CASE WHEN vip THEN 1 ELSE 0 END)",
+        "unknown where a condition on the way is unknown",
     ),
     of_row("If", write_if, ("this", "true", "false"), "`IF(a, b, c)`", "SUM(IF(vip, 1, 0))"),
     of_row("Abs", function("abs", "this"), ("this",), "`abs(x)`", "SUM(abs(age))"),
-    of_row("Sqrt", function("sqrt", "this"), ("this",), "`sqrt(x)`", "SUM(round(sqrt(age), 2))",
-         "an aggregate of it needs a grain: `round(sqrt(x), 2)`"),
+    of_row(
+        "Sqrt",
+        function("sqrt", "this"),
+        ("this",),
+        "`sqrt(x)`",
+        "SUM(round(sqrt(age), 2))",
+        "an aggregate of it needs a grain: `round(sqrt(x), 2)`",
+    ),
     of_row("Ln", function("ln", "this"), ("this",), "`ln(x)`", "COUNT(*) FILTER (WHERE ln(age) > 3)"),
     of_row("Exp", function("exp", "this"), ("this",), "`exp(x)`", "COUNT(*) FILTER (WHERE exp(age) > 3)"),
     of_row("Log", write_logarithm, _BINARY, "`log2(x)`, `log10(x)`", "COUNT(*) FILTER (WHERE log2(age) > 3)"),
     of_row("Pow", function("power", "this", "expression"), _BINARY, "`power(x, 2)`", "SUM(power(age, 2))"),
     of_row(
-        "Least", function("least", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
-        "`least(a, b)`", "SUM(least(age, 65))", "unknown where one is unknown",
+        "Least",
+        function("least", "this", "expressions"),
+        ("this", "expressions", "ignore_nulls"),
+        "`least(a, b)`",
+        "SUM(least(age, 65))",
+        "unknown where one is unknown",
     ),
     of_row(
-        "Greatest", function("greatest", "this", "expressions"), ("this", "expressions", "ignore_nulls"),
-        "`greatest(a, b)`", "SUM(greatest(age, 18))", "unknown where one is unknown",
+        "Greatest",
+        function("greatest", "this", "expressions"),
+        ("this", "expressions", "ignore_nulls"),
+        "`greatest(a, b)`",
+        "SUM(greatest(age, 18))",
+        "unknown where one is unknown",
     ),
-)  # fmt: skip
+)
 """What may be computed from a row, and from answers."""

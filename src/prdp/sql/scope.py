@@ -13,7 +13,7 @@ from typing import Any
 
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import Place
-from prdp.sql.reading import Statement
+from prdp.sql.reading import SqlStatement
 from prdp.sql.written import Written
 
 
@@ -38,7 +38,7 @@ class Source:
 class Scope:
     """The sources of one SELECT, those of the statement around it last."""
 
-    statement: Statement
+    statement: SqlStatement
     sources: tuple[Source, ...]
 
     def find(self, node: Any) -> tuple[Source, str]:

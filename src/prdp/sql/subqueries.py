@@ -16,9 +16,9 @@ from prdp.sql.construct import unread
 from prdp.sql.from_clause import FromClause
 from prdp.sql.joins import Part, without_references
 from prdp.sql.membership import inner_select, inner_table, row_leaf
-from prdp.sql.reading import Statement
+from prdp.sql.reading import SqlStatement
 from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, Relation, conjuncts
+from prdp.sql.relation import Names, RowRelation, conjuncts
 from prdp.sql.scope import Scope, Source
 from prdp.sql.writer import Writer
 from prdp.sql.written import Written
@@ -27,7 +27,7 @@ _ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
 _AGGREGATES = frozenset({"Sum", "Count"})
 
 
-def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
+def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
     """Return the rows that FROM and WHERE of a SELECT give, and the names that its CTEs add."""
     names = with_queries(select, names)
     clause = FromClause(names)
@@ -52,7 +52,7 @@ def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
             "Put conditions on single rows into the subquery.",
         )
     written = [(Writer(names.statement, row_leaf(at, names)).write(part), part) for part, at in parts]
-    relation = Relation(
+    relation = RowRelation(
         tuple(clause.sources),
         tuple(clause.tables),
         (*clause.conditions, *written),
@@ -123,7 +123,7 @@ def _refuse_unless_one_row_an_owner(select: Any, outer: list[str], names: Names)
         )
 
 
-def rows_of_subquery(select: Any, names: Names) -> Relation:
+def rows_of_subquery(select: Any, names: Names) -> RowRelation:
     """Return the rows of a subquery or of a CTE, under its own names alone."""
     statement = names.statement
     if type(select).__name__ != "Select":
@@ -183,13 +183,15 @@ def _same(written: Written) -> Written:
     return written
 
 
-def per_owner(select: Any, names: Names) -> Relation:
+def per_owner(select: Any, names: Names) -> RowRelation:
     """Return the rows of a subquery that is grouped by whom they belong to, one an owner."""
     statement, owners = names.statement, names.catalog.owners
     relation, names = rows_of(select, names)
     group = select.args["group"]
     if relation.has_rows:
-        statement.refuse(group, "EXISTS and sums over each record are not answered together", "Ask two statements.")
+        statement.refuse(
+            group, "EXISTS and sums over each record are not answered together", "Ask two statements."
+        )
     scope = relation.scope(statement)
     by = group.expressions
     known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
@@ -217,6 +219,6 @@ def per_owner(select: Any, names: Names) -> Relation:
     return replace(relation, sources=(Source("", names_only),), per_owner=columns, inner=relation)
 
 
-def first_names(statement: Statement, **known: Any) -> Names:
+def first_names(statement: SqlStatement, **known: Any) -> Names:
     """Return the names that a whole statement begins with."""
     return Names(statement, subquery=rows_of_subquery, **known)

@@ -1,4 +1,4 @@
-"""Write parts of a statement in the row language, and check what was written; errors point at the statement."""
+"""Write parts of a statement in the row language and check them; errors point at the statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.parse import MOST_CHARACTERS, parse
 from prdp.schema import Kind, Schema
 from prdp.sql.construct import unread
-from prdp.sql.reading import Statement, span_of
+from prdp.sql.reading import SqlStatement, span_of
 from prdp.sql.refused import refuse_construct
 from prdp.sql.row_functions import ROW_FUNCTIONS
 from prdp.sql.rows import ROWS
@@ -25,8 +25,13 @@ Special = Callable[[Any], Written | None]
 """Writes what only a certain place of a statement has, such as columns or aggregates; None for all else."""
 
 
+def nothing_special(_node: Any) -> Written | None:
+    """Leave every part to the rules of rows."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedText:
     """A checked expression of the row language.
 
     Attributes:
@@ -46,7 +51,7 @@ class Checked:
 class Writer:
     """Writes expressions by the rules of rows; ``special`` comes first."""
 
-    statement: Statement
+    statement: SqlStatement
     special: Special
     _level: int = field(default=0)
 
@@ -81,11 +86,11 @@ class Writer:
             return min(part["start"] for part in children), max(part["end"] for part in children) + 1
         return _WIDE
 
-    def checked(self, node: Any, schema: Schema, expected: Kind | None = None) -> Checked:
+    def checked(self, node: Any, schema: Schema, expected: Kind | None = None) -> CheckedText:
         """Return a part of the statement as a checked expression over columns, or refuse it."""
         return self.check(self.write(node), node, schema, expected)
 
-    def check(self, written: Written, node: Any, schema: Schema, expected: Kind | None = None) -> Checked:
+    def check(self, written: Written, node: Any, schema: Schema, expected: Kind | None = None) -> CheckedText:
         """Return what was written as a checked expression, or refuse the part that is wrong."""
         try:
             tree, kind = checked_kind(parse(written.text), schema, written.text)
@@ -95,7 +100,7 @@ class Writer:
             raise SqlError(self.statement.text, span or (0, 1), wrong.reason, wrong.advice) from None
         if expected is not None and kind not in {None, expected}:
             self.refuse(node, f"this is a {kind.value}, and a {expected.value} is needed here")
-        return Checked(canonical(tree), tree, kind, node)
+        return CheckedText(canonical(tree), tree, kind, node)
 
 
 _WIDE = (-1, -1)
