@@ -55,6 +55,10 @@ BOXES = {
 NULLS = ["{c} IS NULL", "{c} IS NOT NULL"]
 ODD = [
     *("a + v > 3", "a < v", "abs(a) > 2", "CASE WHEN a > 2 THEN b ELSE NOT b END", "(a < 3) IS NULL"),
+    *("(a < 3) IS TRUE", "(a < 3) IS NOT TRUE", "b IS FALSE", "(t > 'a') IS NOT FALSE", "NOT (b IS TRUE)"),
+    *("t LIKE 'a%'", "lower(t) = 'a'", "a % 2 = 1", "coalesce(a, 3) = 3", "nullif(a, 3) IS NULL"),
+    *("year(m) = 2026", "m = CAST('2026-11-16' AS DATE)", "a = CAST('3' AS DOUBLE)", "t = upper('a')"),
+    *("CAST(a AS VARCHAR) = '3'", "m > DATE '2026-11-17' - INTERVAL '1 day'", "round(v) <= 2"),
     *("(a < 3) = FALSE", "a / 0 > 1", "a > 1 / 0", "v < sqrt(-1)", "TRUE", "FALSE", "b = (a > 1)"),
 ]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from prdp.engines._casts import Casts
 from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
+from prdp.engines._conditions import columns_with_values, is_decided
 from prdp.engines._guards import UNKNOWN, Double, Guards, constant
 from prdp.engines._moments import Moments
 from prdp.engines._texts import NEEDS_UTF_8, Texts, like
@@ -371,12 +372,12 @@ class _Writer:
             writer = writer.where(condition, holds=False)
             if rest is node.default:
                 break
-            if not _is_decided(condition):
+            if not is_decided(condition):
                 pieces.append(f"WHEN {test} IS NULL THEN NULL")
         if isinstance(node.default, Null):
             return _closed(pieces, "")
         default = writer.branch(node.default, kind, found)
-        if _is_decided(condition):
+        if is_decided(condition):
             return _closed(pieces, default)
         return _closed([*pieces, f"WHEN NOT {test} THEN {default}"], "")
 
@@ -396,7 +397,7 @@ class _Writer:
         ranges = narrowed(condition, self.ranges, holds=holds)
         if ranges is None:
             return self
-        return replace(self, ranges=ranges, known=self.known | _compared(condition, holds=holds))
+        return replace(self, ranges=ranges, known=self.known | columns_with_values(condition, holds=holds))
 
 
 def _closed(pieces: list[str], default: str) -> str:
@@ -407,34 +408,3 @@ def _closed(pieces: list[str], default: str) -> str:
 
 def _is_exact_whole(value: float) -> bool:
     return is_whole(value) and abs(value) < _EXACT_WHOLE
-
-
-def _is_decided(condition: Node) -> bool:
-    """Return whether a condition is never unknown."""
-    match condition:
-        case IsNull() | IsTrue() | Boolean():
-            return True
-        case Not():
-            return _is_decided(condition.operand)
-        case And() | Or():
-            return all(map(_is_decided, condition.parts))
-        case _:
-            return False
-
-
-def _compared(condition: Node, *, holds: bool) -> frozenset[str]:
-    """Return columns that must have a value for a condition to hold, or to fail."""
-    match condition:
-        case Not():
-            return _compared(condition.operand, holds=not holds)
-        case IsTrue() if holds:
-            return _compared(condition.operand, holds=True)
-        case And() | Or() if isinstance(condition, And) is holds:
-            return frozenset().union(*(_compared(part, holds=holds) for part in condition.parts))
-        case Compare():
-            sides = (condition.left, condition.right)
-            return frozenset(side.name for side in sides if isinstance(side, Column))
-        case Among(operand=Column() as column):
-            return frozenset((column.name,))
-        case _:
-            return frozenset()

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, NoReturn
 
 from prdp.errors import ExpressionError
-from prdp.expressions.calls import misuse
-from prdp.expressions.functions import ADDED, PARTS_SPELLED, SPELLED, TYPES_SPELLED
+from prdp.expressions.cursor import MISSING, hull
+from prdp.expressions.functions import SPELLED
 from prdp.expressions.nodes import (
     MOST_LEVELS,
     Among,
@@ -26,7 +25,6 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
-    Cast,
     Column,
     Compare,
     CompareOp,
@@ -40,20 +38,15 @@ from prdp.expressions.nodes import (
     Not,
     Null,
     Number,
-    Span,
     Text,
-    arity,
     conjunction,
     disjunction,
     joined_texts,
-    too_large,
 )
-from prdp.expressions.screen import refusal_of, screen
+from prdp.expressions.read_functions import READ_APART, FunctionReader
+from prdp.expressions.screen import screen
 from prdp.expressions.spelling import UNWRITABLE, moment_from
 from prdp.expressions.tokens import Token, tokens_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MOST_CHARACTERS = 10_000
 
@@ -74,22 +67,7 @@ _BINDING = {
 }
 _NEVER_VALUES = ("and", "or", "is", "in", "between", "like", "ilike", "when", "then", "else", "end")
 
-_READ_APART = ("cast", "try_cast", "extract", "date_part", "datepart", "left", "right", "mod", "fmod")
-_WITH_UNITS = ("date_trunc", "date_diff")
-_TYPES_ADVICE = (
-    "Write DOUBLE, INTEGER, BIGINT, VARCHAR, DATE or TIMESTAMP. "
-    "For decimals, write round(CAST(x AS DOUBLE), 2); for a time zone, add an INTERVAL: times are in UTC."
-)
-_MISSING = "something is missing here"
 _IN_NEEDS = "IN needs a list of constants"
-_COUNTED = {
-    (1, 1): "takes one argument",
-    (2, 2): "takes two arguments",
-    (3, 3): "takes three arguments",
-    (1, 2): "takes one or two arguments",
-    (2, 3): "takes two or three arguments",
-}
-_INTERVAL = re.compile(r" *([+-]?[0-9]{1,10}) *([A-Za-z]*) *", re.ASCII)
 
 
 def parse(text: str) -> Node:
@@ -126,69 +104,18 @@ def parse(text: str) -> Node:
     return _Reader(text, tokens).whole()
 
 
-def _hull(spans: Iterable[Span | None]) -> Span | None:
-    known = [span for span in spans if span]
-    return (min(s for s, _ in known), max(e for _, e in known)) if known else None
-
-
-class _Reader:
+class _Reader(FunctionReader):
     """Reads tokens from left to right; the deepest call is bounded, because ``screen`` bounds nesting."""
-
-    def __init__(self, text: str, tokens: list[Token]) -> None:
-        self._text = text
-        self._tokens = tokens
-        self._at = 0
 
     def whole(self) -> Node:
         """Return the tree of all tokens."""
-        node = self._expression(_OR)
+        node = self._whole_expression()
         if self._at < len(self._tokens):
             self._does_not_fit()
         return self._small(node)
 
-    # What stands where.
-
-    def _sees(self, *words: str) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at].lower in words
-
-    def _take(self, *words: str) -> Token | None:
-        """Return the next token and step over it, if it is one of these words."""
-        if not self._sees(*words):
-            return None
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _close(self, word: str) -> Token:
-        """Step over the word that must come here."""
-        if self._at == len(self._tokens):
-            self._refuse(self._tokens[-1].span, "what was opened before here is not closed")
-        return self._take(word) or self._does_not_fit()
-
-    def _here(self) -> Span:
-        """Return the place of the next token, or of the last if none is left."""
-        return self._tokens[min(self._at, len(self._tokens) - 1)].span
-
-    # Refusals.
-
-    def _refuse(self, span: Span | None, reason: str, advice: str = "") -> NoReturn:
-        raise ExpressionError(self._text, span or (0, len(self._text)), reason, advice)
-
-    def _does_not_fit(self) -> NoReturn:
-        if self._at == len(self._tokens):
-            self._refuse(self._here(), _MISSING)
-        before, token = self._tokens[self._at - 1], self._tokens[self._at]
-        for word in (token, before):
-            if word.is_name and (known := refusal_of(word.lower)):
-                self._refuse(word.span, *known)
-        if token.is_text and before.is_name:
-            self._refuse(self._here(), "conversions are written as CAST here", "Write CAST('text' AS DATE).")
-        self._refuse(self._here(), "this does not fit after what stands before it")
-
-    def _small(self, node: Node) -> Node:
-        """Return a node, unless it is too large; one that repeats a part of the text may be."""
-        if too_large(node):
-            self._refuse(node.span, "this says too much, or nests too deep", "Write it shorter.")
-        return node
+    def _whole_expression(self) -> Node:
+        return self._expression(_OR)
 
     # What binds to what.
 
@@ -215,7 +142,7 @@ class _Reader:
         while self._take(word):
             parts.append(self._expression(_BINDING[word] + 1))
         join = conjunction if word == "and" else disjunction
-        return join(parts, _hull(part.span for part in parts))
+        return join(parts, hull(part.span for part in parts))
 
     def _chain(self, node: Node, binding: int) -> Node:
         """Read sums or products, from left to right."""
@@ -224,12 +151,12 @@ class _Reader:
             length += 1
             if length > MOST_LEVELS:
                 reason = f"this is a chain of more than {MOST_LEVELS} operations"
-                self._refuse(_hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
+                self._refuse(hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
             if binding == _SUM and self._is_interval():
                 node = self._moved(node, token)
                 continue
             right = self._expression(binding + 1)
-            span = _hull((node.span, right.span))
+            span = hull((node.span, right.span))
             node = Arithmetic(_ARITHMETIC[token.lower], node, right, span=span)
         return node
 
@@ -237,48 +164,12 @@ class _Reader:
         parts = [first]
         while self._take("||"):
             parts.append(self._expression(_CONCAT + 1))
-        return self._small(joined_texts(parts, _hull(part.span for part in parts)))
-
-    def _is_interval(self) -> bool:
-        """Say whether INTERVAL and its number or text come next; alone it may be a column's name."""
-        after = self._tokens[self._at + 1 : self._at + 2]
-        return self._sees("interval") and any(
-            one.is_text or one.is_number or one.written in "-+" for one in after
-        )
-
-    def _moved(self, moment: Node, sign: Token) -> Node:
-        """Read an INTERVAL that is added to a moment, or taken from it."""
-        opened = self._tokens[self._at].span
-        self._at += 1
-        minus = self._take("-", "+")
-        token = self._tokens[self._at] if self._at < len(self._tokens) else self._does_not_fit()
-        self._at += 1
-        found = _INTERVAL.fullmatch(token.content)
-        unit = found[2].lower() if found else ""
-        if not unit and self._at < len(self._tokens) and self._tokens[self._at].is_name:
-            unit = self._tokens[self._at].lower
-            self._at += 1
-        span = _hull((opened, self._tokens[self._at - 1].span))
-        unit = unit if unit in ADDED else unit.removesuffix("s")
-        if found is None or unit not in ADDED:
-            known = f"The units are {', '.join(ADDED)}."
-            self._refuse(
-                span,
-                "an INTERVAL is a whole number of one unit",
-                f"Write such as INTERVAL '90 days'. {known}",
-            )
-        number = (
-            float(found[1])
-            * (-1 if sign.written == "-" else 1)
-            * (-1 if minus and minus.written == "-" else 1)
-        )
-        args = (Text(unit, span=span), Number(number or 0.0, span=span), moment)
-        return self._well_used(Call("date_add", args, span=_hull((moment.span, span))))
+        return self._small(joined_texts(parts, hull(part.span for part in parts)))
 
     def _comparison(self, left: Node) -> Node:
         if sign := self._take(*_COMPARISONS):
             right = self._expression(_CONCAT)
-            span = _hull((left.span, right.span))
+            span = hull((left.span, right.span))
             node: Node = Compare(_COMPARISONS[sign.lower], left, right, span=span)
         elif self._take("is"):
             node = self._is(left)
@@ -313,18 +204,18 @@ class _Reader:
         if self._take("escape"):
             args.append(self._expression(_CONCAT))
         name: FunctionName = "like" if word.lower == "like" else "ilike"
-        return self._well_used(Call(name, tuple(args), span=_hull((operand.span, args[-1].span))))
+        return self._well_used(Call(name, tuple(args), span=hull((operand.span, args[-1].span))))
 
     def _among(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
-            place = _hull((operand.span, self._here()))
+            place = hull((operand.span, self._here()))
             self._refuse(place, _IN_NEEDS, "Write such as x IN (1, 2).")
         items: list[Literals] = []
         for item in self._list():
             if not isinstance(item, Literals):
                 self._refuse(item.span, _IN_NEEDS, "Write x = a OR x = b instead.")
             items.append(item)
-        return Among(operand, tuple(items), span=_hull((operand.span, items[-1].span)))
+        return Among(operand, tuple(items), span=hull((operand.span, items[-1].span)))
 
     def _between(self, operand: Node) -> Node:
         if not self._take("between"):
@@ -332,17 +223,9 @@ class _Reader:
         low = self._expression(_CONCAT)
         self._close("and")
         high = self._expression(_CONCAT)
-        span = _hull((operand.span, high.span))
-        above = Compare(">=", operand, low, span=_hull((operand.span, low.span)))
+        span = hull((operand.span, high.span))
+        above = Compare(">=", operand, low, span=hull((operand.span, low.span)))
         return self._small(conjunction((above, Compare("<=", operand, high, span=span)), span))
-
-    def _list(self, *between: str) -> list[Node]:
-        """Read expressions between commas, or such words, and the parenthesis that ends them."""
-        parts = [self._expression(_OR)]
-        while self._take(",", *between):
-            parts.append(self._expression(_OR))
-        self._close(")")
-        return parts
 
     # What stands alone.
 
@@ -357,7 +240,7 @@ class _Reader:
             operand = self._expression(_NOT)
             return Not(operand, span=operand.span)
         if self._take("("):
-            node = self._expression(_OR)
+            node = self._whole_expression()
             self._close(")")
             return node
         return self._case() if self._take("case") else self._value()
@@ -372,23 +255,23 @@ class _Reader:
 
     def _case(self) -> Node:
         opened = self._tokens[self._at - 1].span
-        subject = None if self._sees("when", "else", "end") else self._expression(_OR)
+        subject = None if self._sees("when", "else", "end") else self._whole_expression()
         branches: list[tuple[Node, Node]] = []
         while self._take("when"):
-            condition = self._expression(_OR)
+            condition = self._whole_expression()
             if subject is not None:
                 condition = Compare("=", subject, condition, span=condition.span)
             self._close("then")
-            branches.append((condition, self._expression(_OR)))
+            branches.append((condition, self._whole_expression()))
         if not branches:
             self._refuse(opened, "CASE needs a WHEN", "Write CASE WHEN ... THEN ... ELSE ... END.")
-        default = self._expression(_OR) if self._take("else") else Null()
+        default = self._whole_expression() if self._take("else") else Null()
         closed = self._close("end").span
-        return self._small(Case(tuple(branches), default, span=_hull((opened, closed))))
+        return self._small(Case(tuple(branches), default, span=hull((opened, closed))))
 
     def _value(self) -> Node:
         if self._at == len(self._tokens) or self._sees(*_NEVER_VALUES):
-            self._refuse(self._here(), _MISSING)
+            self._refuse(self._here(), MISSING)
         token = self._tokens[self._at]
         self._at += 1
         if token.is_number:
@@ -397,7 +280,7 @@ class _Reader:
             return Text(token.content, span=token.span)
         if not token.is_name:
             is_star = token.written == "*"
-            reason = "this is not part of the language of policies and filters" if is_star else _MISSING
+            reason = "this is not part of the language of policies and filters" if is_star else MISSING
             self._refuse(token.span, reason)
         return self._named(token)
 
@@ -410,9 +293,9 @@ class _Reader:
     def _named(self, token: Token) -> Node:
         """Read a constant, a function or a column; only a word without quotes can be more than a column."""
         word = token.lower
-        if self._sees("(") and (word in SPELLED or word in _READ_APART):
+        if self._sees("(") and (word in SPELLED or word in READ_APART):
             self._at += 1
-            return self._apart(token) if word in _READ_APART else self._call(token, SPELLED[word])
+            return self._apart(token) if word in READ_APART else self._call(token, SPELLED[word])
         if word in ("true", "false"):
             return Boolean(word == "true", span=token.span)
         if word == "null":
@@ -421,90 +304,6 @@ class _Reader:
             self._at += 1
             return self._moment(word, self._tokens[self._at - 1])
         return Column(token.content, span=token.span)
-
-    def _call(self, token: Token, name: FunctionName) -> Node:
-        args = [] if self._take(")") else self._list(*(("from", "for") if name == "substring" else ()))
-        fewest, most = arity(name)
-        if not fewest <= len(args) <= most:
-            place = (token.start, self._tokens[self._at - 1].end)
-            counted = _COUNTED.get((fewest, most), "needs two or more arguments")
-            self._refuse(place, f"{name} {counted}")
-        if name in _WITH_UNITS and isinstance(args[0], Text):
-            args[0] = Text(args[0].value.lower(), span=args[0].span)
-        return self._well_used(Call(name, tuple(args), span=self._since(token)))
-
-    def _since(self, token: Token) -> Span:
-        return token.start, self._tokens[self._at - 1].end
-
-    def _well_used(self, call: Call) -> Node:
-        if wrong := misuse(call):
-            self._refuse(wrong[0].span, *wrong[1:])
-        return call
-
-    # Functions that are not written like the others.
-
-    def _apart(self, token: Token) -> Node:
-        match token.lower:
-            case "cast" | "try_cast":
-                return self._cast(token)
-            case "extract":
-                return self._extract(token)
-            case "date_part" | "datepart":
-                args = self._list()
-                part = args[0].value if isinstance(args[0], Text) else ""
-                return self._part(token, part, args[0].span, args[1:])
-            case "mod" | "fmod":
-                return self._remainder(token, self._list())
-            case _:
-                return self._end_of_text(token, self._list())
-
-    def _remainder(self, token: Token, args: list[Node]) -> Node:
-        if len(args) != 2:
-            self._refuse(self._since(token), f"{token.lower} {_COUNTED[2, 2]}")
-        return Arithmetic("%", *args, span=self._since(token))
-
-    def _cast(self, token: Token) -> Node:
-        operand = self._expression(_OR)
-        self._close("as")
-        first = self._at
-        while self._at < len(self._tokens) and self._tokens[self._at].is_name:
-            self._at += 1
-        words = self._tokens[first : self._at]
-        target = TYPES_SPELLED.get(" ".join(word.lower for word in words))
-        if target is None:
-            place = _hull(word.span for word in words) or self._here()
-            self._refuse(place, "CAST does not make this type", _TYPES_ADVICE)
-        if self._sees("("):
-            self._refuse(self._here(), "types are written without lengths", _TYPES_ADVICE)
-        self._close(")")
-        return Cast(target, operand, span=self._since(token))
-
-    def _extract(self, token: Token) -> Node:
-        part = self._tokens[self._at] if self._at < len(self._tokens) else self._does_not_fit()
-        self._at += 1
-        self._close("from")
-        moment = self._expression(_OR)
-        self._close(")")
-        return self._part(token, part.content, part.span, [moment])
-
-    def _part(self, token: Token, part: str, span: Span | None, args: list[Node]) -> Node:
-        name = PARTS_SPELLED.get(part.lower())
-        if name is None:
-            known = f"The parts are {', '.join(sorted(set(PARTS_SPELLED.values())))}."
-            self._refuse(span, "this is no part of a date or time", known)
-        if len(args) != 1:
-            self._refuse(self._since(token), f"{token.lower} takes a part and a date")
-        return Call(name, tuple(args), span=self._since(token))
-
-    def _end_of_text(self, token: Token, args: list[Node]) -> Node:
-        """Read left(x, n) and right(x, n), which are substrings."""
-        if len(args) != 2 or not isinstance(args[1], Number) or args[1].value < 1:
-            advice = f"Write such as {token.lower}(x, 3), or substring(x, start, length)."
-            self._refuse(self._since(token), f"{token.lower} takes a text and a number of characters", advice)
-        count = args[1].value
-        places = [1.0, count] if token.lower == "left" else [-count]
-        numbers = (Number(place, span=args[1].span) for place in places)
-        return Call("substring", (args[0], *numbers), span=self._since(token))
 
     def _moment(self, word: str, literal: Token) -> Node:
         value = moment_from(literal.content)
