@@ -121,8 +121,8 @@ class Release(NumberLike):
         ...
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
-        chance = _chance(level)
-        low, high = self._sure(chance) if reach is None else self.between(chance, _reach(reach))
+        chance = chance_of(level)
+        low, high = self._sure(chance) if reach is None else self.between(chance, reach_of(reach))
         return _number(low), _number(high)
 
     def _sure(self, chance: Fraction) -> tuple[Fraction, Fraction]:
@@ -265,7 +265,8 @@ class Release(NumberLike):
         return MovedRelease(self).moved(times, plus)
 
 
-def _chance(level: float | Fraction | str) -> Fraction:
+def chance_of(level: float | Fraction | str) -> Fraction:
+    """Return the probability that a caller asks an interval for, or refuse what is none."""
     chance = _read(level)
     if chance is None or not 0 < chance < 1:
         raise InvalidRequest(
@@ -278,7 +279,8 @@ def _chance(level: float | Fraction | str) -> Fraction:
     return chance
 
 
-def _reach(reach: float | Fraction | str) -> Fraction:
+def reach_of(reach: float | Fraction | str) -> Fraction:
+    """Return how far beyond its cap a clipped record may count, or refuse what says nothing of it."""
     most = _read(reach)
     if most is None or most < 1:
         raise InvalidRequest(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.owners import Caps
@@ -40,6 +41,9 @@ from prdp.tables.opening import (
 )
 from prdp.tables.queried import Queried
 from prdp.tables.roles import refuse_two_names
+
+if TYPE_CHECKING:
+    from prdp.sql.catalog import Catalog
 
 
 def open_join(
@@ -302,6 +306,22 @@ class Join(Queried):
         """What the private table's key is called in the join."""
         place = (self.tree.private, self.tree.key)
         return next(name for name, known in self.names.items() if known == place)
+
+    @property
+    def _catalog(self) -> Catalog:
+        from prdp.sql.catalog import Catalog  # noqa: PLC0415  (asked for by SQL alone)
+
+        tables: dict[str, dict[str, str]] = {name: {} for name in self._engine.schemas}
+        for shown, (table, column) in self.names.items():
+            tables[table][column] = shown
+        owners = Owners(self._key, self.most_rows, self._joined(self.names))
+        return Catalog(tables, self.tree.private, self.tree, owners, self._public_values, self.over)
+
+    def _public_values(self, table: str, column: str) -> list[object]:
+        """Return the values of a public table's column, each once."""
+        if table not in self.tree.public:
+            raise InvalidRequest(f"{table!r} is not public: its values may give a record away.")
+        return self._engine.values(table, column)
 
     @property
     def _whose(self) -> Whose:

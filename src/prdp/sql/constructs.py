@@ -1,0 +1,200 @@
+"""All constructs of SQL that are read or refused by name: one tuple, of which the docs' table is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prdp.sql.aggregates import AGGREGATES
+from prdp.sql.asking import SelectReader
+from prdp.sql.compiled import group_items, read_condition, read_items, read_order, whole_number
+from prdp.sql.construct import Construct
+from prdp.sql.from_clause import FromClause
+from prdp.sql.membership import exists_in_public, in_public
+from prdp.sql.refused import REFUSED
+from prdp.sql.row_functions import ROW_FUNCTIONS
+from prdp.sql.rows import ROWS
+from prdp.sql.subqueries import existing, per_owner, rows_of, rows_of_subquery, with_queries
+
+_BY_JOB = "SELECT job, COUNT(*) AS n FROM accounts WHERE job IN ('clerk', 'chef') GROUP BY job"
+_JOBS = "SELECT j.level, COUNT(*) FROM accounts a JOIN jobs j ON a.job = j.job GROUP BY j.level"
+
+CLAUSES: tuple[Construct, ...] = (
+    Construct(
+        "Select",
+        read_items,
+        ("expressions",),
+        "`SELECT a AS b, ...`",
+        "SELECT COUNT(*) AS n, n + 1 FROM accounts",
+        "a later column may use an earlier one's name",
+    ),
+    Construct(
+        "From",
+        rows_of,
+        ("this",),
+        "`FROM t`, `FROM self`",
+        "SELECT COUNT(*) FROM self",
+        "the name that the table was opened with, or `self`",
+    ),
+    Construct(
+        "Where",
+        rows_of,
+        ("this",),
+        "`WHERE`",
+        "SELECT COUNT(*) FROM accounts WHERE age >= 30",
+        "`.where(...)`; what is unknown is not true",
+    ),
+    Construct(
+        "Group",
+        group_items,
+        ("expressions",),
+        "`GROUP BY x`, `1`, an alias, an expression",
+        _BY_JOB,
+        "`.group_by(...)`; its keys are public, above",
+    ),
+    Construct(
+        "Having",
+        read_condition,
+        ("this",),
+        "`HAVING`",
+        f"{_BY_JOB} HAVING COUNT(*) > 10",
+        "on released values: costs nothing",
+    ),
+    Construct(
+        "Order",
+        read_order,
+        ("expressions",),
+        "`ORDER BY n DESC`",
+        f"{_BY_JOB} ORDER BY n DESC",
+        "on released values",
+    ),
+    Construct(
+        "Limit",
+        whole_number,
+        ("expression",),
+        "`LIMIT 10 OFFSET 5`",
+        f"{_BY_JOB} LIMIT 10 OFFSET 5",
+        "on released values; `LIMIT 0` is never charged",
+    ),
+    Construct(
+        "Filter",
+        SelectReader.filter_of,
+        ("this", "expression"),
+        "`SUM(x) FILTER (WHERE c)`",
+        "SELECT SUM(balance) FILTER (WHERE vip), COUNT(*) FROM accounts",
+        "`CASE WHEN c THEN x END`; where all have it, WHERE",
+    ),
+    Construct(
+        "Anonymous",
+        SelectReader.end_of,
+        ("expressions",),
+        "`LOW(x)`, `HIGH(x)`",
+        "SELECT COUNT(*) AS n, LOW(n), HIGH(n) FROM accounts",
+        "the ends of an answer's 95 % interval",
+    ),
+    Construct(
+        "With",
+        with_queries,
+        ("expressions",),
+        "`WITH t AS (SELECT ...)`",
+        "WITH t AS (SELECT age * 2 AS twice FROM accounts WHERE vip) SELECT SUM(twice) FROM t",
+        "row by row",
+    ),
+    Construct(
+        "Subquery",
+        rows_of_subquery,
+        ("this", "alias"),
+        "`FROM (SELECT ...) AS t`",
+        "SELECT SUM(b) FROM (SELECT balance AS b FROM accounts) AS t",
+        "row by row; `*` is read there",
+    ),
+    Construct(
+        "Subquery",
+        per_owner,
+        ("this", "alias"),
+        "`SELECT customer, SUM(x) AS t ... GROUP BY customer`",
+        "SELECT AVG(t) FROM (SELECT customer, SUM(spent) AS t FROM visits GROUP BY customer) AS s",
+        "in a subquery, where `protect=` names the column; `COUNT(*)`, `SUM(t)` and `AVG(t)` over it",
+    ),
+    Construct(
+        "Join",
+        FromClause.join,
+        ("this", "on", "using"),
+        "`JOIN public ON a.x = p.key`, `USING (key)`",
+        _JOBS,
+        "a public table that is given in `tables=`; its key is checked to be unique",
+    ),
+    Construct(
+        "Join",
+        FromClause.join,
+        ("this", "on", "using", "side"),
+        "`LEFT JOIN public`",
+        "SELECT COUNT(j.level) FROM accounts a LEFT JOIN jobs j ON a.job = j.job",
+        "rows without a partner stay",
+    ),
+    Construct(
+        "Join",
+        FromClause.join,
+        ("this", "on"),
+        "`JOIN` of declared tables",
+        "SELECT SUM(o_totalprice) FROM customer JOIN orders ON o_custkey = c_custkey",
+        "`.over(...)` of `prdp.open_join`; by a comma and `WHERE` too",
+    ),
+    Construct(
+        "In",
+        in_public,
+        ("this", "query"),
+        "`x IN (SELECT key FROM public)`",
+        "SELECT COUNT(*) FROM accounts WHERE job IN (SELECT job FROM jobs WHERE level > 1)",
+        "also `NOT IN`",
+    ),
+    Construct(
+        "Exists",
+        exists_in_public,
+        ("this",),
+        "`EXISTS (SELECT 1 FROM public ...)`",
+        "SELECT COUNT(*) FROM accounts a WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.job = a.job)",
+        "also `NOT EXISTS`",
+    ),
+    Construct(
+        "Exists",
+        existing,
+        ("this",),
+        "`EXISTS` over rows that belong to the record",
+        "SELECT COUNT(*) FROM customer WHERE EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey)",
+        "of `prdp.open_join`; `COUNT(*)` alone; also `IN`",
+    ),
+)
+"""What statements are made of."""
+
+CONSTRUCTS: tuple[Construct, ...] = (*CLAUSES, *AGGREGATES, *ROWS, *ROW_FUNCTIONS, *REFUSED)
+"""Every construct that is read, and what is refused by name; whatever is not here is refused."""
+
+
+def support_table() -> str:
+    """Return the table of the docs: what is read, then what is refused.
+
+    >>> support_table().splitlines()[0]
+    '| SQL | what it becomes |'
+    """
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    read = [construct for construct in CONSTRUCTS if construct.rule is not None]
+    yield "| SQL | what it becomes |"
+    yield "|---|---|"
+    yield from (f"| {_cell(each.shown)} | {_cell(each.note)} |" for each in read if each.note)
+    as_it_is = dict.fromkeys(_cell(each.shown) for each in read if not each.note)
+    yield f"| {', '.join(as_it_is)} | the same of a row; of answers too, with an interval |"
+    yield ""
+    yield "| refused | why | what works |"
+    yield "|---|---|---|"
+    yield from (f"| {_cell(each.shown)} | {each.note} | {_cell(each.instead)} |" for each in REFUSED)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(support_table())

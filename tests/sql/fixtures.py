@@ -1,0 +1,128 @@
+"""The texts in ``texts/``, each with what becomes of it: a plan or an error that a person can check.
+
+A file names its world in the first line. Then come blocks: a ``#`` line with a name, the SQL, and the
+outcome:
+
+``->`` lines say what is asked, of which rows and groups, and how each column is computed from the answers
+(``a0`` is the first one, ``k0`` the first key). ``!!`` lines say why it is refused, and what is underlined.
+
+``python -m tests.sql.fixtures`` prints all blocks with the outcomes of now, to be read and put there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import prdp
+from prdp.expressions.nodes import canonical
+from prdp.sql.asked import explained
+from prdp.sql.catalog import read_public
+from prdp.sql.compiled import Compiled, compiled
+from tests.sql.worlds import WORLDS, World
+
+FOLDER = Path(__file__).parent / "texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """One text and what becomes of it."""
+
+    file: str
+    world: str
+    name: str
+    text: str
+    outcome: tuple[str, ...]
+
+    @property
+    def refused(self) -> bool:
+        return self.outcome[:1] != () and self.outcome[0].startswith("!!")
+
+
+def fixtures() -> list[Fixture]:
+    return [fixture for path in sorted(FOLDER.glob("*.txt")) for fixture in read(path)]
+
+
+def read(path: Path) -> Iterator[Fixture]:
+    head, *blocks = path.read_text(encoding="utf-8").strip().split("\n\n# ")
+    world = head.splitlines()[0].removeprefix("world: ")
+    for block in blocks:
+        name, *lines = block.splitlines()
+        marks = ("-> ", "!! ")
+        text = "\n".join(line for line in lines if not line.startswith(marks))
+        outcome = tuple(line for line in lines if line.startswith(marks))
+        yield Fixture(path.stem, world, name, text, outcome)
+
+
+@cache
+def opened(name: str) -> Any:
+    """Return a world's tables, opened once: plans depend on public facts alone."""
+    world = WORLDS[name]
+    return world.opened(world.made(np.random.default_rng(0)), prdp.Policy.constant(1))
+
+
+def outcome_of(fixture: Fixture) -> tuple[str, ...]:
+    """Return what becomes of a text now, by the lines of its block."""
+    world, door = WORLDS[fixture.world], opened(fixture.world)
+    try:
+        asked = compiled_in(world, door, fixture.text)
+        explained(fixture.text, door, door._catalog, share="1/10", keys=world.keys, tables=world.public)
+    except prdp.SqlError as wrong:
+        start, end = wrong.span
+        underlined = wrong.text[start : min(end, start + 70)].split("\n")[0]
+        return (f"!! {wrong.reason.splitlines()[0]}", f"!! {underlined}")
+    except prdp.InvalidRequest as wrong:
+        return (f"!! {str(wrong).splitlines()[0]}",)
+    return tuple(_lines(asked))
+
+
+def compiled_in(world: World, door: Any, text: str) -> Compiled:
+    catalog = door._catalog
+    public = read_public(dict(world.public), catalog.tables)
+    return compiled(text, door, catalog, public=public, keys=dict(world.keys))
+
+
+def _lines(asked: Compiled) -> Iterator[str]:
+    if not asked.queries:
+        yield "-> asks nothing"
+    else:
+        assert asked.door is not None
+        planner = asked.door.planner
+        words = ", ".join(str(query.known(planner.schema)) for query in asked.queries)
+        over = f" over {', '.join(planner.over)}" if planner.over else ""
+        where = f" where {canonical(planner.where)}" if planner.where is not None else ""
+        by = ", ".join(item.text for item in asked.groups)
+        yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
+    ends = {name: f"{('low', 'high')[end]}({checked.text})" for name, (checked, end) in asked.ends.items()}
+    for item in asked.items:
+        text = item.checked.text
+        for name, end in ends.items():
+            text = text.replace(name, end)
+        yield f"-> {item.name} = {text}"
+    if asked.having is not None:
+        yield f"-> having {asked.having.text}"
+    if asked.order:
+        yield "-> order " + ", ".join(
+            f"{o.checked.text}{' desc' if o.descending else ''}" for o in asked.order
+        )
+    if asked.limit is not None or asked.offset:
+        yield f"-> rows {asked.offset} to {'the end' if asked.limit is None else asked.offset + asked.limit}"
+
+
+def main() -> None:
+    """Write every block with its outcome of now into the files that are named, or into all."""
+    for path in [FOLDER / name for name in sys.argv[1:]] or sorted(FOLDER.glob("*.txt")):
+        found = list(read(path))
+        blocks = [f"# {f.name}\n{f.text}\n" + "\n".join(outcome_of(f)) for f in found]
+        head = path.read_text(encoding="utf-8").split("\n\n# ", maxsplit=1)[0]
+        path.write_text("\n\n".join([head, *blocks]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

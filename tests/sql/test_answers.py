@@ -1,0 +1,191 @@
+"""What stands beside an answer: intervals of computed answers, shares, dry runs, the shared ledger."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.release.release import Release
+from prdp.sql.estimates import ComputedAnswer
+
+
+def table(rows: int = 4_000, **options: Any) -> prdp.Table:
+    ages = np.arange(rows) % 60 + 20
+    columns = {"age": ages, "balance": (np.arange(rows) * 7) % 1_000, "vip": np.arange(rows) % 3 == 0}
+    return prdp.open(
+        columns, policy="1", bounds={"age": (0, 100), "balance": (0, 1_000)}, name="accounts", **options
+    )  # fmt: skip
+
+
+def test_sql_and_python_ask_one_question() -> None:
+    accounts = table()
+    python = accounts.where("age >= 30").agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.1)
+    left = accounts.left
+    answers = accounts.sql("SELECT COUNT(*), AVG(balance) FROM accounts WHERE age >= 30", share=0.1)
+    assert accounts.left == left, "the same question is not charged again"
+    assert answers.rows[0] == (python["n"], python["avg"])
+
+
+def test_groups_of_sql_are_groups_of_python() -> None:
+    accounts = table()
+    python = accounts.where("vip").group_by("age < 50", keys=[False, True]).count(share=0.1)
+    answers = accounts.sql(
+        "SELECT age < 50 AS young, COUNT(*) AS n FROM accounts WHERE vip GROUP BY young", share=0.1
+    )
+    assert answers["n"] == [python[False], python[True]]
+    assert accounts.left == Fraction(9, 10)
+
+
+def test_a_statement_is_charged_once_for_all_its_aggregates() -> None:
+    accounts = table()
+    answers = accounts.sql(
+        "SELECT COUNT(*), SUM(age), AVG(balance), MAX(age), COUNT(*) + 1 FROM accounts", share=0.2
+    )
+    assert accounts.left == Fraction(4, 5)
+    shares = [cell.share for cell in answers.rows[0] if isinstance(cell, Release)]
+    assert shares == [Fraction(1, 20)] * 4, "equal parts, and what is asked twice is asked once"
+
+
+def test_shares_by_name_are_what_each_column_may_use() -> None:
+    accounts = table()
+    text = "SELECT COUNT(*) AS n, SUM(age) / SUM(balance) AS ratio FROM accounts"
+    answers = accounts.sql(text, share=0.1, shares={"n": 0.02, "ratio": 0.06})
+    n, ratio = answers.rows[0]
+    assert isinstance(n, Release)
+    assert isinstance(ratio, ComputedAnswer)
+    assert (n.share, ratio.share) == (Fraction(1, 50), Fraction(3, 50))
+    assert sorted(part.share for part in ratio.parts.values()) == [Fraction(3, 100)] * 2
+    assert accounts.left == Fraction(92, 100)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {"n": 0.02},
+        {"n": 0.02, "ratio": 0.09},
+        {"n": 0.02, "ratio": 0.05, "other": 0.01},
+        [0.05, 0.05],
+        {"n": 0},
+    ],
+)
+def test_shares_that_do_not_fit_are_refused(shares: Any) -> None:
+    accounts = table()
+    text = "SELECT COUNT(*) AS n, SUM(age) / SUM(balance) AS ratio FROM accounts"
+    with pytest.raises(prdp.InvalidRequest, match="shares"):
+        accounts.sql(text, share=0.1, shares=shares)
+    assert accounts.left == 1
+
+
+def test_the_interval_of_a_quotient_covers_the_truth_at_least_as_often_as_it_says() -> None:
+    accounts = table(stand_in=True)
+    ages, balances = np.arange(4_000) % 60 + 20, (np.arange(4_000) * 7) % 1_000
+    truth = balances.sum() / ages.sum()
+    runs, inside = 200, 0
+    for _ in range(runs):
+        (ratio,) = accounts.sql("SELECT SUM(balance) / SUM(age) FROM accounts", share=1, fresh=True).rows[0]
+        assert isinstance(ratio, ComputedAnswer)
+        low, high = ratio.interval(0.8)
+        inside += low <= truth <= high
+    assert inside >= 0.8 * runs - 4 * math.sqrt(runs * 0.16)
+
+
+def test_a_number_more_moves_the_interval_along() -> None:
+    accounts = table()
+    n, more = accounts.sql("SELECT COUNT(*), 1 + COUNT(*) FROM accounts", share=0.1).rows[0]
+    assert isinstance(n, Release)
+    assert isinstance(more, ComputedAnswer)
+    assert more.whole
+    assert more.value == int(n) + 1
+    assert more.interval() == pytest.approx(tuple(end + 1 for end in n.interval()))
+
+
+def test_low_and_high_are_the_ends_of_the_interval_that_is_shown() -> None:
+    accounts = table()
+    text = "SELECT SUM(age) / 10 AS x, LOW(x) AS low, HIGH(x) AS high FROM accounts"
+    x, low, high = accounts.sql(text, share=0.1).rows[0]
+    assert isinstance(x, ComputedAnswer)
+    assert (low, high) == x.interval()
+
+
+def test_the_ends_of_a_count_are_whole_numbers_around_it() -> None:
+    n, low, high = table().sql("SELECT COUNT(*) AS n, LOW(n), HIGH(n) FROM accounts", share=0.1).values[0]
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    assert low <= n <= high
+
+
+def test_dividing_by_an_answer_that_may_be_zero_has_no_end() -> None:
+    accounts = table(rows=3)
+    (cell,) = accounts.sql("SELECT 1 / COUNT(*) FROM accounts WHERE age > 99", share=0.01).rows[0]
+    if cell is not None:  # a noisy count of exactly 0 gives NULL
+        assert isinstance(cell, ComputedAnswer)
+        assert math.inf in map(abs, cell.interval())
+
+
+def test_the_dry_run_says_cost_methods_and_what_is_left() -> None:
+    accounts = table()
+    accounts.count(share=0.5)
+    text = "SELECT COUNT(*) AS n, MAX(age) FROM accounts WHERE vip"
+    said = accounts.explain_sql(text, share=0.2).splitlines()
+    assert said[0] == "costs    1/5 of the budgets of those it is about, who have 1/2 left"
+    assert said[1] == "leaves   3/10; of such questions, 2 fit into what is left now"
+    assert said[2] == "asks     COUNT(*): count, method clip, share 1/10"
+    assert said[3] == "asks     MAX(age): max of age, method choice, share 1/10"
+    assert accounts.left == Fraction(1, 2)
+    assert "would be refused" in accounts.explain_sql(text, share=0.6)
+
+
+def test_a_statement_about_no_record_costs_nothing() -> None:
+    accounts = table()
+    assert accounts.sql("SELECT 1 + 1 AS two", share=0.1).values == [(2,)]
+    assert accounts.sql("SELECT vip, COUNT(*) FROM accounts GROUP BY vip LIMIT 0", share=0.1).values == []
+    assert accounts.explain_sql("SELECT 1", share=0.1) == "costs    nothing: no record is asked about"
+    assert accounts.left == 1
+
+
+def test_a_question_that_does_not_fit_is_refused_and_not_charged() -> None:
+    accounts = table()
+    accounts.count(share=0.95)
+    with pytest.raises(prdp.BudgetExhausted):
+        accounts.sql("SELECT COUNT(*) FROM accounts WHERE vip", share=0.1)
+    assert accounts.left == Fraction(1, 20)
+
+
+def test_answers_print_become_a_frame_and_are_marked_if_they_are_a_stand_in_s() -> None:
+    text = (
+        "SELECT vip, COUNT(*) AS n, AVG(age) / 2 AS half, 'all' AS what FROM accounts GROUP BY vip ORDER BY n"
+    )
+    answers = table(stand_in=True).sql(text, share=0.1)
+    assert "[simulated: not private]" in str(answers)
+    assert "[simulated: not private]" in answers._repr_html_()
+    assert str(answers).splitlines()[0].split() == ["vip", "n", "half", "what"]
+    frame = answers.to_pandas()
+    assert list(frame.columns) == [
+        "vip", "n", "n_low", "n_high", "n_flag", "half", "half_low", "half_high", "half_flag", "what",
+    ]  # fmt: skip
+    assert list(frame["what"]) == ["all", "all"]
+
+
+def test_a_single_number_is_the_answer() -> None:
+    accounts = table()
+    assert isinstance(accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1).answer, Release)
+    with pytest.raises(prdp.InvalidRequest, match="not one number"):
+        _ = accounts.sql("SELECT COUNT(*), SUM(age) FROM accounts", share=0.1).answer
+
+
+def test_wrong_arguments_are_refused() -> None:
+    accounts = table()
+    for options in (
+        {"keys": ["a"]},
+        {"tables": [1]},
+        {"tables": {"accounts": {"a": [1]}}},
+        {"tables": {"t": 3}},
+    ):
+        with pytest.raises(prdp.InvalidRequest):
+            accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1, **options)
+    assert accounts.left == 1
