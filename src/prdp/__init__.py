@@ -13,6 +13,7 @@ For saying what each record may lose:
     Policy
 For asking:
     open, Table, Groups, bins, date_trunc, methods, adapters
+    project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         variance,
     )
     from prdp.policy import Policy
+    from prdp.projects.project import Project, project
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
@@ -81,6 +83,7 @@ else:
         "Links": "prdp.tables.links",
         "MemoryLedger": "prdp.ledger",
         "Policy": "prdp.policy",
+        "Project": "prdp.projects.project",
         "Records": "prdp.tables.links",
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
@@ -99,6 +102,7 @@ else:
         "open_join": "prdp.tables.join",
         "open_links": "prdp.tables.links",
         "paths": "prdp.tables.graph",
+        "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
         "stars": "prdp.tables.graph",
@@ -137,6 +141,7 @@ __all__ = [
     "MemoryLedger",
     "Policy",
     "PrdpError",
+    "Project",
     "Records",
     "RecordsLeftOut",
     "Release",
@@ -161,6 +166,7 @@ __all__ = [
     "open_join",
     "open_links",
     "paths",
+    "project",
     "quantile",
     "share_for",
     "stars",

@@ -12,7 +12,8 @@ from rich.console import RenderableType
 from rich.padding import Padding
 
 from prdp.cli.ledger_regions import by_region, left_where, set_quota
-from prdp.cli.printing import complain, grid, number, plain, show, write
+from prdp.cli.messages import complain, plain, write
+from prdp.cli.printing import grid, number, show
 from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry

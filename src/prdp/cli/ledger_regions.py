@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
-from prdp.cli.printing import complain, grid, plain
+from prdp.cli.messages import complain, plain
+from prdp.cli.printing import grid
 from prdp.declare.exact import exact, spelled
 from prdp.engines._sources import column_type
 from prdp.errors import InvalidRequest, shown_part

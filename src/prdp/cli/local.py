@@ -13,7 +13,8 @@ import typer
 
 from prdp.cli.declarations import column_names, declared_columns, with_options
 from prdp.cli.local_question import METHODS, Ask, EstimateLine, LocalQuestion, kind_of
-from prdp.cli.printing import counting, grid, plain, show, show_json, waiting
+from prdp.cli.messages import plain
+from prdp.cli.printing import counting, grid, show, show_json, waiting
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 

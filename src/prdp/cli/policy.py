@@ -11,9 +11,10 @@ import typer
 from rich.console import Console, RenderableType
 
 from prdp.cli.declarations import column_names, declared_columns, record_of, with_options
+from prdp.cli.messages import plain
 from prdp.cli.plot import Axis, curve
 from prdp.cli.policy_facts import DeclaredColumns, Domain, Ranges, RecordFacts, domains, holes
-from prdp.cli.printing import grid, number, plain, show, show_json
+from prdp.cli.printing import grid, number, show, show_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import shown_name
 from prdp.levels import Levels
