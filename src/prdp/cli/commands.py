@@ -41,7 +41,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self._listing = False
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[arg-type]  (names alone; get_command loads)
+        self.commands: Any = dict.fromkeys(COMMANDS)  # names alone; get_command loads
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  (typer's own signature)
         """Load a command, or its line of help alone for a list; None for a name that none has."""

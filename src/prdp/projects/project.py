@@ -14,6 +14,7 @@ from prdp.policy import Policy
 from prdp.projects.checked import check
 from prdp.projects.keys import read_keys
 from prdp.projects.written import NAME, Written, find, listed, read
+from prdp.schema import Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
@@ -46,6 +47,15 @@ def project(path: Path | str | None = None) -> Project:
     file = read(where / NAME if where.is_dir() else where)
     check(file)
     return Project(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is public of a table: its columns, its policy within its bounds, and its listed keys."""
+
+    schema: Schema
+    policy: Policy
+    keys: Mapping[str, list[object] | str]
 
 
 @dataclass(frozen=True)
@@ -84,21 +94,18 @@ class Project(Mapping[str, Table | Join]):
             stand_in: Public or made-up records in place of the real ones: a file, a frame, or for a join a
                 dict of them.
         """
-        if name not in self._entries:
-            raise InvalidRequest(f"{self.file.path.name} has no {name!r}. It has {listed(list(self))}.")
-        section, said = self._entries[name]
-        try:
-            return (self._table if section == "tables" else self._join)(name, said, stand_in)
-        except PrdpError as error:
-            about_policy = isinstance(error, ExpressionError | PolicyError)
-            place = (section, name, "policy") if about_policy else (section, name)
-            if not self.file.text:
-                raise
-            raise InvalidRequest(f"{self.file.path.name}, line {self.file.line_of(place)}: {error}") from None
+        if stand_in is not None:
+            return self._open(name, stand_in, {"stand_in": True})
+        return self._open(name, None, {"ledger": self.ledger_of(name), "who": self.who})
+
+    def facts(self, name: str) -> Facts:
+        """Return the public facts of a table or join; its account is neither begun nor looked at."""
+        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
+        return Facts(opened.schema, opened.policy, self._keys(name))
 
     def ledger_of(self, name: str) -> Path:
         """Return where the account of a table is kept."""
-        _, said = self._entries[name]
+        _, said = self._said(name)
         return self.folder / self._filled(said.get("ledger", f"{name}.ledger"))
 
     @property
@@ -106,30 +113,46 @@ class Project(Mapping[str, Table | Join]):
         """The project file's folder; paths in the file are relative to it."""
         return self.file.path.parent
 
-    def _table(self, name: str, said: Mapping[str, Any], stand_in: object) -> Table:
-        return open_table(
-            self._source(said["source"]) if stand_in is None else stand_in,
-            **self._options(name, said, stand_in),
-        )
+    def _open(self, name: str, stand_in: Any, account: Mapping[str, Any]) -> Table | Join:
+        """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
+        section, said = self._said(name)
+        try:
+            opener = open_table if section == "tables" else open_join
+            source = self._source_of(name) if stand_in is None else stand_in
+            return opener(source, **self._options(name, said), **account)
+        except PrdpError as error:
+            if not self.file.text:
+                raise
+            about_policy = isinstance(error, ExpressionError | PolicyError)
+            place = (section, name, "policy") if about_policy else (section, name)
+            raise InvalidRequest(f"{self.file.path.name}, line {self.file.line_of(place)}: {error}") from None
 
-    def _join(self, name: str, said: Mapping[str, Any], stand_in: object) -> Join:
-        real = {table: self._source(source) for table, source in said["tables"].items()}
-        return open_join(real if stand_in is None else stand_in, **self._options(name, said, stand_in))
+    def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
+        if name not in self._entries:
+            raise InvalidRequest(f"{self.file.path.name} has no {name!r}. It has {listed(list(self))}.")
+        return self._entries[name]
 
-    def _options(self, name: str, said: Mapping[str, Any], stand_in: object) -> dict[str, Any]:
-        """Return the arguments that open and open_join share, and those that this entry has."""
+    def _options(self, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of open or open_join that an entry says."""
         options = {key: said[key] for key in _SAME if key in said}
         if "owner" in said:
             options["protect"] = said["owner"]
         if "keys" in said:
-            keys = {column: read_keys(value, column, self.folder) for column, value in said["keys"].items()}
-            options["keys"] = keys
+            options["keys"] = self._keys(name)
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
-        options |= {"name": name, "policy": Policy(said["policy"], **limits)}
-        account = (
-            {"stand_in": True} if stand_in is not None else {"ledger": self.ledger_of(name), "who": self.who}
-        )
-        return options | account
+        return options | {"name": name, "policy": Policy(said["policy"], **limits)}
+
+    def _keys(self, name: str) -> dict[str, list[object] | str]:
+        _, said = self._said(name)
+        return {
+            column: read_keys(value, column, self.folder) for column, value in said.get("keys", {}).items()
+        }
+
+    def _source_of(self, name: str) -> Any:
+        section, said = self._said(name)
+        if section == "tables":
+            return self._source(said["source"])
+        return {table: self._source(source) for table, source in said["tables"].items()}
 
     def _source(self, said: str | list[str]) -> object:
         """Return a source as ``prdp.open`` takes it: paths from the project's folder, variables filled in."""

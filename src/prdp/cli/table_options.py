@@ -1,0 +1,120 @@
+"""The options that declare a table on the command line, and the project that they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from prdp.errors import InvalidRequest
+from prdp.projects.checked import check
+from prdp.projects.project import Project
+from prdp.projects.written import NAME, Written
+
+_ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
+
+
+def tables_here(incomplete: str) -> list[str]:
+    """Return the tables and folders that a half-typed path may mean."""
+    folder = incomplete[: incomplete.rfind("/") + 1]
+    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix in _ENDINGS]
+    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _option(name: str, explained: str, metavar: str) -> Any:
+    return typer.Option(name, help=explained, metavar=metavar, show_default=False)
+
+
+TABLE = typer.Option(
+    "--table",
+    help="A Parquet or CSV file, in place of the project's tables.",
+    metavar="FILE",
+    autocompletion=tables_here,
+    show_default=False,
+)
+POLICY = _option(
+    "--policy", "The budget of a record, such as '10000 / greatest(balance, 100)'.", "EXPRESSION"
+)
+AT_MOST = _option("--at-most", "The largest budget.", "BUDGET")
+AT_LEAST = _option("--at-least", "The smallest budget; records with less are left out.", "BUDGET")
+BOUNDS = _option("--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH")
+GRAIN = _option("--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN")
+TYPES = _option("--type", "The SQL type of a column of a CSV file, such as opened=DATE.", "COLUMN=TYPE")
+KEYS = _option("--keys", "A grouping column's public keys: a file, or values: job=chef,clerk.", "COLUMN=FILE")
+OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN")
+LEDGER = _option("--ledger", "The file that keeps the account.", "FILE")
+PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
+
+
+def entry(
+    source: str,
+    policy: str,
+    *,
+    at_most: str | None = None,
+    at_least: str | None = None,
+    bounds: Sequence[str] = (),
+    grain: Sequence[str] = (),
+    types: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    owner: str | None = None,
+    ledger: str | None = None,
+) -> dict[str, Any]:
+    """Return a table as a project file says it."""
+    ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
+    made: dict[str, Any] = {
+        "source": source,
+        "policy": policy,
+        "at_most": at_most,
+        "at_least": at_least,
+        "bounds": ends,
+        "grain": dict(_named(grain, "--grain", "balance=0.01")),
+        "types": dict(_named(types, "--type", "opened=DATE")),
+        "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
+        "owner": owner,
+        "ledger": ledger,
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def project_of(name: str, declared: dict[str, Any], who: str | None = None) -> Project:
+    """Return the project of one table that options declare; its account lies beside the data."""
+    file = Written(Path.cwd() / NAME, "", {"tables": {name: declared}})
+    check(file)
+    return Project(file, who)
+
+
+def name_of(source: str) -> str:
+    """Return what a table is called in SQL: its file's stem.
+
+    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv")
+    ('accounts', 't_2026_accounts')
+    """
+    stem = re.sub(r"\W+", "_", Path(source).stem).strip("_") or "records"
+    return f"t_{stem}" if stem[0].isdigit() else stem
+
+
+def _named(options: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
+    """Return the columns and values of options of the form COLUMN=VALUE."""
+    pairs = [(name.strip(), value.strip()) for name, _, value in (one.partition("=") for one in options)]
+    for given, (name, value) in zip(options, pairs, strict=True):
+        if not name or not value:
+            raise InvalidRequest(f"{option} {given} is not understood: write {option} {example}")
+    return pairs
+
+
+def _ends(name: str, value: str) -> list[str]:
+    low, colon, high = value.partition(":")
+    if not colon:
+        raise InvalidRequest(f"--bounds {name}={value} is not understood: write --bounds {name}=0:1e9")
+    return [low, high]
+
+
+def _keys(value: str) -> Any:
+    """Return public keys as a project file says them: values between commas, or a file's name."""
+    if value == "private" or "," in value:
+        return [part.strip() for part in value.split(",")] if "," in value else value
+    return {"file": value} if Path(value).suffix or Path(value).exists() else [value]
