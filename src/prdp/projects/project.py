@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,13 @@ class Project(Mapping[str, Table | Join]):
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
         return Facts(opened.schema, opened.policy, self._keys(name))
+
+    def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
+        """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
+        section, said = self._said(name)
+        rest = {key: value for key, value in said.items() if key not in {"policy", "at_most", "at_least"}}
+        content = {**self.file.content, section: {**self.file.content[section], name: rest | dict(policy)}}
+        return Project(replace(self.file, content=content), self.who)
 
     def ledger_of(self, name: str) -> Path:
         """Return where the account of a table is kept."""
