@@ -122,6 +122,11 @@ def test_a_stand_in_takes_a_table_s_place_and_is_charged_nothing(folder: Path) -
     assert not (folder / "accounts.ledger").exists()
 
 
+def test_the_real_records_are_no_stand_in_for_themselves(folder: Path) -> None:
+    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'accounts' itself"):
+        prdp.project().open("accounts", stand_in=str(folder / "accounts.csv"))
+
+
 def test_the_published_schema_is_the_one_that_is_checked() -> None:
     published = json.loads((ROOT / "docs/prdp.schema.json").read_text(encoding="utf-8"))
     assert published == json_schema()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from prdp.engines._origins import origin_of
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.policy import Policy
 from prdp.projects.checked import check
@@ -47,6 +48,10 @@ def project(path: Path | str | None = None) -> Project:
     file = read(where / NAME if where.is_dir() else where)
     check(file)
     return Project(file)
+
+
+def _each(source: Any) -> list[Any]:
+    return list(source.values()) if isinstance(source, dict) else [source]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ class Project(Mapping[str, Table | Join]):
                 dict of them.
         """
         if stand_in is not None:
+            self._refuse_itself(name, stand_in)
             return self._open(name, stand_in, {"stand_in": True})
         return self._open(name, None, {"ledger": self.ledger_of(name), "who": self.who})
 
@@ -133,6 +139,18 @@ class Project(Mapping[str, Table | Join]):
             about_policy = isinstance(error, ExpressionError | PolicyError)
             place = (section, name, "policy") if about_policy else (section, name)
             raise InvalidRequest(f"{self.file.path.name}, line {self.file.line_of(place)}: {error}") from None
+
+    def _refuse_itself(self, name: str, stand_in: Any) -> None:
+        """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
+        real, like = (_each(source) for source in (self._source_of(name), stand_in))
+        shared = next(
+            filter(None, (origin_of(one).shared(origin_of(two)) for one in real for two in like)), ""
+        )
+        if shared:
+            raise InvalidRequest(
+                f"the stand-in is the table {name!r} itself ({shared}): answers about it that cost nothing would "
+                "give its records away. Take public or made-up records like them."
+            )
 
     def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
         if name not in self._entries:
