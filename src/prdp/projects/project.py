@@ -148,7 +148,7 @@ class Project(Mapping[str, Table | Join]):
         )
         if shared:
             raise InvalidRequest(
-                f"the stand-in is the table {name!r} itself ({shared}): answers about it that cost nothing would "
+                f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "
                 "give its records away. Take public or made-up records like them."
             )
 
