@@ -14,7 +14,7 @@ from prdp.errors import PrdpError, shown_part
 from prdp.projects.fields import json_schema
 from prdp.projects.keys import PRIVATE
 from prdp.projects.project import Facts, Project, project
-from prdp.projects.sample import sample_counts
+from prdp.testing.sample import sample_counts
 
 
 def check(

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.ledger.account import Ledger
-from prdp.pictures import style
+from prdp.release import style
 
 
 def plot_account(ledger: Ledger, ax: Any = None) -> Any:

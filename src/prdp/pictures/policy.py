@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.pictures import style
+from prdp.release import style
 from prdp.policy import Policy
 from prdp.schema import Bounds
 

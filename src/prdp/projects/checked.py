@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.projects.fields import SECTIONS, Field
+from prdp.projects.fields import SECTIONS, ProjectKey
 from prdp.projects.written import Written, listed
 
 Section = Mapping[str, Mapping[str, Any]]
@@ -54,7 +54,7 @@ def _check_entry(file: Written, section: str, name: str, entry: Mapping[str, Any
         raise file.wrong((section, name), f"says nothing of {listed(missing)}. {fields[missing[0]].help}")
 
 
-def _near(key: str, known: Mapping[str, Field] | Mapping[str, Any]) -> str:
+def _near(key: str, known: Mapping[str, ProjectKey] | Mapping[str, Any]) -> str:
     near = get_close_matches(key, known, n=1)
     return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """A kind of value.
 
     Attributes:
@@ -25,7 +25,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ProjectKey:
     """A key of the project file.
 
     Attributes:
@@ -34,7 +34,7 @@ class Field:
         needed: Whether it must be there.
     """
 
-    kind: Kind
+    kind: ValueKind
     help: str
     needed: bool = False
 
@@ -93,70 +93,74 @@ def _array(inner: Mapping[str, Any], **more: int) -> dict[str, Any]:
     return {"type": "array", "items": inner, **more}
 
 
-TEXT = Kind('a text, such as "accounts.parquet"', _is_text, _A_TEXT)
-NUMBER = Kind('a number, such as 10, 0.5 or "1/3"', _is_number, _A_NUMBER)
-WHOLE = Kind(
+TEXT = ValueKind('a text, such as "accounts.parquet"', _is_text, _A_TEXT)
+NUMBER = ValueKind('a number, such as 10, 0.5 or "1/3"', _is_number, _A_NUMBER)
+WHOLE = ValueKind(
     "a whole number",
     lambda value: isinstance(value, int) and not isinstance(value, bool),
     {"type": "integer"},
 )
-FLAG = Kind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
-FILES = Kind(
+FLAG = ValueKind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+FILES = ValueKind(
     'a file, or a list of files: "accounts.parquet"',
     lambda value: _is_text(value) or (_all(_is_text)(value) and bool(value)),
     {"anyOf": [_A_TEXT, _array(_A_TEXT, minItems=1)]},
 )
-TEXTS = Kind('a list of texts, such as ["week"]', _all(_is_text), _array(_A_TEXT))
-RANGES = Kind(
+TEXTS = ValueKind('a list of texts, such as ["week"]', _all(_is_text), _array(_A_TEXT))
+RANGES = ValueKind(
     "a least and a greatest value by column: { balance = [-1e9, 1e9] }",
     _by_column(_is_range),
     _object(_array(_A_NUMBER, minItems=2, maxItems=2)),
 )
-NUMBERS = Kind("a number by column: { balance = 0.01 }", _by_column(_is_number), _object(_A_NUMBER))
-TYPES = Kind('a SQL type by column: { opened = "DATE" }', _by_column(_is_text), _object(_A_TEXT))
-TYPES_BY_TABLE = Kind(
+NUMBERS = ValueKind("a number by column: { balance = 0.01 }", _by_column(_is_number), _object(_A_NUMBER))
+TYPES = ValueKind('a SQL type by column: { opened = "DATE" }', _by_column(_is_text), _object(_A_TEXT))
+TYPES_BY_TABLE = ValueKind(
     "SQL types by table and column", _by_column(_by_column(_is_text)), _object(_object(_A_TEXT))
 )
-PAIRS = Kind('texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT))
-KEYS = Kind(
+PAIRS = ValueKind(
+    'texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT)
+)
+KEYS = ValueKind(
     'by column a list of values, a file { file = "jobs.csv" }, or "private"',
     _by_column(_are_keys),
     _object(_KEYS),
 )
 
 _SHARED = {
-    "policy": Field(TEXT, "The budget of a record, as SQL over its columns; public.", needed=True),
-    "at_most": Field(NUMBER, "The largest budget that the policy gives."),
-    "at_least": Field(NUMBER, "The smallest budget; records below it are left out."),
-    "bounds": Field(RANGES, "The public least and greatest value of number columns."),
-    "grain": Field(NUMBERS, "The public grain of columns that are added up, such as 0.01 for cents."),
-    "keys": Field(KEYS, "The public keys of grouping columns."),
-    "most_rows": Field(WHOLE, "How many times what one row can add an owner adds at most."),
-    "ledger": Field(TEXT, "The file that keeps the account; by default NAME.ledger beside the project file."),
+    "policy": ProjectKey(TEXT, "The budget of a record, as SQL over its columns; public.", needed=True),
+    "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
+    "at_least": ProjectKey(NUMBER, "The smallest budget; records below it are left out."),
+    "bounds": ProjectKey(RANGES, "The public least and greatest value of number columns."),
+    "grain": ProjectKey(NUMBERS, "The public grain of columns that are added up, such as 0.01 for cents."),
+    "keys": ProjectKey(KEYS, "The public keys of grouping columns."),
+    "most_rows": ProjectKey(WHOLE, "How many times what one row can add an owner adds at most."),
+    "ledger": ProjectKey(
+        TEXT, "The file that keeps the account; by default NAME.ledger beside the project file."
+    ),
 }
 TABLE = {
-    "source": Field(
+    "source": ProjectKey(
         FILES, "A file, a glob, a list of files, or a database; relative to this file.", needed=True
     ),
-    "table": Field(TEXT, "The table's name in a database."),
+    "table": ProjectKey(TEXT, "The table's name in a database."),
     **_SHARED,
-    "types": Field(TYPES, "SQL types of the columns of a CSV file."),
-    "owner": Field(
+    "types": ProjectKey(TYPES, "SQL types of the columns of a CSV file."),
+    "owner": ProjectKey(
         TEXT, "The column that says whose row it is: all rows of one owner are protected together."
     ),
-    "fixed": Field(TEXTS, "Columns whose value never changes in a row; bound when the ledger is begun."),
-    "edition": Field(TEXT, "Which edition of a table that grows this is."),
+    "fixed": ProjectKey(TEXTS, "Columns whose value never changes in a row; bound when the ledger is begun."),
+    "edition": ProjectKey(TEXT, "Which edition of a table that grows this is."),
 }
 JOIN = {
-    "tables": Field(PAIRS, "A file for each table's name; relative to this file.", needed=True),
-    "private": Field(TEXT, "The table whose records are protected.", needed=True),
-    "key": Field(TEXT, "The column that names them.", needed=True),
-    "references": Field(PAIRS, "Which column holds which table's key.", needed=True),
-    "public": Field(TEXTS, "The tables that hold nothing to protect."),
+    "tables": ProjectKey(PAIRS, "A file for each table's name; relative to this file.", needed=True),
+    "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
+    "key": ProjectKey(TEXT, "The column that names them.", needed=True),
+    "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),
+    "public": ProjectKey(TEXTS, "The tables that hold nothing to protect."),
     **_SHARED,
-    "types": Field(TYPES_BY_TABLE, "SQL types of the columns of CSV files."),
+    "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files."),
 }
-SECTIONS: dict[str, Mapping[str, Field]] = {"tables": TABLE, "joins": JOIN}
+SECTIONS: dict[str, Mapping[str, ProjectKey]] = {"tables": TABLE, "joins": JOIN}
 
 
 def json_schema() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
-from prdp.pictures import style
+from prdp.release import style
 from prdp.release import shown
 
 if TYPE_CHECKING:
