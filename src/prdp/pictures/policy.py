@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.release import style
 from prdp.policy import Policy
+from prdp.release import style
 from prdp.schema import Bounds
 
 _POINTS = 600

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
-from prdp.release import style
-from prdp.release import shown
+from prdp.release import shown, style
 
 if TYPE_CHECKING:
     from prdp.release.release import Release
