@@ -15,12 +15,14 @@ For asking:
     open, Table, Groups, bins, date_trunc, methods, adapters
     project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
+For asking in SQL, with Table.sql or over a connection:
+    connect, SqlAnswers
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
     Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
 When something is wrong:
-    errors, PrdpError, InvalidRequest, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
+    errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
@@ -38,6 +40,7 @@ from prdp.errors import (
     LedgerError,
     PrdpError,
     RecordsLeftOut,
+    SqlError,
 )
 from prdp.version import __version__
 
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
+    from prdp.sql.dbapi import connect
+    from prdp.sql.results import SqlAnswers
     from prdp.tables.graph import Graph, edges, open_graph, paths, stars, triangles
     from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
@@ -88,7 +93,9 @@ else:
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
         "Table": "prdp.tables.table",
+        "SqlAnswers": "prdp.sql.results",
         "bins": "prdp.declare.groups",
+        "connect": "prdp.sql.dbapi",
         "count": "prdp.plan.functions",
         "count_distinct": "prdp.plan.functions",
         "date_trunc": "prdp.declare.groups",
@@ -146,10 +153,13 @@ __all__ = [
     "RecordsLeftOut",
     "Release",
     "ReleaseTable",
+    "SqlAnswers",
+    "SqlError",
     "Table",
     "__version__",
     "adapters",
     "bins",
+    "connect",
     "count",
     "count_distinct",
     "date_trunc",

@@ -5,6 +5,7 @@
     PrdpError
     ├── InvalidRequest        wrong by public facts alone: nothing was read, nothing was charged
     │   ├── ExpressionError   a policy or a filter that cannot be used; underlines the place
+    │   │   └── SqlError      a SQL statement that cannot be answered
     │   └── PolicyError       a policy whose range is unknown or impossible
     ├── BudgetExhausted       the ledger has less left than was asked for
     ├── LedgerError           the ledger cannot keep its promise
@@ -86,6 +87,19 @@ def _window(line: str, offset: int) -> tuple[str, int]:
         return line, offset
     start = max(0, min(offset - 8, len(line) - 72))
     return line[start : start + 72], offset - start
+
+
+class SqlError(ExpressionError):
+    """A SQL statement that cannot be answered, with the place underlined.
+
+    >>> print(SqlError("SELECT * FROM accounts", (7, 8), "records never leave", "Write COUNT(*)."))
+    records never leave
+    <BLANKLINE>
+        SELECT * FROM accounts
+               ^
+    <BLANKLINE>
+    Write COUNT(*).
+    """
 
 
 class PolicyError(InvalidRequest):

@@ -59,7 +59,7 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         listed = [_column_of(keys, name) for name in names]
         refuse_too_many(math.prod(map(len, listed)))
         return list(product(*listed))
-    table = _columns_of(keys)
+    table = table_columns(keys)
     if table is not None:
         columns = [_column_of(table, name) for name in names]
         return list(zip(*columns, strict=True))
@@ -98,7 +98,7 @@ def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]
     return at_most(column, MOST_KEYS, f"keys= for {name!r}")
 
 
-def _columns_of(keys: object) -> Mapping[str, Sequence[object]] | None:
+def table_columns(keys: object) -> Mapping[str, Sequence[object]] | None:
     """Return the columns of a public table of keys; None if it is none."""
     if hasattr(keys, "to_pydict"):  # Arrow
         return dict(keys.to_pydict())

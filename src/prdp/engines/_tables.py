@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
+from prdp.declare.keys import MOST_KEYS
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -80,6 +81,12 @@ class DuckDBTables(InOneProcess):
         return bool(
             self.rows(f"SELECT 1 FROM ({rows}) WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1 LIMIT 1")
         )
+
+    def values(self, table: str, column: str) -> list[object]:
+        """Return the values of a public table's column, each once and sorted; as many as may be keys."""
+        name = quoted(column)
+        rows = f"SELECT DISTINCT {name} AS found FROM {self._views[table]} WHERE {name} IS NOT NULL"
+        return [found for (found,) in self.rows(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")]
 
     def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         """Read every joined table once and return the cells of owners: what they add, and how many rows."""

@@ -114,7 +114,7 @@ class Release(NumberLike):
         ...
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
-        low, high = self.between(_chance(level), _reach(reach))
+        low, high = self.between(chance_of(level), reach_of(reach))
         return _number(low), _number(high)
 
     def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
@@ -195,7 +195,8 @@ class Release(NumberLike):
         return MovedRelease(self).moved(times, plus)
 
 
-def _chance(level: float | Fraction | str) -> Fraction:
+def chance_of(level: float | Fraction | str) -> Fraction:
+    """Return the probability that a caller asks an interval for, or refuse what is none."""
     chance = _read(level)
     if chance is None or not 0 < chance < 1:
         raise InvalidRequest(
@@ -208,7 +209,8 @@ def _chance(level: float | Fraction | str) -> Fraction:
     return chance
 
 
-def _reach(reach: float | Fraction | str) -> Fraction:
+def reach_of(reach: float | Fraction | str) -> Fraction:
+    """Return how far beyond its cap a clipped record may count, or refuse what says nothing of it."""
     most = _read(reach)
     if most is None or most < 1:
         raise InvalidRequest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
@@ -30,6 +31,9 @@ from prdp.schema import Bounds, Grains, Kind, Schema
 from prdp.tables.opening import account_of, both, fitted_policy, name_of
 from prdp.tables.queried import Queried
 from prdp.tables.roles import refuse_two_names
+
+if TYPE_CHECKING:
+    from prdp.sql.catalog import Catalog
 
 
 def open_join(
@@ -250,6 +254,22 @@ class Join(Queried):
         """What the private table's key is called in the join."""
         place = (self.tree.private, self.tree.key)
         return next(name for name, known in self.names.items() if known == place)
+
+    @property
+    def _catalog(self) -> Catalog:
+        from prdp.sql.catalog import Catalog  # noqa: PLC0415  (asked for by SQL alone)
+
+        tables: dict[str, dict[str, str]] = {name: {} for name in self._engine.schemas}
+        for shown, (table, column) in self.names.items():
+            tables[table][column] = shown
+        owners = Owners(self._key, self.most_rows, self._joined(self.names))
+        return Catalog(tables, self.tree.private, self.tree, owners, self._public_values, self.over)
+
+    def _public_values(self, table: str, column: str) -> list[object]:
+        """Return the values of a public table's column, each once."""
+        if table not in self.tree.public:
+            raise InvalidRequest(f"{table!r} is not public: its values may give a record away.")
+        return self._engine.values(table, column)
 
     @property
     def _whose(self) -> Whose:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
@@ -28,6 +28,10 @@ from prdp.schema import Schema
 from prdp.tables.groups import Groups
 from prdp.tables.opened import Opened
 from prdp.tables.questions import Questions
+
+if TYPE_CHECKING:
+    from prdp.sql.catalog import Catalog
+    from prdp.sql.results import SqlAnswers
 
 
 class Queried(Opened, Questions[Release]):
@@ -55,6 +59,11 @@ class Queried(Opened, Questions[Release]):
     @abstractmethod
     def _origins(self) -> Sequence[Origin]:
         """Where its records come from."""
+
+    @property
+    @abstractmethod
+    def _catalog(self) -> Catalog:
+        """The tables that SQL may name."""
 
     @abstractmethod
     def where(self, condition: str) -> Self:
@@ -111,6 +120,67 @@ class Queried(Opened, Questions[Release]):
         4
         """
         return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        share: Exact,
+        shares: Mapping[str, Exact] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        tables: Mapping[str, object] | None = None,
+        fresh: bool = False,
+    ) -> SqlAnswers:
+        """Answer a SQL statement; its aggregates are the questions that the methods above ask.
+
+        It needs ``pip install 'prdp[sql]'``; what is read is listed in docs/sql.md.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = {"age": numpy.array([31, 58])}
+        >>> accounts = prdp.open(people, policy="1", bounds={"age": (0, 120)}, name="accounts")
+        >>> answers = accounts.sql("SELECT COUNT(*) AS n, AVG(age) FROM accounts WHERE age > 18", share=0.1)
+        >>> answers.columns, accounts.left
+        (('n', 'AVG(age)'), Fraction(9, 10))
+
+        Args:
+            text: One SELECT over this table, by its name or as ``self``.
+            share: The part of every record's budget for the statement; its aggregates share equally.
+            shares: What each column may use of it, by name, such as ``{"n": 0.02, "mean": 0.08}``.
+            keys: Public keys of what is grouped by, where the statement does not say them, such as
+                ``{"job": ["clerk", "chef"]}``.
+            tables: Public tables that the statement names, by name: dicts of lists, or frames.
+            fresh: Pay for new answers although these questions have been answered before.
+        """
+        from prdp.sql.asked import answered  # noqa: PLC0415  (its parser is an extra)
+
+        return answered(
+            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, fresh=fresh
+        )
+
+    def explain_sql(
+        self,
+        text: str,
+        *,
+        share: Exact,
+        shares: Mapping[str, Exact] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        tables: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return what a statement would cost, by which methods, and what is left then; nothing is charged.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", name="accounts")
+        >>> print(accounts.explain_sql("SELECT COUNT(*) FROM accounts", share=0.1))  # doctest: +ELLIPSIS
+        costs    1/10 of the budgets of those it is about, who have 1 left
+        leaves   9/10; of such questions, 10 fit into what is left now
+        asks     COUNT(*): count, method clip, share 1/10
+        ...
+        """
+        from prdp.sql.asked import explained  # noqa: PLC0415  (its parser is an extra)
+
+        return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
 
     def quantiles(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prdp.declare.columns import (
     Number,
@@ -43,6 +44,9 @@ from prdp.tables.opening import (
 )
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.queried import Queried
+
+if TYPE_CHECKING:
+    from prdp.sql.catalog import Catalog
 
 
 def open(  # noqa: A001  (prdp.open is what users call it)
@@ -337,6 +341,14 @@ class Table(Queried):
     def protect(self) -> str | None:
         """The column whose value says whose row it is; None where a row is a record."""
         return None if self.owners is None else self.owners.id
+
+    @property
+    def _catalog(self) -> Catalog:
+        from prdp.sql.catalog import Catalog  # noqa: PLC0415  (asked for by SQL alone)
+
+        return Catalog(
+            {self.name: {name: name for name in self._engine.schema}}, self.name, owners=self.owners
+        )
 
     @property
     def _whose(self) -> Whose:

@@ -1,0 +1,170 @@
+"""Aggregates: one small function each, from SQL's to the query that Python asks."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.sql.construct import Construct
+from prdp.sql.written import PRODUCT, Written, joined
+
+
+class Asking(Protocol):
+    """What an aggregate is read with."""
+
+    def row(self, node: Any) -> str:
+        """Return what an aggregate is over, in the row language, within its FILTER."""
+
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
+        """Return what stands for a query's answer, or for a part of it."""
+
+    def rows(self, source: Any) -> Written:
+        """Return what stands for the number of rows."""
+
+    def refuse(self, node: Any, reason: str, advice: str = "") -> Any:
+        """Refuse a part of the statement, underlined."""
+
+
+def read_count(asking: Asking, node: Any) -> Written:
+    """Read COUNT(*), COUNT(x) and COUNT(DISTINCT x)."""
+    inner = node.this
+    kind = type(inner).__name__
+    if kind == "Star" or (kind == "Literal" and not inner.is_string):
+        return asking.rows(node)
+    if kind == "Distinct":
+        if len(inner.expressions) != 1 or inner.args.get("on") is not None:
+            asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
+        return asking.ask(CountDistinct(asking.row(inner.expressions[0])), node)
+    return asking.ask(Sum(f"CASE WHEN {_grouped(asking.row(inner))} IS NULL THEN 0 ELSE 1 END"), node)
+
+
+def read_count_if(asking: Asking, node: Any) -> Written:
+    """Read COUNT_IF(condition)."""
+    return asking.ask(Sum(f"CASE WHEN {asking.row(node.this)} THEN 1 ELSE 0 END"), node)
+
+
+def read_sum(asking: Asking, node: Any) -> Written:
+    """Read SUM(x)."""
+    return asking.ask(Sum(asking.row(_plain(asking, node))), node)
+
+
+def read_avg(asking: Asking, node: Any) -> Written:
+    """Read AVG(x): a sum with 3/4 of its share and a count with 1/4."""
+    return asking.ask(Mean(asking.row(_plain(asking, node))), node)
+
+
+def read_max(asking: Asking, node: Any) -> Written:
+    """Read MAX(x)."""
+    return asking.ask(Max(asking.row(_plain(asking, node))), node)
+
+
+def read_min(asking: Asking, node: Any) -> Written:
+    """Read MIN(x)."""
+    return asking.ask(Min(asking.row(_plain(asking, node))), node)
+
+
+def read_median(asking: Asking, node: Any) -> Written:
+    """Read MEDIAN(x)."""
+    return asking.ask(Quantile(asking.row(_plain(asking, node)), (Fraction(1, 2),)), node)
+
+
+def read_quantile(asking: Asking, node: Any) -> Written:
+    """Read QUANTILE_CONT(x, q)."""
+    part = node.args.get("expression") if node.key == "percentilecont" else node.args.get("quantile")
+    if part is None:
+        asking.refuse(node, "which quantile is not said", "Write QUANTILE_CONT(x, 0.5).")
+    return asking.ask(Quantile(asking.row(node.this), (_part(asking, part),)), node)
+
+
+def read_within_group(asking: Asking, node: Any) -> Written:
+    """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
+    order = node.expression
+    sorted_by = order.expressions if type(order).__name__ == "Order" else []
+    if type(node.this).__name__ != "PercentileCont" or len(sorted_by) != 1:
+        asking.refuse(node, "WITHIN GROUP is read after PERCENTILE_CONT(q), with one column")
+    part = _part(asking, node.this.this)
+    part = 1 - part if sorted_by[0].args.get("desc") else part
+    return asking.ask(Quantile(asking.row(sorted_by[0].this), (part,)), node)
+
+
+def read_variance_pop(asking: Asking, node: Any) -> Written:
+    """Read VAR_POP(x)."""
+    return asking.ask(Variance(asking.row(_plain(asking, node))), node)
+
+
+def read_stddev_pop(asking: Asking, node: Any) -> Written:
+    """Read STDDEV_POP(x)."""
+    return asking.ask(Std(asking.row(_plain(asking, node))), node)
+
+
+def read_variance(asking: Asking, node: Any) -> Written:
+    """Read VARIANCE(x), of a sample: n / (n - 1) times that of the rows at hand, n being the released count."""
+    query = Variance(asking.row(_plain(asking, node)))
+    value, count = asking.ask(query, node), asking.ask(query, node, part=1)
+    return joined([value, " * (", *_of_sample(count), ")"], PRODUCT)
+
+
+def read_stddev(asking: Asking, node: Any) -> Written:
+    """Read STDDEV(x), of a sample."""
+    query = Std(asking.row(_plain(asking, node)))
+    value, count = asking.ask(query, node), asking.ask(query, node, part=1)
+    return joined([value, " * sqrt(", *_of_sample(count), ")"], PRODUCT)
+
+
+def _of_sample(count: Written) -> list[str | Written]:
+    """Return 1 + 1 / (n - 1), which is n / (n - 1) and has n once; below 2 rows n is taken for 2."""
+    return ["1 + 1 / (greatest(", count, ", 2) - 1)"]
+
+
+def _plain(asking: Asking, node: Any) -> Any:
+    """Return what an aggregate is over; DISTINCT and several columns are refused."""
+    if type(node.this).__name__ == "Distinct":
+        asking.refuse(node, "DISTINCT is read in COUNT alone", "Leave it out, or write COUNT(DISTINCT x).")
+    return node.this
+
+
+def _part(asking: Asking, node: Any) -> Fraction:
+    if type(node).__name__ != "Literal" or node.is_string:
+        asking.refuse(node, "which quantile is a number between 0 and 1", "Write such as 0.5.")
+    part = Fraction(node.this)
+    if not 0 < part < 1:
+        asking.refuse(node, "which quantile is a number between 0 and 1", "MIN(x) and MAX(x) are the ends.")
+    return part
+
+
+def _grouped(text: str) -> str:
+    return f"({text})"
+
+
+_ONE = ("this",)
+
+
+def _of(node: str, rule: Any, reads: tuple[str, ...], shown: str, sample: str, note: str) -> Construct:
+    return Construct(node, rule, reads, shown, f"SELECT {sample} FROM accounts", note)
+
+
+AGGREGATES: tuple[Construct, ...] = (
+    _of("Count", read_count, _ONE, "`COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x)`", "COUNT(*), COUNT(age), COUNT(DISTINCT job)",
+        "`prdp.count()`, `prdp.count_distinct(x)`; `COUNT(x)` is a sum of ones"),
+    _of("CountIf", read_count_if, _ONE, "`COUNT_IF(c)`", "COUNT_IF(age > 30)", "a sum of ones"),
+    _of("Sum", read_sum, _ONE, "`SUM(x)`", "SUM(balance)", "`prdp.sum(x)`; 0 where there is no row"),
+    _of("Avg", read_avg, _ONE, "`AVG(x)`", "AVG(balance)", "`prdp.mean(x)`: 3/4 of its share for the sum, 1/4 for the count"),
+    _of("Max", read_max, _ONE, "`MAX(x)`", "MAX(age)", "`prdp.max(x)`: the end of a range, 9 % wide"),
+    _of("Min", read_min, _ONE, "`MIN(x)`", "MIN(age)", "`prdp.min(x)`"),
+    _of("Median", read_median, _ONE, "`MEDIAN(x)`", "MEDIAN(age)", "`prdp.median(x)`: the middle of a range"),
+    _of("PercentileCont", read_quantile, ("this", "expression"), "`QUANTILE_CONT(x, q)`", "QUANTILE_CONT(age, 0.9)",
+        "`prdp.quantile(x, q)`"),
+    _of("Quantile", read_quantile, ("this", "quantile"), "`QUANTILE(x, q)`", "QUANTILE(age, 0.9)", "`prdp.quantile(x, q)`"),
+    _of("WithinGroup", read_within_group, ("this", "expression"), "`PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)`",
+        "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age)", "`prdp.quantile(x, q)`"),
+    _of("VariancePop", read_variance_pop, _ONE, "`VAR_POP(x)`", "VAR_POP(age)", "`prdp.variance(x)`"),
+    _of("Variance", read_variance, _ONE, "`VARIANCE(x)`, `VAR_SAMP(x)`", "VARIANCE(age)",
+        "`prdp.variance(x)`, times n / (n - 1) of the released count"),
+    _of("StddevPop", read_stddev_pop, _ONE, "`STDDEV_POP(x)`", "STDDEV_POP(age)", "`prdp.std(x)`"),
+    _of("Stddev", read_stddev, _ONE, "`STDDEV(x)`", "STDDEV(age)", "`prdp.std(x)`, corrected likewise"),
+    _of("StddevSamp", read_stddev, _ONE, "`STDDEV_SAMP(x)`", "STDDEV_SAMP(age)", "the same"),
+)  # fmt: skip
+"""What may be asked of rows."""
+
+AGGREGATE_RULES = {construct.node: construct for construct in AGGREGATES}

@@ -1,0 +1,240 @@
+"""Answer a statement, or say what it would cost: the questions are Python's, with their plans and their charges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from prdp.declare.computed import derived_grain
+from prdp.declare.exact import Exact, exact, exact_share, told
+from prdp.errors import InvalidRequest, SqlError, shown_part
+from prdp.expressions.evaluate import Value, evaluate, value_of
+from prdp.expressions.nodes import Column, Node, columns
+from prdp.release.release import Release
+from prdp.release.table import ReleaseTable
+from prdp.schema import ColumnType, Kind
+from prdp.sql.catalog import Catalog, read_public
+from prdp.sql.compiled import Compiled, compiled
+from prdp.sql.door import Door, Questioned
+from prdp.sql.estimates import Estimate
+from prdp.sql.reading import span_of
+from prdp.sql.results import Cell, SqlAnswers
+from prdp.sql.writer import Checked
+
+
+def answered(
+    text: object,
+    door: Door,
+    catalog: Catalog,
+    *,
+    share: Exact,
+    shares: Mapping[str, Exact] | None = None,
+    keys: Mapping[str, Any] | None = None,
+    tables: Mapping[str, object] | None = None,
+    fresh: bool = False,
+) -> SqlAnswers:
+    """Answer a statement: its aggregates are charged once, and all else is computed from what was released."""
+    asked = _compiled(text, door, catalog, keys, tables)
+    if asked.limit == 0 or not asked.queries:
+        return _without_charge(asked)
+    groups, parts = _questioned(asked), _shares(asked, share, shares)
+    _refuse_unless_planned(asked, groups, share, parts)
+    table = groups.agg(*asked.queries, share=share, shares=parts, fresh=fresh)
+    return _computed(asked, table)
+
+
+def explained(
+    text: object,
+    door: Door,
+    catalog: Catalog,
+    *,
+    share: Exact,
+    shares: Mapping[str, Exact] | None = None,
+    keys: Mapping[str, Any] | None = None,
+    tables: Mapping[str, object] | None = None,
+) -> str:
+    """Return what a statement would cost and do, line by line; reads no record and charges nothing."""
+    asked = _compiled(text, door, catalog, keys, tables)
+    if asked.limit == 0 or not asked.queries:
+        return "costs    nothing: no record is asked about"
+    groups, parts = _questioned(asked), _shares(asked, share, shares)
+    _refuse_unless_planned(asked, groups, share, parts)
+    plan = groups.plan(*asked.queries, share=share, shares=parts)
+    fit = math.floor(groups.left / plan.share)
+    after = groups.left - plan.share
+    lines = [
+        f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(groups.left)} left",
+        f"leaves   {shown_part(after) if after >= 0 else 'nothing: it would be refused'}; of such questions, "
+        f"{fit} fit into what is left now",
+    ]
+    for query, source in zip(plan.queries, asked.sources, strict=True):
+        said = source.sql(dialect="duckdb")
+        lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
+    return "\n".join([*lines, groups.explain(*asked.queries, share=share, shares=parts)])
+
+
+def _compiled(
+    text: object,
+    door: Door,
+    catalog: Catalog,
+    keys: Mapping[str, Any] | None,
+    tables: Mapping[str, object] | None,
+) -> Compiled:
+    return compiled(text, door, catalog, public=read_public(tables, catalog.tables), keys=keys)
+
+
+def _questioned(asked: Compiled) -> Questioned:
+    """Return what answers the queries: the table or join, or its groups."""
+    door = asked.door
+    assert door is not None  # noqa: S101  (there are queries)
+    if not asked.groups:
+        return door
+    entry = asked.groups[0].checked.source
+    try:
+        return door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
+    except InvalidRequest as wrong:
+        raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), str(wrong)) from None
+
+
+def _refuse_unless_planned(
+    asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exact] | None
+) -> None:
+    """Refuse what the planner refuses, with the aggregate underlined where one alone is at fault."""
+    try:
+        groups.plan(*asked.queries, share=share, shares=parts)
+    except InvalidRequest as whole:
+        for query, source in zip(asked.queries, asked.sources, strict=True):
+            try:
+                groups.plan(query, share=1)
+            except InvalidRequest as wrong:
+                text = asked.statement.text
+                raise SqlError(text, span_of(source, text), str(wrong)) from None
+        raise whole from None
+
+
+def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -> list[Fraction] | None:
+    """Return each query's share, from what the caller says of items; None for equal parts.
+
+    An item with several aggregates shares equally among those that no earlier item has.
+    """
+    if shares is None:
+        return None
+    if not isinstance(shares, Mapping):
+        raise InvalidRequest(f"shares={told(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
+    found: dict[int, Fraction] = {}
+    known = {name.lower(): exact(part, "shares") for name, part in shares.items()}
+    for item in asked.items:
+        wanted = sorted(
+            {int(name[1:].partition("_")[0]) for name in _needs(asked, item.checked)} - found.keys()
+        )
+        if wanted:
+            part = known.pop(item.name.lower(), None)
+            if part is None:
+                raise InvalidRequest(
+                    f"shares={told(shares)} says nothing of {item.name!r}, which asks something."
+                )
+            found |= dict.fromkeys(wanted, part / len(wanted))
+    if known:
+        names = ", ".join(asked.names)
+        raise InvalidRequest(f"shares= names {', '.join(known)}, but the columns that ask are among {names}.")
+    if len(found) < len(asked.queries):
+        raise InvalidRequest(
+            "shares= cannot say what HAVING and ORDER BY ask beside: select it, and name it."
+        )
+    total = sum(found.values(), Fraction(0))
+    if total > exact_share(share):
+        raise InvalidRequest(f"shares={told(shares)} add up to {total}, which is more than share={share}.")
+    return [found[place] for place in range(len(asked.queries))]
+
+
+def _needs(asked: Compiled, checked: Checked) -> set[str]:
+    """Return the names of answers that an expression is computed from."""
+    found: set[str] = set()
+    for name in columns(checked.node):
+        if name in asked.ends:
+            found |= _needs(asked, asked.ends[name][0])
+        elif name.startswith("a"):
+            found.add(name)
+    return found
+
+
+def _without_charge(asked: Compiled) -> SqlAnswers:
+    """Return the answers to a statement that asks about no record."""
+    rows: tuple[tuple[Cell, ...], ...] = ()
+    if asked.limit != 0:
+        rows = (tuple(evaluate(item.checked.node, {}) for item in asked.items),)
+    return SqlAnswers(asked.statement.text, Fraction(0), asked.names, rows, None)
+
+
+def _computed(asked: Compiled, table: ReleaseTable) -> SqlAnswers:
+    """Return the rows of a statement from what was released: HAVING, ORDER BY and LIMIT cost nothing."""
+    rows = [AnswerRow(asked, key, releases) for key, releases in table]
+    if asked.having is not None:
+        rows = [row for row in rows if row.value(asked.having) is True]
+    for entry in reversed(asked.order):
+        rows.sort(key=lambda row, entry=entry: _sort_key(row.value(entry.checked)), reverse=entry.descending)
+        missing = [row for row in rows if row.value(entry.checked) is None]
+        there = [row for row in rows if row.value(entry.checked) is not None]
+        rows = [*missing, *there] if entry.nulls_first else [*there, *missing]
+    rows = rows[asked.offset :] if asked.limit is None else rows[asked.offset : asked.offset + asked.limit]
+    cells = tuple(tuple(row.cell(item.name, item.checked) for item in asked.items) for row in rows)
+    return SqlAnswers(asked.statement.text, table.share, asked.names, cells, table)
+
+
+def _sort_key(value: Value) -> tuple[bool, Any]:
+    return (value is not None, value if value is not None else 0)
+
+
+class AnswerRow:
+    """One group's answers, and what is computed from them."""
+
+    def __init__(self, asked: Compiled, key: Sequence[Any], releases: Sequence[Release]) -> None:
+        self._asked = asked
+        self._key = tuple(key)
+        self._known: dict[str, Value] = {f"k{place}": value_of(value) for place, value in enumerate(key)}
+        self._parts: dict[str, Release] = {}
+        for place, release in enumerate(releases):
+            self._parts[f"a{place}"] = release
+            self._parts |= {f"a{place}_{k}": part for k, part in enumerate(release.parts)}
+        for name, (checked, end) in asked.ends.items():
+            self._known[name] = self._end(checked, end)
+
+    def _end(self, checked: Checked, end: int) -> Value:
+        cell = self.cell("", checked)
+        if not isinstance(cell, Release | Estimate):
+            return cell if isinstance(cell, float) else None
+        found = float(cell.interval()[end])
+        return found if math.isfinite(found) else None
+
+    def value(self, checked: Checked) -> Value:
+        """Return what an expression gives for the released values."""
+        values = {name: float(part.exact) for name, part in self._parts.items()}
+        return evaluate(checked.node, {**self._known, **values})
+
+    def cell(self, name: str, checked: Checked) -> Cell:
+        """Return a column's cell: a release, a number computed from such, a key or another plain value."""
+        node = checked.node
+        if isinstance(node, Column):
+            if node.name in self._parts:
+                return self._parts[node.name]
+            if node.name.startswith("k"):
+                key: Cell = self._key[int(node.name[1:])]
+                return key
+        parts = {part: self._parts[part] for part in sorted(columns(node)) if part in self._parts}
+        value = self.value(checked)
+        if not parts or not isinstance(value, float) or isinstance(value, bool):
+            return value
+        used = {part.partition("_")[0] for part in parts}
+        share = sum((self._parts[part].share for part in used), Fraction(0))
+        return Estimate(name, node, parts, dict(self._known), share, whole=_is_whole(node, parts))
+
+
+def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
+    """Say whether an expression of whole numbers is one."""
+    schema = {name: ColumnType(Kind.NUMBER, integer=part.whole) for name, part in parts.items()}
+    if columns(node) - schema.keys():
+        return False
+    grain = derived_grain(node, schema, {})
+    return grain is not None and grain.denominator == 1

@@ -1,0 +1,236 @@
+"""What a SELECT computes: aggregates become queries, and expressions over them a text over their answers.
+
+Names of answers are made here: ``a0`` is the first query's answer, ``a0_1`` the second part of it, ``k0`` the
+first key, ``e0`` an end of an interval. They stand in no statement, since columns are found before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from prdp.errors import SqlError
+from prdp.plan.queries import Count, CountDistinct, Query, Sum
+from prdp.schema import ColumnType, Kind, Schema
+from prdp.sql.aggregates import AGGREGATE_RULES
+from prdp.sql.construct import unread
+from prdp.sql.grouping import GroupItem
+from prdp.sql.membership import row_leaf
+from prdp.sql.refused import refuse_construct
+from prdp.sql.relation import Names, Relation
+from prdp.sql.writer import Checked, Writer
+from prdp.sql.written import OR, PRODUCT, Written, joined
+
+ENDS = {"low": 0, "high": 1}
+"""The functions that give an end of an interval, and which."""
+
+
+@dataclass(slots=True)
+class SelectReader:
+    """Reads what is selected, one expression after the other.
+
+    Attributes:
+        names: What FROM may name.
+        relation: The rows that are asked about.
+        schema: The columns of the tables that are asked.
+        groups: What groups are told apart by.
+        hoisted: A FILTER that all aggregates have, and that is part of WHERE instead.
+        aliases: What earlier items are called, and what they are.
+        queries: What is asked so far, each once.
+        sources: For each query, the first part of the statement that asks it.
+        ends: The ends of intervals that are selected, by name.
+    """
+
+    names: Names
+    relation: Relation
+    schema: Schema
+    groups: tuple[GroupItem, ...] = ()
+    hoisted: str = ""
+    aliases: dict[str, Written] = field(default_factory=dict)
+    queries: list[Query] = field(default_factory=list)
+    sources: list[Any] = field(default_factory=list)
+    ends: dict[str, tuple[Checked, int]] = field(default_factory=dict)
+    _filter: str | None = None
+
+    def read(self, node: Any) -> Checked:
+        """Return an expression over answers and keys, checked; aggregates in it are asked."""
+        writer = Writer(self.names.statement, self._leaf)
+        return writer.check(writer.write(node), node, self.answer_schema)
+
+    @property
+    def answer_schema(self) -> Schema:
+        """The names that expressions over answers have, and what they hold."""
+        kinds = {f"k{place}": item.checked.kind or Kind.NUMBER for place, item in enumerate(self.groups)}
+        known = {name: ColumnType(kind) for name, kind in kinds.items()}
+        numbers = [f"a{place}" for place in range(len(self.queries))]
+        numbers += [f"a{place}_1" for place in range(len(self.queries))]
+        return known | dict.fromkeys((*numbers, *self.ends), ColumnType(Kind.NUMBER))
+
+    def name(self, alias: str, checked: Checked) -> None:
+        """Let later parts of the statement call an item by its name."""
+        self.aliases[alias.lower()] = Written(checked.text, OR)
+
+    # Parts that only answers have.
+
+    def _leaf(self, node: Any) -> Written | None:
+        kind = type(node).__name__
+        if kind in AGGREGATE_RULES or kind == "Filter":
+            return self._aggregate(node)
+        if kind == "Anonymous" and node.name.lower() in ENDS:
+            return self._end(node)
+        key = self._key(node)
+        if key is not None:
+            return key
+        if kind == "Column":
+            return self._alias(node)
+        if kind == "In" and node.args.get("query") is not None:
+            refuse_construct(self.names.statement, node.args["query"])
+        return None
+
+    def _aggregate(self, node: Any) -> Written:
+        inner = node
+        if type(node).__name__ == "Filter":
+            inner = node.this
+            self._filter = self.filter_of(node)
+            self._filter = None if self._filter == self.hoisted else self._filter
+        rule = AGGREGATE_RULES.get(type(inner).__name__)
+        if rule is None or rule.rule is None:
+            refuse_construct(self.names.statement, inner)
+        if unread(inner, rule.reads) is not None:
+            self.refuse(inner, "this has a part that is not read")
+        if self.relation.per_owner is not None:
+            return self._per_owner(inner, self.relation.per_owner)
+        if self.relation.has_rows and type(inner.this).__name__ != "Star":
+            self.refuse(inner, "of records that have a row, COUNT(*) is answered alone", "Write COUNT(*).")
+        written: Written = rule.rule(self, inner)
+        self._filter = None
+        return written
+
+    def filter_of(self, node: Any) -> str:
+        """Return the condition of a FILTER, in the row language."""
+        if unread(node, ("this", "expression")) is not None:
+            self.refuse(node, "this FILTER has a part that is not read")
+        return self._row(node.expression.this, Kind.BOOLEAN)
+
+    def _end(self, node: Any) -> Written:
+        """Return what stands for an end of an answer's interval."""
+        if len(node.expressions) != 1:
+            self.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")
+        checked = self.read(node.expressions[0])
+        name = f"e{len(self.ends)}"
+        self.ends[name] = (checked, ENDS[node.name.lower()])
+        return Written(name)
+
+    def _key(self, node: Any) -> Written | None:
+        """Return what stands for a key, where an expression is one that is grouped by."""
+        if not self.groups or type(node).__name__ == "Literal":
+            return None
+        for place, item in enumerate(self.groups):
+            if self._is_item(node, item):
+                return Written(f"k{place}")
+        return None
+
+    def _is_item(self, node: Any, item: GroupItem) -> bool:
+        try:
+            return self.group_text(node) == item.text
+        except SqlError:  # it is no expression over rows
+            return False
+
+    def group_text(self, node: Any) -> str:
+        """Return what tells an entry of GROUP BY from others."""
+        if type(node).__name__ in {"TimestampTrunc", "DateTrunc"}:
+            return f"date_trunc('{unit_of(node)}', {self._row(node.this)})"
+        return self._row(node)
+
+    def _alias(self, node: Any) -> Written:
+        """Return what an earlier item is; a column that is neither that nor grouped by never gets through."""
+        known = None if node.table else self.aliases.get(node.name.lower())
+        if known is None:
+            self.names_column(node)
+            refuse_construct(self.names.statement, node)
+        return known
+
+    def names_column(self, node: Any) -> None:
+        """Refuse a name that is no column either, and say what is."""
+        if type(node.this).__name__ != "Star":
+            self.relation.scope(self.names.statement).find(node)
+
+    def _per_owner(self, node: Any, columns: Mapping[str, tuple[str, Any]]) -> Written:
+        """Return an aggregate over what the rows of each protected record add up to."""
+        owners, inner = self.names.catalog.owners, self.relation.inner
+        assert owners is not None  # noqa: S101  (such a relation has owners)
+        assert inner is not None  # noqa: S101
+        kind, of = type(node).__name__, node.this
+        of = of.expressions[0] if type(of).__name__ == "Distinct" else of
+        what, source = ("id", None)
+        if type(of).__name__ == "Column":
+            known = {name.lower(): column for name, column in columns.items()}
+            if of.name.lower() not in known:
+                self.refuse(of, f"there is no column {of.name}", f"The columns are {', '.join(columns)}.")
+            what, source = known[of.name.lower()]
+        if self._filter is not None or (type(of).__name__ not in {"Column", "Star"}):
+            self.refuse(node, "over records, COUNT(*), SUM(x) and AVG(x) of plain columns are answered")
+        if kind == "Count" and what == "id":
+            return self.ask(CountDistinct(owners.id), node)
+        if kind not in {"Sum", "Avg"} or what == "id":
+            self.refuse(
+                node,
+                f"{node.key.upper()} of what a record's rows add up to is not answered yet",
+                "COUNT(*), SUM(x) and AVG(x) are.",
+            )
+        total = self.ask(self._owner_total(what, source, inner), node)
+        if kind == "Sum":
+            return total
+        return joined([total, " / ", self.ask(CountDistinct(owners.id), node)], PRODUCT)
+
+    def _owner_total(self, what: str, source: Any, inner: Relation) -> Query:
+        """Return the query that adds up what all rows of all records add up to."""
+        if what == "count" and type(source).__name__ == "Star":
+            return Count()
+        scope = inner.scope(self.names.statement)
+        writer = Writer(self.names.statement, row_leaf(scope, self.names))
+        text = writer.checked(source, self.schema).text
+        return Sum(f"CASE WHEN ({text}) IS NULL THEN 0 ELSE 1 END") if what == "count" else Sum(text)
+
+    # What aggregates are read with.
+
+    def _row(self, node: Any, expected: Kind | None = None) -> str:
+        scope = self.relation.scope(self.names.statement)
+        writer = Writer(self.names.statement, row_leaf(scope, self.names))
+        return writer.checked(node, self.schema, expected).text
+
+    def row(self, node: Any) -> str:
+        """Return what an aggregate is over, in the row language, within its FILTER."""
+        text = self._row(node)
+        return text if self._filter is None else f"CASE WHEN {self._filter} THEN {text} END"
+
+    def rows(self, source: Any) -> Written:
+        """Return what stands for the number of rows, or of records that have one."""
+        if self.relation.has_rows:
+            owners = self.names.catalog.owners
+            assert owners is not None  # noqa: S101  (EXISTS over their rows is read for a join alone)
+            if self._filter is not None:
+                self.refuse(source, "FILTER is not read beside EXISTS", "Put the condition in WHERE.")
+            return self.ask(CountDistinct(owners.id), source)
+        if self._filter is not None:
+            return self.ask(Sum(f"CASE WHEN {self._filter} THEN 1 ELSE 0 END"), source)
+        return self.ask(Count(), source)
+
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
+        """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
+        if query not in self.queries:
+            self.queries.append(query)
+            self.sources.append(source)
+        place = self.queries.index(query)
+        return Written(f"a{place}" if part is None else f"a{place}_{part}")
+
+    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
+        """Refuse a part of the statement, underlined."""
+        self.names.statement.refuse(node, reason, advice)
+
+
+def unit_of(node: Any) -> str:
+    """Return what date_trunc cuts to."""
+    unit = node.args.get("unit")
+    return str(unit.name if unit is not None else "").lower()

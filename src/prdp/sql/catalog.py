@@ -1,0 +1,122 @@
+"""What a statement may name: the tables of an entry point, and public tables that come with the statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prdp.declare.exact import told
+from prdp.declare.keys import is_missing, plain_value, table_columns
+from prdp.declare.owners import Owners
+from prdp.declare.references import Tree
+from prdp.errors import InvalidRequest
+from prdp.expressions.evaluate import value_of
+from prdp.schema import ColumnType, Kind, Schema
+from prdp.sql.door import Door
+
+Place = tuple[str, str]
+"""A table and a column of it."""
+
+_MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The tables that an entry point answers about; all of it public.
+
+    Attributes:
+        tables: For each table its columns, and what each is called in questions.
+        private: The table whose records are protected.
+        tree: How other tables belong to it; None where there is one table only.
+        owners: Who is protected with all their rows; None where a row is a record.
+        values: Lists the values of a public table's column, of which it is given both names.
+        over: Returns the join of the private table with others.
+    """
+
+    tables: Mapping[str, Mapping[str, str]]
+    private: str
+    tree: Tree | None = None
+    owners: Owners | None = None
+    values: Callable[[str, str], Sequence[object]] | None = field(default=None, compare=False)
+    over: Callable[..., Door] | None = field(default=None, compare=False)
+
+    def known(self, name: str) -> str | None:
+        """Return a table's name as it was declared; ``self`` is the one that is asked, where there is one."""
+        same = [table for table in self.tables if table.lower() == name.lower()]
+        if not same and name.lower() == "self" and self.tree is None:
+            return self.private
+        return same[0] if len(same) == 1 else None
+
+    def is_public(self, table: str) -> bool:
+        """Say whether a table of a join holds nothing to protect."""
+        return self.tree is not None and table in self.tree.public
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """A table that holds nothing to protect, given beside a statement.
+
+    Attributes:
+        name: Its name.
+        columns: Its columns, as plain values; None where there is none.
+    """
+
+    name: str
+    columns: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def schema(self) -> Schema:
+        """What its columns hold, by their values."""
+        return {name: ColumnType(_kind(name, values, self.name)) for name, values in self.columns.items()}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its rows, each by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
+
+
+def read_public(tables: Mapping[str, object] | None, taken: Iterable[str]) -> dict[str, PublicTable]:
+    """Return the public tables that a caller gives, or refuse them.
+
+    >>> read_public({"jobs": {"job": ["clerk"], "level": [2]}}, []).keys()
+    dict_keys(['jobs'])
+    """
+    if tables is not None and not isinstance(tables, Mapping):
+        raise InvalidRequest(f"tables={told(tables)} is no dict by name. Write tables={{'jobs': frame}}.")
+    lower = {name.lower() for name in taken}
+    found: dict[str, PublicTable] = {}
+    for name, given in (tables or {}).items():
+        if name.lower() in lower:
+            raise InvalidRequest(f"tables= names {name!r}, which is a table that is asked. Rename it.")
+        columns = dict(given) if isinstance(given, Mapping) else table_columns(given)
+        if not columns:
+            raise InvalidRequest(
+                f"tables={{{name!r}: ...}} takes a public table in memory: a dict of lists, or a pandas, "
+                f"Polars or Arrow table, not {told(given)}."
+            )
+        plain = {str(column): tuple(map(_plain, values)) for column, values in columns.items()}
+        lengths = {len(values) for values in plain.values()}
+        if len(lengths) != 1 or max(lengths) > _MOST_ROWS:
+            raise InvalidRequest(
+                f"tables={{{name!r}: ...}} has columns of {sorted(lengths)} rows: they need the same number, "
+                f"of at most {_MOST_ROWS:,}."
+            )
+        found[name] = PublicTable(name, plain)
+    return found
+
+
+def _plain(value: object) -> Any:
+    plain = plain_value(value)
+    return None if is_missing(plain) else value_of(plain)
+
+
+def _kind(column: str, values: Sequence[Any], table: str) -> Kind:
+    kinds = {_KINDS.get(type(value).__name__, Kind.OTHER) for value in values if value is not None}
+    if len(kinds) > 1:
+        raise InvalidRequest(f"the column {column!r} of the public table {table!r} holds several kinds.")
+    return next(iter(kinds), Kind.NUMBER)
+
+
+_KINDS = {"float": Kind.NUMBER, "int": Kind.NUMBER, "str": Kind.TEXT, "bool": Kind.BOOLEAN}
+_KINDS["datetime"] = Kind.MOMENT

@@ -1,0 +1,348 @@
+"""A whole statement: from its text to queries, groups and filter, and to what is computed from their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from prdp.declare.exact import told
+from prdp.errors import ExpressionError, InvalidRequest, SqlError
+from prdp.expressions.nodes import Node, conjunction
+from prdp.plan.queries import Query
+from prdp.schema import Kind
+from prdp.sql.aggregates import AGGREGATE_RULES
+from prdp.sql.asking import SelectReader, unit_of
+from prdp.sql.catalog import Catalog, PublicTable
+from prdp.sql.construct import unread
+from prdp.sql.door import Door
+from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
+from prdp.sql.membership import row_leaf
+from prdp.sql.reading import Statement, read_statement
+from prdp.sql.refused import refuse_construct
+from prdp.sql.relation import Names, Relation
+from prdp.sql.subqueries import first_names, rows_of
+from prdp.sql.writer import Checked, Writer
+
+_SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of the answers: its name, and how it is computed."""
+
+    name: str
+    checked: Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """One entry of ORDER BY."""
+
+    checked: Checked
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a statement asks, and what it makes of the answers.
+
+    Attributes:
+        statement: The statement.
+        items: The columns of the answers.
+        queries: What is asked; none where the statement is about no table, or wants no row.
+        sources: For each query, the part of the statement that asks it first.
+        door: The table or join that is asked, filtered.
+        groups: What groups are told apart by.
+        keys: Their public keys, as ``group_by`` takes them.
+        ends: The ends of intervals that are used, by name.
+        having: What is true of a row that is kept; None where all are.
+        order: What rows are sorted by.
+        offset: How many rows are left out first.
+        limit: How many are kept then; None for all.
+    """
+
+    statement: Statement
+    items: tuple[Item, ...]
+    queries: tuple[Query, ...] = ()
+    sources: tuple[Any, ...] = ()
+    door: Door | None = None
+    groups: tuple[GroupItem, ...] = ()
+    keys: Any = None
+    ends: Mapping[str, tuple[Checked, int]] = field(default_factory=dict)
+    having: Checked | None = None
+    order: tuple[Sorted, ...] = ()
+    offset: int = 0
+    limit: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the answers."""
+        return tuple(item.name for item in self.items)
+
+
+def compiled(
+    text: object,
+    door: Door,
+    catalog: Catalog,
+    *,
+    public: Mapping[str, PublicTable],
+    keys: Mapping[str, Any] | None = None,
+) -> Compiled:
+    """Return what a statement asks, or refuse it; reads and charges nothing."""
+    statement = read_statement(text)
+    select = statement.tree
+    if type(select).__name__ != "Select":
+        _refuse_statement(statement)
+    if keys is not None and not isinstance(keys, Mapping):
+        raise InvalidRequest(
+            f"keys={told(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
+        )
+    _refuse_odd_clauses(statement, select)
+    names = first_names(statement, catalog=catalog, public=public)
+    if select.args.get("from_") is None:
+        return _constants(statement, select, names)
+    limit, offset = (_whole(statement, select, clause) for clause in ("limit", "offset"))
+    if limit == 0 and any(type(item).__name__ == "Star" for item in select.expressions):
+        return _nothing(statement, catalog)
+    relation, names = rows_of(select, names)
+    asked = door if catalog.over is None else catalog.over(*relation.tables)
+    reader = SelectReader(names, relation, asked.planner.schema)
+    reader.hoisted = _common_filter(select, reader)
+    asked, where = _filtered(asked, relation, reader)
+    reader.groups = tuple(_group_items(select, reader))
+    items = tuple(_items(select, reader))
+    having = select.args.get("having")
+    kept = None if having is None else _condition(reader, having.this)
+    order = tuple(_order(select, reader))
+    if not reader.queries and limit != 0:
+        _refuse_no_aggregate(statement, select)
+    return Compiled(
+        statement,
+        items,
+        tuple(reader.queries),
+        tuple(reader.sources),
+        asked,
+        reader.groups,
+        _keys(reader, keys or {}, where, asked) if reader.groups else None,
+        dict(reader.ends),
+        kept,
+        order,
+        offset or 0,
+        limit,
+    )
+
+
+def _refuse_statement(statement: Statement) -> NoReturn:
+    kind = type(statement.tree).__name__
+    if kind in {"Union", "Intersect", "Except"}:
+        refuse_construct(statement, statement.tree)
+    raise SqlError(
+        statement.text, _first_word(statement.text), "only SELECT is answered: nothing is ever written",
+        "Write such as SELECT COUNT(*) FROM accounts.",
+    )  # fmt: skip
+
+
+def _first_word(text: str) -> tuple[int, int]:
+    start = len(text) - len(text.lstrip())
+    return start, start + len(text.split(maxsplit=1)[0])
+
+
+def _refuse_odd_clauses(statement: Statement, select: Any) -> None:
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        refuse_construct(statement, distinct)
+    odd = unread(select, _SELECT)
+    if odd is not None:
+        name = next(
+            name
+            for name, part in select.args.items()
+            if part is odd or (isinstance(part, list) and odd in part)
+        )
+        place = odd if hasattr(odd, "walk") else select
+        statement.refuse(place, f"{name.strip('_').upper()} is not read here", "docs/sql.md lists what is.")
+
+
+def _refuse_no_aggregate(statement: Statement, select: Any) -> NoReturn:
+    statement.refuse(
+        select.expressions[0],
+        "this asks for no aggregate, and which values occur may give a record away",
+        "Select COUNT(*), SUM(x) or AVG(x) beside what you group by.",
+    )
+
+
+def _constants(statement: Statement, select: Any, names: Names) -> Compiled:
+    """Return a statement about no table, such as SELECT 1: it is answered and never charged."""
+    if unread(select, ("expressions", "limit")) is not None:
+        statement.refuse(select, "a statement without FROM has SELECT alone")
+    reader = SelectReader(names, Relation(()), {})
+    items = tuple(_items(select, reader))
+    if reader.queries:
+        statement.refuse(reader.sources[0], "this aggregate has no FROM", "Write FROM accounts.")
+    return Compiled(statement, items, limit=_whole(statement, select, "limit"))
+
+
+def _nothing(statement: Statement, catalog: Catalog) -> Compiled:
+    """Return the columns of a table and no row: what tools ask to see what there is."""
+    columns = [name for names in catalog.tables.values() for name in names.values()]
+    empty = Writer(statement, lambda node: None)
+    null = empty.check(empty.write(_null()), statement.tree, {})
+    return Compiled(statement, tuple(Item(name, null) for name in columns), limit=0)
+
+
+def _null() -> Any:
+    from sqlglot import exp  # noqa: PLC0415  (an extra)
+
+    return exp.Null()
+
+
+def _whole(statement: Statement, select: Any, clause: str) -> int | None:
+    """Return the number of LIMIT or OFFSET."""
+    node = select.args.get(clause)
+    if node is None:
+        return None
+    number = node.expression
+    written = str(getattr(number, "this", ""))
+    if (
+        unread(node, ("expression",)) is not None
+        or type(number).__name__ != "Literal"
+        or not written.isdigit()
+    ):
+        statement.refuse(node, f"{clause.upper()} takes a whole number", f"Write {clause.upper()} 10.")
+    return int(written)
+
+
+def _common_filter(select: Any, reader: SelectReader) -> str:
+    """Return the FILTER that all aggregates of a statement have; empty where there is none."""
+    nodes = [part for clause in _computed(select) for part in clause.walk()]
+    filters = [node for node in nodes if type(node).__name__ == "Filter"]
+    inside = {id(part) for node in filters for part in node.this.walk()}
+    bare = [node for node in nodes if type(node).__name__ in AGGREGATE_RULES and id(node) not in inside]
+    texts = {reader.filter_of(node) for node in filters} if filters and not bare else set()
+    return texts.pop() if len(texts) == 1 else ""
+
+
+def _computed(select: Any) -> list[Any]:
+    return [*select.expressions, *filter(None, (select.args.get("having"), select.args.get("order")))]
+
+
+def _filtered(door: Door, relation: Relation, reader: SelectReader) -> tuple[Door, Node | None]:
+    """Return the table or join with all conditions of the statement, and these as one."""
+    statement, schema = reader.names.statement, reader.schema
+    nodes: list[Node] = []
+    for written, part in relation.conditions:
+        writer = Writer(statement, lambda node: None)
+        checked = writer.check(written, part, schema, Kind.BOOLEAN)
+        door = _where(door, checked.text, statement, part)
+        nodes.append(checked.node)
+    if reader.hoisted:
+        door = door.where(reader.hoisted)
+    return door, conjunction(nodes) if nodes else None
+
+
+def _where(door: Door, text: str, statement: Statement, part: Any) -> Door:
+    try:
+        return door.where(text)
+    except ExpressionError as wrong:
+        statement.refuse(part, wrong.reason, wrong.advice)
+
+
+def _group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
+    clause = select.args.get("group")
+    if clause is None:
+        return []
+    if unread(clause, ("expressions",)) is not None:
+        reader.refuse(clause, "GROUP BY takes columns and expressions", "CUBE, ROLLUP and ALL are not read.")
+    return [_group_item(entry, select, reader) for entry in clause.expressions]
+
+
+def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
+    """Return one entry: a place, a column, an alias of SELECT, or an expression."""
+    statement = reader.names.statement
+    scope = reader.relation.scope(statement)
+    node, names = entry, []
+    if type(entry).__name__ == "Literal" and not entry.is_string:
+        place = int(entry.this) if str(entry.this).isdigit() else 0
+        if not 1 <= place <= len(select.expressions):
+            statement.refuse(entry, f"SELECT has no item {entry.this}")
+        node = select.expressions[place - 1]
+    elif type(entry).__name__ == "Column" and not entry.table:
+        here = any(entry.name.lower() == name.lower() for s in scope.sources for name in s.columns)
+        same = [item for item in select.expressions if item.alias.lower() == entry.name.lower()]
+        node = entry if here or not same else same[0]
+    names += [part.alias for part in select.expressions if part.unalias() == node.unalias() and part.alias]
+    names += [name_of(node), node.sql(dialect="duckdb")]
+    node = node.unalias()
+    for part in node.walk():
+        if type(part).__name__ in AGGREGATE_RULES:
+            statement.refuse(entry, "groups are told apart by rows, not by aggregates")
+    truncated = type(node).__name__ in {"TimestampTrunc", "DateTrunc"}
+    writer = Writer(statement, row_leaf(scope, reader.names))
+    checked = writer.checked(node.this if truncated else node, reader.schema)
+    listed = scope.public_keys(node)
+    part = unit_of(node) if truncated else ""
+    return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
+
+
+def _items(select: Any, reader: SelectReader) -> list[Item]:
+    items = []
+    for node in select.expressions:
+        checked = reader.read(node.unalias())
+        if node.alias:
+            reader.name(node.alias, checked)
+        items.append(Item(name_of(node), checked))
+    return items
+
+
+def name_of(node: Any) -> str:
+    """Return what a column of the answers is called: its alias, its column, or its SQL."""
+    if node.alias or type(node).__name__ == "Column":
+        return str(node.alias or node.name)
+    return str(node.sql(dialect="duckdb"))
+
+
+def _condition(reader: SelectReader, node: Any) -> Checked:
+    checked = reader.read(node)
+    if checked.kind not in {None, Kind.BOOLEAN}:
+        reader.refuse(node, "HAVING needs a condition", "Write such as HAVING COUNT(*) > 100.")
+    return checked
+
+
+def _order(select: Any, reader: SelectReader) -> list[Sorted]:
+    clause = select.args.get("order")
+    found = []
+    for entry in clause.expressions if clause is not None else []:
+        if unread(entry, ("this", "desc", "nulls_first")) is not None:
+            reader.refuse(entry, "ORDER BY takes what is selected, ASC or DESC")
+        node = entry.this
+        if type(node).__name__ == "Literal" and str(node.this).isdigit():
+            if not 1 <= int(node.this) <= len(select.expressions):
+                reader.refuse(node, f"SELECT has no item {node.this}")
+            node = select.expressions[int(node.this) - 1].unalias()
+        found.append(
+            Sorted(reader.read(node), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
+        )
+    return found
+
+
+def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, door: Door) -> Any:
+    """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
+    together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
+    if together is not None:
+        return together
+    lists: list[Any] = []
+    for item in reader.groups:
+        listed = callers_keys(item, keys)
+        found = found_keys(item, where, door.planner) if listed is None else list(listed)
+        if not found:
+            name = item.names[0]
+            reader.refuse(
+                item.checked.source,
+                f"the keys of {item.text} are not known, and cannot be read from the records: which values "
+                "occur may give one away",
+                f"List them: WHERE {item.text} IN (...), keys={{{name!r}: [...]}}, or JOIN a public table "
+                "that has them.",
+            )
+        lists.append(found)
+    return crossed(reader.groups, lists)

@@ -1,0 +1,192 @@
+"""GROUP BY: what groups are told apart by, and their public keys. No key is ever read from the records.
+
+Keys are found, in this order: as the caller lists them; in WHERE, as an IN list, an equality or a range; in a
+public table; in the expression itself, where it can give few values only; between the public bounds of a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from itertools import product
+from typing import Any, get_args
+
+from prdp.declare.computed import derived_grain
+from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
+from prdp.declare.keys import MOST_KEYS
+from prdp.expressions.intervals import bound
+from prdp.expressions.nodes import (
+    MIRRORED,
+    Among,
+    And,
+    Case,
+    Compare,
+    Literals,
+    Moment,
+    Node,
+    Null,
+    Number,
+    canonical,
+)
+from prdp.plan.planner import Planner
+from prdp.policy import ranges_of
+from prdp.schema import Kind
+from prdp.sql.writer import Checked
+
+MOST_FOUND = 1_000
+"""How many keys are made from a range; more have to be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupItem:
+    """What one entry of GROUP BY tells groups apart by.
+
+    Attributes:
+        checked: The expression; of date_trunc, the moment that is cut.
+        part: What a moment is cut to; empty where nothing is cut.
+        names: What the caller's ``keys`` may call it.
+        listed: The values of a public table's column, if it is one.
+    """
+
+    checked: Checked
+    part: str = ""
+    names: tuple[str, ...] = ()
+    listed: tuple[Any, ...] | None = None
+
+    @property
+    def key(self) -> str | GroupKey:
+        """What ``group_by`` is given."""
+        return date_trunc(self.part, self.checked.text) if self.part else self.checked.text
+
+    @property
+    def text(self) -> str:
+        """What tells it from other entries."""
+        return f"date_trunc('{self.part}', {self.checked.text})" if self.part else self.checked.text
+
+
+def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[Any] | None:
+    """Return the public keys of an entry of GROUP BY; None where they do not follow from what is public."""
+    conditions = where.parts if isinstance(where, And) else (where,) if where is not None else ()
+    if item.part:
+        return _moments(item, conditions)
+    listed = _listed(item.checked.text, conditions)
+    if listed is not None:
+        return listed
+    if item.listed is not None:
+        return list(item.listed)
+    if item.checked.kind is Kind.BOOLEAN:
+        return [False, True]
+    constants = _constants(item.checked.node)
+    return constants if constants is not None else _numbers(item, conditions, planner)
+
+
+def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[str, list[Any]] | list[Any]:
+    """Return every combination of the keys of several entries, as ``group_by`` takes them."""
+    if len(items) == 1:
+        return list(keys[0])
+    count = math.prod(map(len, keys))
+    return [] if count > MOST_KEYS else list(product(*keys))
+
+
+def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
+    """Return what a caller lists for an entry of GROUP BY; capitals do not matter."""
+    wanted = {name.lower() for name in (*item.names, item.text)}
+    return next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
+
+
+def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:
+    """Return the values that a condition allows: of an IN list or an equality."""
+    found: list[Any] | None = None
+    for condition in conditions:
+        values: list[Any] | None = None
+        match condition:
+            case Among() if canonical(condition.operand) == text:
+                values = [item.value for item in condition.items]
+            case Compare(op="=") if (
+                isinstance(condition.right, Literals) and canonical(condition.left) == text
+            ):
+                values = [condition.right.value]
+            case Compare(op="=") if (
+                isinstance(condition.left, Literals) and canonical(condition.right) == text
+            ):
+                values = [condition.left.value]
+        if values is not None:
+            distinct = list(dict.fromkeys(values))
+            found = distinct if found is None else [value for value in found if value in distinct]
+    return found
+
+
+def _limits(text: str, conditions: Sequence[Node]) -> dict[str, list[Any]]:
+    """Return the constants that an expression is compared with, by the comparison."""
+    found: dict[str, list[Any]] = {"<": [], "<=": [], ">": [], ">=": [], "=": []}
+    for condition in conditions:
+        if not isinstance(condition, Compare):
+            continue
+        sides = ((condition.op, condition.left, condition.right),)
+        sides += ((MIRRORED[condition.op], condition.right, condition.left),)
+        for op, left, right in sides:
+            if op in found and isinstance(right, Number | Moment) and canonical(left) == text:
+                found[op].append(right.value)
+    return found
+
+
+def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
+    """Return the first moments of all months, weeks, ... that WHERE allows, from its two ends."""
+    limits = _limits(item.checked.text, conditions)
+    lows, highs = [*limits[">"], *limits[">="]], [*limits["<"], *limits["<="]]
+    if not lows or not highs or item.part not in get_args(Calendar):
+        return None
+    low, high = max(lows), min(highs)
+    open_end = high in limits["<"]
+    found, moment = [], first_moment(low, item.part)  # type: ignore[arg-type]
+    while moment < high or (moment == high and not open_end):
+        found.append(moment)
+        moment = _next(moment, item.part)
+        if len(found) > MOST_FOUND:
+            return None
+    return found or None
+
+
+def _next(moment: datetime, part: str) -> datetime:
+    days = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+    if part in days:
+        return moment + days[part]
+    months = {"month": 1, "quarter": 3, "year": 12}[part] + moment.month - 1
+    return moment.replace(year=moment.year + months // 12, month=months % 12 + 1)
+
+
+def _constants(node: Node) -> list[Any] | None:
+    """Return what a CASE over constants can give; None of any other expression."""
+    if not isinstance(node, Case):
+        return None
+    results = [then for _, then in node.branches] + [node.default]
+    found: dict[Any, None] = {}
+    for result in results:
+        inner = [result.value] if isinstance(result, Literals) else _constants(result)
+        if inner is None and not isinstance(result, Null):
+            return None
+        found |= dict.fromkeys(inner or [])
+    return list(found)
+
+
+def _numbers(item: GroupItem, conditions: Sequence[Node], planner: Planner) -> list[Any] | None:
+    """Return all multiples of an expression's grain between its ends, by bounds and by WHERE."""
+    if item.checked.kind is not Kind.NUMBER:
+        return None
+    node = item.checked.node
+    grain = derived_grain(node, planner.schema, planner.grain)
+    ends = bound(node, ranges_of(planner.bounds))
+    limits = _limits(item.checked.text, conditions)
+    low = max([ends.low, *limits[">"], *limits[">="]])
+    high = min([ends.high, *limits["<"], *limits["<="]])
+    if not grain or not math.isfinite(low) or not math.isfinite(high):
+        return None
+    first, last = math.ceil(Fraction(low) / grain), math.floor(Fraction(high) / grain)
+    if last - first >= MOST_FOUND:
+        return None
+    steps = [step * grain for step in range(first, last + 1)]
+    steps = [step for step in steps if step not in limits[">"] and step not in limits["<"]]
+    return [int(step) if step.denominator == 1 else float(step) for step in steps]

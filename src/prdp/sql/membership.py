@@ -1,0 +1,131 @@
+"""Columns of rows, and IN and EXISTS over public tables: conditions on the row, since what is public is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from prdp.expressions.evaluate import evaluate
+from prdp.expressions.spelling import shown_name
+from prdp.schema import Kind
+from prdp.sql.catalog import PublicTable
+from prdp.sql.construct import unread
+from prdp.sql.lookups import among
+from prdp.sql.relation import Names, conjuncts
+from prdp.sql.scope import Scope, Source
+from prdp.sql.writer import Writer
+from prdp.sql.written import AND, SUM, Written, joined
+
+
+def row_leaf(scope: Scope, names: Names) -> Callable[[Any], Written | None]:
+    """Return what writes the columns of rows, and their membership in public tables."""
+
+    def leaf(node: Any) -> Written | None:
+        kind = type(node).__name__
+        if kind == "Column":
+            return scope.column(node)
+        if kind == "In" and node.args.get("query") is not None:
+            return _in_public(node, scope, names)
+        return _exists_in_public(node, scope, names) if kind == "Exists" else None
+
+    return leaf
+
+
+def inner_select(node: Any) -> Any:
+    """Return the SELECT of an IN or EXISTS."""
+    inner = node.args.get("query") if type(node).__name__ == "In" else node.this
+    return inner.this if type(inner).__name__ == "Subquery" else inner
+
+
+def inner_table(node: Any) -> Any | None:
+    """Return the one table that an IN or EXISTS reads; None where it reads anything else."""
+    select = inner_select(node)
+    clause = select.args.get("from_") if type(select).__name__ == "Select" else None
+    known = clause is not None and type(clause.this).__name__ == "Table" and not select.args.get("joins")
+    return clause.this if known and clause is not None else None
+
+
+def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
+    """Return the public table that an IN or EXISTS is over, or refuse it."""
+    select, entry = inner_select(node), inner_table(node)
+    table = next(
+        (t for n, t in names.public.items() if entry is not None and n.lower() == entry.name.lower()), None
+    )
+    if table is None or entry is None:
+        names.statement.refuse(
+            node,
+            "IN and EXISTS are read over one public table, or over rows that belong to the private record",
+            "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, "
+            "joined by AND.",
+        )
+    if unread(select, ("expressions", "from_", "where")) is not None:
+        names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
+    alias = entry.alias or entry.name
+    return table, Source(alias, {c: partial(Written, shown_name(c)) for c in table.columns}), select
+
+
+def _in_public(node: Any, scope: Scope, names: Names) -> Written:
+    table, source, select = _public(node, names)
+    if len(select.expressions) != 1 or unread(node, ("this", "query")) is not None:
+        names.statement.refuse(node, "IN takes a subquery of one column")
+    inner = Scope(names.statement, (source,))
+    writer = Writer(names.statement, row_leaf(inner, names))
+    value = writer.checked(select.expressions[0].unalias(), table.schema)
+    rows = _rows(table, conjuncts(_where(select)), inner, names)
+    values = [evaluate(value.node, row) for row in rows]
+    if any(found is None for found in values):
+        names.statement.refuse(
+            select.expressions[0],
+            "the public column has rows without a value, and IN is unknown there",
+            "Add WHERE x IS NOT NULL to the subquery.",
+        )
+    return among(Writer(names.statement, row_leaf(scope, names)).write(node.this), values)
+
+
+def _exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
+    """Write EXISTS over a public table as membership of what one equality compares with the row."""
+    table, source, select = _public(node, names)
+    inner = Scope(names.statement, (source,))
+    own: list[Any] = []
+    links: list[tuple[Any, Any]] = []
+    for part in conjuncts(_where(select)):
+        sides = [part.this, part.expression] if type(part).__name__ == "EQ" else []
+        public = [_is_of(side, source, scope) for side in sides]
+        if len(public) == 2 and public[0] != public[1]:
+            links.append((sides[public.index(True)], sides[public.index(False)]))
+        else:
+            own.append(part)
+    if len(links) != 1:
+        names.statement.refuse(
+            node,
+            "EXISTS over a public table compares one column of it with the row",
+            "Write EXISTS (SELECT 1 FROM jobs j WHERE j.job = a.job AND ...).",
+        )
+    value = Writer(names.statement, row_leaf(inner, names)).checked(links[0][0], table.schema)
+    found = [evaluate(value.node, row) for row in _rows(table, own, inner, names)]
+    operand = Writer(names.statement, row_leaf(scope, names)).write(links[0][1])
+    member = among(operand, [each for each in found if each is not None])
+    return joined([member, " AND ", operand.within(SUM), " IS NOT NULL"], AND)
+
+
+def _is_of(node: Any, source: Source, outer: Scope) -> bool:
+    """Say whether a side of an equality is a column of the public table; names with a table say so."""
+    if type(node).__name__ != "Column":
+        return False
+    if node.table:
+        return bool(node.table.lower() == source.alias.lower())
+    del outer
+    return any(name.lower() == node.name.lower() for name in source.columns)
+
+
+def _where(select: Any) -> Any:
+    clause = select.args.get("where")
+    return None if clause is None else clause.this
+
+
+def _rows(table: PublicTable, parts: list[Any], scope: Scope, names: Names) -> list[dict[str, Any]]:
+    """Return the public rows for which conditions hold."""
+    writer = Writer(names.statement, row_leaf(scope, names))
+    checked = [writer.checked(part, table.schema, Kind.BOOLEAN).node for part in parts]
+    return [row for row in table.rows if all(evaluate(node, row) is True for node in checked)]

@@ -1,0 +1,187 @@
+"""Read one SQL statement into sqlglot's tree, after a first look that keeps odd texts from it.
+
+Comments become blanks, every sign outside of quotes is one that the language has, and nesting is bounded: what
+sqlglot is given is short and tame, and whatever it raises is a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from prdp.errors import ExpressionError, SqlError
+from prdp.expressions.spelling import UNWRITABLE
+from prdp.expressions.tokens import Token, tokens_of
+from prdp.release.extras import optional_library
+
+MOST_CHARACTERS = 20_000
+MOST_TOKENS = 6_000
+MOST_NESTING = 24
+
+_SIGNS = {
+    *("(", ")", ",", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ".", ";"),
+    *("||", "::"),
+}
+_NOT_SIGNS = {
+    "?": "Values are given to a connection of prdp.connect: cursor.execute(text, [30]).",
+    "`": 'Names are quoted "so".',
+    "[": "Lists and subscripts are not read.",
+    "^": "Write power(a, b).",
+    "**": "Write power(a, b).",
+    "//": "Write floor(a / b).",
+}
+_QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: its text, and sqlglot's tree of it."""
+
+    text: str
+    tree: Any
+
+    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
+        """Refuse a part of the statement, underlined."""
+        raise SqlError(self.text, span_of(node, self.text), reason, advice)
+
+
+def read_statement(text: object) -> Statement:
+    """Return the tree of one statement, or refuse the text.
+
+    >>> read_statement("SELECT COUNT(*) FROM accounts -- all of them").tree.key
+    'select'
+    >>> read_statement("SELECT 1; DROP TABLE accounts")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.SqlError: one statement is read at a time
+    <BLANKLINE>
+        SELECT 1; DROP TABLE accounts
+                  ^^^^
+    <BLANKLINE>
+    Leave out what follows the semicolon.
+    """
+    if not isinstance(text, str):
+        raise SqlError(repr(text)[:100], (0, 1), "a statement is given as text")
+    tamed = _tamed(text)
+    sqlglot = optional_library("sqlglot", "sql")
+    try:
+        trees = [tree for tree in sqlglot.parse(tamed, read="duckdb") if tree is not None]
+    except sqlglot.errors.ParseError as wrong:
+        raise _misread(text, wrong) from None
+    except RecursionError:
+        raise SqlError(text, (0, 1), "this nests too deep", "Write it flatter.") from None
+    except Exception:  # a tree that the library cannot make, for whatever reason of its own
+        raise SqlError(text, (0, len(text)), "this is no SQL that can be read") from None
+    if len(trees) != 1:
+        raise SqlError(text, (0, len(text)), "this is no statement", "Write such as SELECT COUNT(*) FROM t.")
+    return Statement(text, trees[0])
+
+
+def span_of(node: Any, text: str) -> tuple[int, int]:
+    """Return where a part of the statement stands: from its first word to its last."""
+    places = [part.meta for part in node.walk() if "start" in part.meta]
+    if not places:
+        return 0, len(text)
+    start = min(place["start"] for place in places)
+    end = max(place["end"] for place in places) + 1
+    opened = text.count("(", start, end) - text.count(")", start, end)
+    while opened > 0 and text[end : end + 1].strip() in {"", ")"} and end < len(text):
+        opened -= text[end] == ")"
+        end += 1
+    return start, end
+
+
+def _tamed(text: str) -> str:
+    """Return a text with blanks for comments, or refuse what no statement of the language has."""
+    if len(text) > MOST_CHARACTERS:
+        reason = f"the statement has more than {MOST_CHARACTERS:,} characters"
+        raise SqlError(text, (MOST_CHARACTERS, MOST_CHARACTERS + 1), reason, "Ask less at once.")
+    if forbidden := UNWRITABLE.search(text):
+        shown = UNWRITABLE.sub("?", text)
+        raise SqlError(shown, forbidden.span(), "this character cannot be part of a text")
+    try:
+        tokens = tokens_of(text)
+    except ExpressionError as wrong:
+        raise SqlError(text, wrong.span, wrong.reason, wrong.advice) from None
+    if not tokens:
+        raise SqlError(
+            text, (0, len(text)), "the statement is empty", "Write such as SELECT COUNT(*) FROM t."
+        )
+    if len(tokens) > MOST_TOKENS:
+        reason = f"the statement has more than {MOST_TOKENS:,} words"
+        raise SqlError(text, tokens[MOST_TOKENS].span, reason, "Ask less at once.")
+    for before, token in zip((None, *tokens[:-1]), tokens, strict=True):
+        _screen(text, before, token)
+    _screen_nesting(text, tokens)
+    _screen_end(text, tokens)
+    return _without_comments(text, tokens)
+
+
+def _screen(text: str, before: Token | None, token: Token) -> None:
+    """Refuse a word, sign or text that the language does not have."""
+    touching = before is not None and before.end == token.start
+    if token.is_text:
+        if before is not None and before.is_text:
+            raise SqlError(text, token.span, "two texts in a row", "Write 'a' || 'b'.")
+        if touching and before is not None and before.is_name:
+            raise SqlError(text, before.span, "texts have no prefix here", "Leave it out.")
+    elif token.written[0] != '"' and token.is_name:
+        word = token.written
+        if not word.isascii() and (word.upper().isascii() or word.lower().isascii()):
+            raise SqlError(text, token.span, "a letter of this word only looks like one of ASCII's")
+    elif token.is_number:
+        if not token.written.replace("_", "").replace(".", "", 1).isascii() or "__" in token.written:
+            raise SqlError(text, token.span, "this is not a number")
+    elif not token.is_name and token.written not in _SIGNS:
+        advice = _NOT_SIGNS.get(token.written, "")
+        raise SqlError(text, token.span, "this sign is not read in a statement", advice)
+
+
+def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
+    depth = prefixes = 0
+    for token in tokens:
+        word = token.lower
+        depth += (word in {"(", "case"}) - (word in {")", "end"})
+        prefixes = prefixes + 1 if word in {"not", "-", "+"} else 0
+        if depth > MOST_NESTING or prefixes > MOST_NESTING:
+            reason = f"this nests more than {MOST_NESTING} levels deep"
+            raise SqlError(text, token.span, reason, "Write it flatter.")
+
+
+def _screen_end(text: str, tokens: Sequence[Token]) -> None:
+    """Refuse a second statement; semicolons at the end are no statement."""
+    ends = [place for place, token in enumerate(tokens) if token.written == ";"]
+    if ends and any(token.written != ";" for token in tokens[ends[0] :]):
+        after = next(token for token in tokens[ends[0] :] if token.written != ";")
+        raise SqlError(
+            text, after.span, "one statement is read at a time", "Leave out what follows the semicolon."
+        )
+
+
+def _without_comments(text: str, tokens: Sequence[Token]) -> str:
+    """Return the text with blanks for all that is no token, so that places stay the same."""
+    pieces, at = [], 0
+    for token in tokens:
+        gap = text[at : token.start]
+        if any(opening in gap for opening in ("/*+", "/*!", "{#")):
+            raise SqlError(text, (at, token.start), "hints and templates are not read", "Leave it out.")
+        pieces += ["".join("\n" if sign == "\n" else " " for sign in gap), token.written]
+        at = token.end
+    return "".join(pieces) + " " * (len(text) - at)
+
+
+def _misread(text: str, wrong: Any) -> SqlError:
+    """Return the refusal of a text that sqlglot cannot read, underlined where it says."""
+    found = (wrong.errors or [{}])[0]
+    line, column, word = found.get("line") or 1, found.get("col") or 1, found.get("highlight") or " "
+    begins = [0, *(place + 1 for place, sign in enumerate(text) if sign == "\n")]
+    end = min(begins[min(line, len(begins)) - 1] + column, len(text))
+    start = max(0, end - len(word))
+    return SqlError(text, (start, max(end, start + 1)), "this is no SQL that can be read", _meant(text))
+
+
+def _meant(text: str) -> str:
+    if "select" not in text.lower():
+        return "Write such as SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
+    return 'Names that are words of SQL, or hold blanks, are quoted: "order".'

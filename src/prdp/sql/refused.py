@@ -1,0 +1,81 @@
+"""What never gets through, each with the reason and with what works instead; all else is refused by its name."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from prdp.sql.construct import Construct
+from prdp.sql.reading import Statement
+
+_ROWS_STAY = "records never leave the table"
+_AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, VARIANCE and STDDEV."
+
+
+def _no(node: str, shown: str, example: str, note: str, instead: str) -> Construct:
+    return Construct(node, None, (), shown, example, note, instead)
+
+
+REFUSED: tuple[Construct, ...] = (
+    _no("Star", "`SELECT *`", "SELECT * FROM accounts", _ROWS_STAY,
+        "Select aggregates: COUNT(*), SUM(x), AVG(x)."),
+    _no("Column", "a column that is not grouped by", "SELECT age FROM accounts", _ROWS_STAY,
+        "Put it in an aggregate such as AVG(x), or GROUP BY it."),
+    _no("Window", "`OVER (...)`", "SELECT SUM(age) OVER () FROM accounts",
+        "a window gives a value for every record", "Aggregate, with GROUP BY."),
+    _no("Union", "`UNION`", "SELECT COUNT(*) FROM accounts UNION SELECT 1",
+        "set operations are not read", "Ask two statements."),
+    _no("Intersect", "`INTERSECT`", "SELECT age FROM accounts INTERSECT SELECT 1",
+        "set operations are not read", "Filter with WHERE."),
+    _no("Except", "`EXCEPT`", "SELECT age FROM accounts EXCEPT SELECT 1",
+        "set operations are not read", "Filter with WHERE."),
+    _no("Distinct", "`SELECT DISTINCT`", "SELECT DISTINCT job FROM accounts",
+        "which values occur may give a record away", "Count them: COUNT(DISTINCT job)."),
+    _no("Subquery", "a subquery as a value", "SELECT COUNT(*) / (SELECT 2) FROM accounts",
+        "a subquery is read in FROM, IN and EXISTS alone", "Put it in a CTE or in FROM."),
+    _no("Exists", "`EXISTS` elsewhere", "SELECT COUNT(*) FROM accounts WHERE NOT EXISTS (SELECT 1 FROM accounts)",
+        "EXISTS is read as a condition of its own in WHERE, over public tables or rows that belong to a record",
+        "Join it with AND to the others, without NOT."),
+    _no("Like", "`LIKE`", "SELECT COUNT(*) FROM accounts WHERE job LIKE 'c%'",
+        "patterns are not read", "Write = or IN with the texts themselves."),
+    _no("ILike", "`ILIKE`", "SELECT COUNT(*) FROM accounts WHERE job ILIKE 'c%'",
+        "patterns are not read", "Write = or IN with the texts themselves."),
+    _no("RegexpLike", "regular expressions", "SELECT COUNT(*) FROM accounts WHERE regexp_matches(job, 'c.*')",
+        "regular expressions are not read", "Write IN with the texts themselves."),
+    _no("Rand", "`random()`", "SELECT SUM(random()) FROM accounts",
+        "a random value cannot be checked or repeated", "Noise is added to every answer."),
+    _no("CurrentDate", "`current_date`", "SELECT COUNT(*) FROM accounts WHERE opened < current_date",
+        "the time of asking is not part of the record", "Write the day itself: DATE '2026-01-31'."),
+    _no("CurrentTimestamp", "`now()`", "SELECT COUNT(*) FROM accounts WHERE opened < now()",
+        "the time of asking is not part of the record", "Write the moment itself."),
+    _no("GroupConcat", "`string_agg`", "SELECT string_agg(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
+    _no("ArrayAgg", "`array_agg`", "SELECT array_agg(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
+    _no("Mode", "`mode`", "SELECT mode(job) FROM accounts",
+        "the most frequent value is not answered", "COUNT(*) with GROUP BY, ORDER BY and LIMIT 1."),
+    _no("AnyValue", "`any_value`, `first`", "SELECT any_value(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
+    _no("First", "`first`, `last`", "SELECT first(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
+    _no("ApproxDistinct", "`approx_count_distinct`", "SELECT approx_count_distinct(job) FROM accounts",
+        "sketches are not read", "COUNT(DISTINCT x)."),
+    _no("ApproxQuantile", "`approx_quantile`", "SELECT approx_quantile(age, 0.5) FROM accounts",
+        "sketches are not read", "QUANTILE_CONT(x, 0.5)."),
+    _no("PercentileDisc", "`percentile_disc`", "SELECT quantile_disc(age, 0.5) FROM accounts",
+        "which values occur may give a record away", "QUANTILE_CONT(x, 0.5)."),
+    _no("Corr", "`corr`, `covar_pop`", "SELECT corr(age, balance) FROM accounts",
+        "correlations are not answered", "SUM(a * b), SUM(a) and SUM(b) are."),
+    _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", "nothing is ever written",
+        "Write a SELECT."),
+)  # fmt: skip
+"""What is refused by name; whatever is in no list is refused too."""
+
+_REFUSED = {construct.node: construct for construct in REFUSED}
+
+
+def refuse_construct(statement: Statement, node: Any) -> NoReturn:
+    """Refuse a part of a statement, with its own reason where there is one."""
+    known = _REFUSED.get(type(node).__name__)
+    if known is not None:
+        statement.refuse(node, known.note, known.instead)
+    name = node.name if type(node).__name__ == "Anonymous" else node.key
+    if type(node).__name__ == "Anonymous" or node.key.isidentifier():
+        shown = node.sql(dialect="duckdb").partition("(")[0].strip()[:40] or name
+        statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")
+    statement.refuse(node, "this is not read here", "docs/sql.md lists what is.")

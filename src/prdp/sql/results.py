@@ -1,0 +1,170 @@
+"""The answers to a statement: its columns and rows, each number with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from prdp.errors import InvalidRequest
+from prdp.release import shown
+from prdp.release.extras import optional_library
+from prdp.release.html import html_table
+from prdp.release.release import Release
+from prdp.release.table import ReleaseTable, shown_key
+from prdp.sql.estimates import Estimate
+
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN_ROWS = 40
+
+Cell = Release | Estimate | str | float | bool | datetime | None
+"""A released number, one that is computed from such, or a plain value: a key, a text, an end of an interval."""
+
+
+@dataclass(frozen=True, repr=False)
+class SqlAnswers:
+    """The answers to one statement; everything in it may be published.
+
+    >>> answers = SqlAnswers("SELECT 1 AS one", Fraction(0), ("one",), ((1.0,),), None)
+    >>> answers.columns, answers.values, answers["one"]
+    (('one',), [(1,)], [1.0])
+
+    Attributes:
+        text: The statement.
+        share: The part of every record's budget that it used; 0 where nothing was asked of any.
+        columns: The names of its columns.
+        rows: Its rows; a number that was released, or computed from such, has its interval with it.
+        released: The answers that all of it is computed from, as the ledger keeps them; None where there are
+            none.
+    """
+
+    text: str
+    share: Fraction
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    released: ReleaseTable | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Cell, ...]]:
+        return iter(self.rows)
+
+    def __getitem__(self, column: str) -> list[Cell]:
+        """Return a column's cells."""
+        if column not in self.columns:
+            raise KeyError(f"{column!r} is no column of the answers, which have: {', '.join(self.columns)}")
+        place = self.columns.index(column)
+        return [row[place] for row in self.rows]
+
+    @property
+    def answer(self) -> Cell:
+        """The one cell of one row and one column."""
+        if len(self.rows) != 1 or len(self.columns) != 1:
+            raise InvalidRequest(
+                f"the statement gave {len(self.rows)} rows of {len(self.columns)} columns, and not one number."
+            )
+        return self.rows[0][0]
+
+    @property
+    def values(self) -> list[tuple[Any, ...]]:
+        """The rows as plain values, without intervals."""
+        return [tuple(map(plain, row)) for row in self.rows]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the records were a stand-in's: such answers protect nobody."""
+        return self.released is not None and self.released.simulated
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return plain columns; of each number with an interval, its ends and its flag too.
+
+        >>> SqlAnswers("SELECT 1 AS one", Fraction(0), ("one",), ((1.0,),), None).to_dict()
+        {'one': [1]}
+        """
+        found: dict[str, list[Any]] = {}
+        for place, name in enumerate(self.columns):
+            cells = [row[place] for row in self.rows]
+            found[_free(name, found)] = list(map(plain, cells))
+            if any(isinstance(cell, Release | Estimate) for cell in cells):
+                ends = [cell.interval() if isinstance(cell, Release | Estimate) else None for cell in cells]
+                found[_free(f"{name}_low", found)] = [None if pair is None else pair[0] for pair in ends]
+                found[_free(f"{name}_high", found)] = [None if pair is None else pair[1] for pair in ends]
+                flags = [cell.flag if isinstance(cell, Release | Estimate) else "" for cell in cells]
+                found[_free(f"{name}_flag", found)] = flags
+        return found
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a pandas frame of ``to_dict``."""
+        frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(self.to_dict())
+        frame.attrs.update({"statement": self.text, "share": str(self.share)})
+        return frame
+
+    def __str__(self) -> str:
+        return "\n".join([*self._lines(), *self._notes()])
+
+    def __repr__(self) -> str:
+        return f"<SqlAnswers of {len(self.rows)} rows, share {self.share}{self._mark}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"share {self.share}{self._mark}", list(self.columns), self._cells(), self._notes())
+
+    @property
+    def _mark(self) -> str:
+        return " [simulated: not private]" if self.simulated else ""
+
+    def _cells(self) -> list[list[str]]:
+        return [list(map(_in_words, row)) for row in self.rows[:_SHOWN_ROWS]]
+
+    def _lines(self) -> list[str]:
+        rows = [list(self.columns), *self._cells()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+    def _notes(self) -> list[str]:
+        """Return what is said once for all rows."""
+        numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | Estimate)]
+        kinds = dict.fromkeys(number.kind for number in numbers)
+        said = [f"share {self.share}{self._mark}"]
+        more = len(self.rows) - _SHOWN_ROWS
+        said = [f"... and {more} more"] * (more > 0) + said
+        said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
+        said += [f"an interval {text}" for text in dict.fromkeys(n.condition for n in numbers) if text]
+        said += [f"{n}: {text}" for n, text in dict.fromkeys((n.method, n.caveat) for n in numbers) if text]
+        flags = {number.flag for number in numbers}
+        return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
+
+
+def plain(cell: Cell) -> Any:
+    """Return a cell as a plain value: a count is a whole number."""
+    match cell:
+        case Release() | Estimate():
+            return shown.value_of(cell)
+        case float() if math.isfinite(cell) and cell == int(cell) and abs(cell) < 2**53:
+            return int(cell)
+        case _:
+            return cell
+
+
+def _in_words(cell: Cell) -> str:
+    match cell:
+        case Release() | Estimate():
+            return shown.in_a_cell(cell)
+        case None:
+            return "NULL"
+        case float():
+            return f"{plain(cell):,}"
+        case _:
+            return shown_key(cell)
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free

@@ -1,0 +1,92 @@
+"""What names mean inside one SELECT: sources, their columns, and the row language's text of each.
+
+A column of a subquery is the text of its expression over the table's own columns, and nothing else: bounds,
+grains and keys are found for that text anew, whatever the name meant before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from prdp.expressions.spelling import shown_name
+from prdp.sql.catalog import Place
+from prdp.sql.reading import Statement
+from prdp.sql.written import Written
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One entry of FROM.
+
+    Attributes:
+        alias: What the statement calls it.
+        columns: For each column, a function that writes it.
+        origins: For columns of a table of a join, their table and name there.
+        keys: For columns of public tables, a function that lists their values.
+    """
+
+    alias: str
+    columns: Mapping[str, Callable[[], Written]]
+    origins: Mapping[str, Place] = field(default_factory=dict)
+    keys: Mapping[str, Callable[[], list[Any]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The sources of one SELECT, those of the statement around it last."""
+
+    statement: Statement
+    sources: tuple[Source, ...]
+
+    def find(self, node: Any) -> tuple[Source, str]:
+        """Return the source of a column and its name there, or refuse it; capitals do not matter."""
+        name, table = node.name, node.table
+        named = [source for source in self.sources if not table or source.alias.lower() == table.lower()]
+        if not named:
+            known = ", ".join(source.alias for source in self.sources)
+            self.statement.refuse(node, f"there is no table {table} here", f"The tables are {known}.")
+        found = [
+            (source, column)
+            for source in named
+            for column in source.columns
+            if column.lower() == name.lower()
+        ]
+        exactly = [pair for pair in found if pair[1] == name]
+        found = exactly if len(exactly) == 1 else found
+        if len(found) > 1:
+            both = " or ".join(f"{source.alias}.{column}" for source, column in found)
+            self.statement.refuse(node, f"{name} could be {both}", "Write which one.")
+        if not found:
+            self._refuse(node, name, named)
+        return found[0]
+
+    def column(self, node: Any) -> Written:
+        """Return what a column is in the row language."""
+        source, name = self.find(node)
+        return source.columns[name]()
+
+    def origin(self, node: Any) -> Place | None:
+        """Return the table and the name of a join's plain column; None of anything else."""
+        if type(node).__name__ != "Column":
+            return None
+        source, name = self.find(node)
+        return source.origins.get(name)
+
+    def public_keys(self, node: Any) -> list[Any] | None:
+        """Return the values that a public table lists for a column; None of any other."""
+        if type(node).__name__ != "Column":
+            return None
+        source, name = self.find(node)
+        return source.keys[name]() if name in source.keys else None
+
+    def _refuse(self, node: Any, name: str, sources: list[Source]) -> None:
+        columns = {column.lower(): column for source in sources for column in source.columns}
+        close = get_close_matches(name.lower(), columns, n=1)
+        known = f"The columns are {', '.join(map(shown_name, columns.values()))}."
+        advice = f"Did you mean {shown_name(columns[close[0]])}? {known}" if close else known
+        if node.this.args.get("quoted") and not close:
+            advice = f"Texts are written in single quotes: '{name}'. {known}"
+        self.statement.refuse(node, f"there is no column {shown_name(name)}", advice)

@@ -1,0 +1,223 @@
+"""Rows of SELECT ... FROM ... WHERE, with CTEs, subqueries, and EXISTS over rows that belong to a record.
+
+A subquery is row by row, or grouped by whom its rows belong to. A column of it is its expression over the
+table's own columns: nothing that is known of a column survives its redefinition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from prdp.expressions.spelling import shown_name
+from prdp.sql.construct import unread
+from prdp.sql.from_clause import FromClause
+from prdp.sql.joins import Part, without_references
+from prdp.sql.membership import inner_select, inner_table, row_leaf
+from prdp.sql.reading import Statement
+from prdp.sql.refused import refuse_construct
+from prdp.sql.relation import Names, Relation, conjuncts
+from prdp.sql.scope import Scope, Source
+from prdp.sql.writer import Writer
+from prdp.sql.written import Written
+
+_ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
+_AGGREGATES = frozenset({"Sum", "Count"})
+
+
+def rows_of(select: Any, names: Names) -> tuple[Relation, Names]:
+    """Return the rows that FROM and WHERE of a SELECT give, and the names that its CTEs add."""
+    names = _with_queries(select, names)
+    clause = FromClause(names)
+    clause.add(select.args["from_"].this)
+    for join in select.args.get("joins") or []:
+        clause.join(join)
+    where = select.args.get("where")
+    conditions = clause.look_up_the_rest(conjuncts(None if where is None else where.this))
+    scope = Scope(names.statement, tuple(clause.sources))
+    parts: list[Part] = [(part, scope) for part in (*clause.equalities, *conditions)]
+    outer = list(clause.tables)
+    parts = [found for part in parts for found in _existing(part, clause, names)]
+    has_rows = any(not names.catalog.is_public(table) for table in clause.tables[len(outer) :])
+    if has_rows:
+        _refuse_unless_one_row_an_owner(select, outer, names)
+    parts = without_references(names, clause.tables, parts, select.args["from_"].this)
+    if (
+        clause.whole is not None
+        and clause.whole.per_owner is not None
+        and (parts or clause.conditions[len(clause.whole.conditions) :])
+    ):
+        names.statement.refuse(
+            parts[0][0] if parts else select.args["from_"].this,
+            "conditions on what a record's rows add up to are not answered yet",
+            "Put conditions on single rows into the subquery.",
+        )
+    written = [(Writer(names.statement, row_leaf(at, names)).write(part), part) for part, at in parts]
+    relation = Relation(
+        tuple(clause.sources),
+        tuple(clause.tables),
+        (*clause.conditions, *written),
+        has_rows=has_rows or (clause.whole is not None and clause.whole.has_rows),
+        per_owner=None if clause.whole is None else clause.whole.per_owner,
+        inner=None if clause.whole is None else clause.whole.inner,
+    )
+    return relation, names
+
+
+def _with_queries(select: Any, names: Names) -> Names:
+    """Return the names with those of a WITH clause; each CTE sees the ones before it."""
+    clause = select.args.get("with_")
+    if clause is None:
+        return names
+    if unread(clause, ("expressions",)) is not None:
+        names.statement.refuse(clause, "WITH RECURSIVE is not read", "A CTE is row by row.")
+    for query in clause.expressions:
+        alias = query.args.get("alias")
+        if unread(query, ("this", "alias")) is not None or unread(alias, ("this",)) is not None:
+            names.statement.refuse(
+                query, "a CTE is read as name AS (SELECT ...)", "Name columns with AS inside."
+            )
+        if any(known.lower() == query.alias.lower() for known in names.queries):
+            names.statement.refuse(alias, f"{query.alias} is defined twice", "Rename one of them.")
+        read = cache(partial(names.subquery, query.this, names))
+        names = replace(names, queries={**names.queries, query.alias: read})
+    return names
+
+
+def _existing(part: Part, clause: FromClause, names: Names) -> list[Part]:
+    """Return a condition, or what EXISTS or IN over rows that belong to the record asks of one of them."""
+    node, scope = part
+    kind = type(node).__name__
+    if not (kind == "Exists" or (kind == "In" and node.args.get("query") is not None)):
+        return [part]
+    entry = inner_table(node)
+    table = None if entry is None else names.catalog.known(entry.name)
+    if entry is None or table is None or names.catalog.tree is None:
+        return [part]
+    select = inner_select(node)
+    if unread(select, ("expressions", "from_", "where")) is not None:
+        names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
+    before = len(clause.sources)
+    clause.add(entry)
+    inner = Scope(names.statement, (*clause.sources[before:], *scope.sources))
+    where = select.args.get("where")
+    found: list[Part] = [(each, inner) for each in conjuncts(None if where is None else where.this)]
+    if kind == "In":
+        found.append((_equality(node.this, select.expressions[0].unalias()), inner))
+    return found
+
+
+def _equality(left: Any, right: Any) -> Any:
+    from sqlglot import exp  # noqa: PLC0415  (an extra)
+
+    return exp.EQ(this=left.copy(), expression=right.copy())
+
+
+def _refuse_unless_one_row_an_owner(select: Any, outer: list[str], names: Names) -> None:
+    catalog = names.catalog
+    others = [table for table in outer if table != catalog.private and not catalog.is_public(table)]
+    if others:
+        names.statement.refuse(
+            select.args["where"],
+            f"EXISTS is about records of {catalog.private}, and FROM has rows of {others[0]} as well",
+            f"Leave {others[0]} to EXISTS, or join the other table in FROM.",
+        )
+
+
+def rows_of_subquery(select: Any, names: Names) -> Relation:
+    """Return the rows of a subquery or of a CTE, under its own names alone."""
+    statement = names.statement
+    if type(select).__name__ != "Select":
+        refuse_construct(statement, select)
+    if select.args.get("from_") is None:
+        statement.refuse(select, "this subquery has no FROM")
+    if select.args.get("group") is not None:
+        return _per_owner(select, names)
+    odd = unread(select, _ROW_BY_ROW)
+    if odd is not None or any(type(part).__name__ in _AGGREGATES for part in _projected(select)):
+        statement.refuse(
+            odd if hasattr(odd, "walk") else select.expressions[0],
+            "a subquery is row by row: SELECT, FROM and WHERE alone",
+            "Aggregate in the outer SELECT; HAVING, ORDER BY and LIMIT work there.",
+        )
+    relation, names = rows_of(select, names)
+    scope = relation.scope(statement)
+    columns: dict[str, Callable[[], Written]] = {}
+    keys: dict[str, Callable[[], list[Any]]] = {}
+    for item in select.expressions:
+        for name, written, listed in _columns(item, scope, names):
+            if name.lower() in {known.lower() for known in columns}:
+                statement.refuse(
+                    item, f"two columns of the subquery are called {name}", "Rename one of them."
+                )
+            columns[name] = written
+            keys |= {name: listed} if listed is not None else {}
+    return replace(relation, sources=(Source("", columns, keys=keys),))
+
+
+def _projected(select: Any) -> list[Any]:
+    return [part for item in select.expressions for part in item.walk()]
+
+
+Listed = Callable[[], list[Any]]
+
+
+def _columns(item: Any, scope: Scope, names: Names) -> list[tuple[str, Callable[[], Written], Listed | None]]:
+    """Return the columns that an item of a subquery gives: one, or all of its sources for a star."""
+    kind = type(item).__name__
+    star = kind == "Star" or (kind == "Column" and type(item.this).__name__ == "Star")
+    if star:
+        table = "" if kind == "Star" else item.table
+        if unread(item, ("this", "table")) is not None:
+            scope.statement.refuse(item, "* is read without EXCLUDE and REPLACE")
+        sources = [s for s in scope.sources if not table or s.alias.lower() == table.lower()]
+        return [(name, write, s.keys.get(name)) for s in sources for name, write in s.columns.items()]
+    inner, name = item.unalias(), item.alias or (item.name if kind == "Column" else "")
+    if not name:
+        scope.statement.refuse(item, "this column of the subquery needs a name", "Write ... AS name.")
+    written = Writer(scope.statement, row_leaf(scope, names)).write(inner)
+    source = scope.find(inner) if type(inner).__name__ == "Column" else None
+    return [(name, partial(_same, written), source[0].keys.get(source[1]) if source else None)]
+
+
+def _same(written: Written) -> Written:
+    return written
+
+
+def _per_owner(select: Any, names: Names) -> Relation:
+    """Return the rows of a subquery that is grouped by whom they belong to, one an owner."""
+    statement, owners = names.statement, names.catalog.owners
+    relation, names = rows_of(select, names)
+    group = select.args["group"]
+    scope = relation.scope(statement)
+    by = group.expressions
+    known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
+    if owners is None or not known or scope.column(by[0]).text != shown_name(owners.id):
+        whom = f"GROUP BY {owners.id}" if owners else "protect='customer' in prdp.open, and GROUP BY customer"
+        statement.refuse(
+            group,
+            "a grouped subquery is read where it has one row for each protected record",
+            f"Write {whom}.",
+        )
+    if unread(select, (*_ROW_BY_ROW, "group")) is not None or unread(group, ("expressions",)) is not None:
+        statement.refuse(group, "this subquery has SELECT, FROM, WHERE and GROUP BY alone")
+    columns = {}
+    for item in select.expressions:
+        inner, name = item.unalias(), item.alias or item.name
+        if type(inner).__name__ == "Column":
+            if scope.column(inner).text != shown_name(owners.id):
+                refuse_construct(statement, inner)
+            columns[name] = ("id", None)
+        elif type(inner).__name__ in _AGGREGATES and item.alias:
+            columns[name] = (inner.key, inner.this)
+        else:
+            statement.refuse(item, "per record, SUM(x) AS name and COUNT(*) AS name are read")
+    names_only: dict[str, Callable[[], Written]] = dict.fromkeys(columns, partial(Written, "NULL"))
+    return replace(relation, sources=(Source("", names_only),), per_owner=columns, inner=relation)
+
+
+def first_names(statement: Statement, **known: Any) -> Names:
+    """Return the names that a whole statement begins with."""
+    return Names(statement, subquery=rows_of_subquery, **known)
