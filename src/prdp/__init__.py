@@ -20,9 +20,10 @@ For asking in SQL, with Table.sql or over a connection:
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
-    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
+    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
 When something is wrong:
-    errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut
+    errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
+    NoLedgerFile
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
@@ -38,6 +39,7 @@ from prdp.errors import (
     EngineFailure,
     InvalidRequest,
     LedgerError,
+    NoLedgerFile,
     PrdpError,
     RecordsLeftOut,
     SqlError,
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
+    from prdp.pictures.account import plot_account
+    from prdp.pictures.policy import plot_policy
     from prdp.plan.functions import (
         count,
         count_distinct,
@@ -109,6 +113,8 @@ else:
         "open_join": "prdp.tables.join",
         "open_links": "prdp.tables.links",
         "paths": "prdp.tables.graph",
+        "plot_account": "prdp.pictures.account",
+        "plot_policy": "prdp.pictures.policy",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
@@ -146,6 +152,7 @@ __all__ = [
     "LedgerError",
     "Links",
     "MemoryLedger",
+    "NoLedgerFile",
     "Policy",
     "PrdpError",
     "Project",
@@ -176,6 +183,8 @@ __all__ = [
     "open_join",
     "open_links",
     "paths",
+    "plot_account",
+    "plot_policy",
     "project",
     "quantile",
     "share_for",

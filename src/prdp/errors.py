@@ -12,6 +12,7 @@
     ├── CollectorError        the store of a collector cannot be used, or cannot be reached
     └── EngineFailure         the engine stopped while it read the records
 
+    NoLedgerFile              a warning: the account of a file's table ends with the process
     RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
 
 An error never holds a record, a record's budget or a summary: whether it is raised at all must
@@ -177,3 +178,7 @@ class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)
 
 class RecordsLeftOut(UserWarning):
     """The policy leaves out records that the declared bounds allow."""
+
+
+class NoLedgerFile(UserWarning):
+    """The account of a table in a file ends with the process: whoever opens it again begins from nothing."""

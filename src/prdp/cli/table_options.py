@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import typer
 
 from prdp.errors import InvalidRequest
 from prdp.projects.checked import check
-from prdp.projects.project import Project
+from prdp.projects.project import Project, project
 from prdp.projects.written import NAME, Written
 
 _ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
@@ -85,6 +86,31 @@ def project_of(name: str, declared: dict[str, Any], who: str | None = None) -> P
     file = Written(Path.cwd() / NAME, "", {"tables": {name: declared}})
     check(file)
     return Project(file, who)
+
+
+def opened(
+    file: Path | None, table: str | None, policy: str | None, who: str | None, declared: dict[str, Any]
+) -> Project:
+    """Return the project that options declare, or the one of a project file."""
+    if table is None:
+        said = [key for key, value in declared.items() if value] + ["policy"] * (policy is not None)
+        if said:
+            raise InvalidRequest(
+                f"--{said[0].replace('_', '-')} is for --table: a project's tables are declared in {NAME}."
+            )
+        return replace(project(file), who=who)
+    if file is not None:
+        raise InvalidRequest("--table and --project exclude each other.")
+    if policy is None:
+        raise InvalidRequest("--table needs a policy: add --policy '1' for the same budget for every record.")
+    made = entry(table, policy, **declared)
+    made.setdefault("ledger", str(Path(table).with_suffix(".ledger")))
+    return project_of(name_of(table), made, who)
+
+
+def shares_of(options: Sequence[str]) -> dict[str, str] | None:
+    """Return what each column may use, by name."""
+    return dict(_named(options, "--shares", "n=0.02")) or None
 
 
 def name_of(source: str) -> str:

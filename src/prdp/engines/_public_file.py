@@ -1,4 +1,4 @@
-"""Read a column of a public file: keys that anybody may know. Never for private records."""
+"""Read a public file: keys and tables that anybody may know. Never for private records."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ def public_values(path: Path, column: str, *, named: bool) -> list[object]:
         column: The column; of a file with one column, that one, unless it was ``named``.
         named: Whether somebody said that it is this column.
     """
+    columns = public_columns(path)
+    found = next((name for name in columns if name.lower() == column.lower()), None)
+    if found is None and len(columns) == 1 and not named:
+        (found,) = columns
+    if found is None:
+        raise InvalidRequest(f"{path.name} has no column {column}. It has {', '.join(columns)}.")
+    return list(dict.fromkeys(columns[found]))
+
+
+def public_columns(path: Path) -> dict[str, list[object]]:
+    """Return the columns of a public Parquet or CSV file; a CSV file's are texts."""
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
         try:
             if path.suffix.lower() in {".parquet", ".pq"}:
                 rows = database.read_parquet(_plain(path))
             else:
                 rows = database.read_csv(_plain(path), header=True, all_varchar=True)
-            columns = rows.columns
-            found = next((name for name in columns if name.lower() == column.lower()), None)
-            if found is None and len(columns) == 1 and not named:
-                found = columns[0]
-            if found is None:
-                raise InvalidRequest(f"{path.name} has no column {column}. It has {', '.join(columns)}.")
-            place = columns.index(found)
-            return list(dict.fromkeys(row[place] for row in rows.fetchall()))
+            found = rows.fetchall()
         except duckdb.Error:
-            raise InvalidRequest(f"{path.name} cannot be read as a file of keys.") from None
+            raise InvalidRequest(f"{path.name} cannot be read as a public file.") from None
+        return {name: [row[place] for row in found] for place, name in enumerate(rows.columns)}
 
 
 def _plain(path: Path) -> str:

@@ -86,7 +86,9 @@ class DuckDBTables(InOneProcess):
         """Return the values of a public table's column, each once and sorted; as many as may be keys."""
         name = quoted(column)
         rows = f"SELECT DISTINCT {name} AS found FROM {self._views[table]} WHERE {name} IS NOT NULL"
-        return [found for (found,) in self.rows(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")]
+        return [
+            found for (found,) in self.rows(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")
+        ]
 
     def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
         """Read every joined table once and return the cells of owners: what they add, and how many rows."""

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+from typing import Any, Protocol
 
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 from prdp.release import style
+from prdp.release.release import Release
+from prdp.release.shown import CLIPPED_WHERE
 from prdp.schema import Bounds
 
 _POINTS = 600
 
 
+class Declared(Protocol):
+    """What is declared of a table: an open one has it, and so have a project's facts."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy within the bounds."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public bounds of number columns."""
+
+
 def plot_policy(
-    policy: Policy,
-    bounds: Bounds,
-    *,
-    column: str | None = None,
-    clipped_at: float | None = None,
-    ax: Any = None,
+    table: Declared, *, column: str | None = None, release: Release | None = None, ax: Any = None
 ) -> Any:
-    """Draw a policy's budget over one of its columns, and return matplotlib's axes.
+    """Draw the policy of an open table over one of its columns, and return matplotlib's axes.
+
+    It needs ``pip install 'prdp[plot]'``. Other columns are at the middle of their bounds.
 
     Args:
-        policy: A policy that is fitted to a table, as an open table has it.
-        bounds: The public bounds of its columns; other columns than the drawn one are at their middle.
+        table: What was opened.
         column: Over which column; by default the only one.
-        clipped_at: The value from which on records counted for less, as a release says it.
+        release: An answer; from where on records counted for less in it is marked.
         ax: Where to draw; by default, in a figure of its own.
     """
+    policy, bounds = table.policy, table.bounds
     drawn = _column(policy, bounds, column)
     panel = style.axes()[0] if ax is None else ax
     low, high = (float(end) for end in bounds[drawn])
@@ -40,6 +52,7 @@ def plot_policy(
     panel.plot(values, shown, color=style.BLUE, linewidth=2)
     for level in _octaves(policy):
         panel.axhline(level, color=style.GREY, linewidth=0.4, zorder=0)
+    clipped_at = None if release is None else _clipped_at(release, drawn)
     if clipped_at is not None:
         panel.axvline(clipped_at, color=style.ORANGE, linewidth=1.5, linestyle="--")
         panel.annotate(
@@ -51,6 +64,14 @@ def plot_policy(
         panel.set_yscale("log")
     style.dress(panel, f"E = {policy.text}", drawn, "budget of a record")
     return panel
+
+
+def _clipped_at(release: Release, column: str) -> float | None:
+    """Return from which value of a column on records counted for less, where a release says so."""
+    said = re.fullmatch(
+        rf'"?{re.escape(column)}"? > ([\d.e+]+)', dict(release.choices).get(CLIPPED_WHERE, "")
+    )
+    return float(said[1]) if said else None
 
 
 def _column(policy: Policy, bounds: Bounds, column: str | None) -> str:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.projects.fields import SECTIONS, ProjectKey
+from prdp.projects.fields import PAIRS, PUBLIC, SECTIONS, ProjectKey
 from prdp.projects.written import Written, listed
 
 Section = Mapping[str, Mapping[str, Any]]
@@ -18,10 +18,14 @@ _SECRET = re.compile(r"^\w+://[^/@:]*:[^/@]+@")
 def check(file: Written) -> None:
     """Refuse a project file that says what cannot be said; the first mistake in the file's order."""
     for section, entries in file.content.items():
+        if section == PUBLIC:
+            if not PAIRS.fits(entries):
+                raise file.wrong((section,), 'holds a file by name: regions = "regions.csv".')
+            continue
         if section not in SECTIONS:
             raise file.wrong(
                 (section,),
-                f"is not known. A project has {listed(list(SECTIONS))}." + _near(section, SECTIONS),
+                f"is not known. A project has {listed([*SECTIONS, PUBLIC])}." + _near(section, SECTIONS),
             )
         if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
             raise file.wrong((section,), f"holds named entries: [{section}.accounts]")

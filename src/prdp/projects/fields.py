@@ -160,6 +160,9 @@ JOIN = {
     **_SHARED,
     "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files."),
 }
+PUBLIC = "public"
+"""The section of public tables: a file for each name, which statements can join."""
+
 SECTIONS: dict[str, Mapping[str, ProjectKey]] = {"tables": TABLE, "joins": JOIN}
 
 
@@ -182,6 +185,7 @@ def json_schema() -> dict[str, Any]:
                 }
             )
             for section, fields in SECTIONS.items()
-        },
+        }
+        | {PUBLIC: _object(_A_TEXT)},
         "additionalProperties": False,
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prdp.engines._public_file import public_values
+from prdp.engines._public_file import public_columns, public_values
 from prdp.errors import InvalidRequest
 
 PRIVATE = "private"
@@ -21,3 +21,11 @@ def read_keys(said: Any, column: str, folder: Path) -> list[object] | str:
     if not path.is_file():
         raise InvalidRequest(f"there is no file {said['file']}.")
     return public_values(path, said.get("column", column), named="column" in said)
+
+
+def read_public(said: str, folder: Path) -> dict[str, list[object]]:
+    """Return the columns of a public file, to be joined in statements."""
+    path = folder / said
+    if not path.is_file():
+        raise InvalidRequest(f"there is no file {said}.")
+    return public_columns(path)

@@ -7,18 +7,25 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from prdp.declare.exact import Exact
+from prdp.engines._csv import ENDINGS
 from prdp.engines._origins import origin_of
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.policy import Policy
 from prdp.projects.checked import check
-from prdp.projects.keys import read_keys
+from prdp.projects.fields import PUBLIC, SECTIONS
+from prdp.projects.keys import read_keys, read_public
+from prdp.projects.named import named_in
 from prdp.projects.written import NAME, Written, find, listed, read
-from prdp.schema import Schema
+from prdp.schema import Bounds, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
+
+if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SAME = (
@@ -50,6 +57,10 @@ def project(path: Path | str | None = None) -> Project:
     return Project(file)
 
 
+def _is_csv(source: Any) -> bool:
+    return any(isinstance(one, str | Path) and str(one).endswith(ENDINGS) for one in _each(source))
+
+
 def _each(source: Any) -> list[Any]:
     return list(source.values()) if isinstance(source, dict) else [source]
 
@@ -60,6 +71,7 @@ class Facts:
 
     schema: Schema
     policy: Policy
+    bounds: Bounds
     keys: Mapping[str, list[object] | str]
 
 
@@ -89,7 +101,9 @@ class Project(Mapping[str, Table | Join]):
     def _entries(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
         """For each name, its section and what the file says of it."""
         content = self.file.content
-        return {name: (section, said) for section in content for name, said in content[section].items()}
+        return {
+            name: (section, said) for section in SECTIONS for name, said in content.get(section, {}).items()
+        }
 
     def open(self, name: str, *, stand_in: object = None) -> Table | Join:
         """Open a table or a join; with a stand-in for its source, nothing is charged.
@@ -107,7 +121,34 @@ class Project(Mapping[str, Table | Join]):
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
-        return Facts(opened.schema, opened.policy, self._keys(name))
+        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name))
+
+    def sql(
+        self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, fresh: bool = False
+    ) -> SqlAnswers:
+        """Answer a SQL statement about the table or join that it names; see ``Table.sql``.
+
+        Grouping columns have the keys that the project file lists, and its public tables can be joined.
+        """
+        name = named_in(text, self)
+        return self[name].sql(text, share=share, shares=shares, fresh=fresh, **self.listed_for(name))
+
+    def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
+        """Return what a statement would cost and do; nothing is charged."""
+        name = named_in(text, self)
+        return self[name].explain_sql(text, share=share, shares=shares, **self.listed_for(name))
+
+    def listed_for(self, name: str) -> dict[str, Any]:
+        """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""
+        tables = {
+            table: read_public(said, self.folder) for table, said in self.file.content.get(PUBLIC, {}).items()
+        }
+        return {"keys": self.keys_of(name), "tables": tables}
+
+    def tables_of(self, name: str) -> list[str]:
+        """Return the names by which a statement can mean a table or join: of a join, its tables'."""
+        section, said = self._said(name)
+        return [name] if section == "tables" else list(said["tables"])
 
     def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
         """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
@@ -131,8 +172,12 @@ class Project(Mapping[str, Table | Join]):
         section, said = self._said(name)
         try:
             opener = open_table if section == "tables" else open_join
-            source = self._source_of(name) if stand_in is None else stand_in
-            return opener(source, **self._options(name, said), **account)
+            options = self._options(name, said)
+            if stand_in is None:
+                return opener(self._source_of(name), **options, **account)
+            if not _is_csv(stand_in):
+                options.pop("types", None)  # frames and Parquet files have their own
+            return opener(stand_in, **options, **account)
         except PrdpError as error:
             if not self.file.text:
                 raise
@@ -162,12 +207,11 @@ class Project(Mapping[str, Table | Join]):
         options = {key: said[key] for key in _SAME if key in said}
         if "owner" in said:
             options["protect"] = said["owner"]
-        if "keys" in said:
-            options["keys"] = self._keys(name)
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
         return options | {"name": name, "policy": Policy(said["policy"], **limits)}
 
-    def _keys(self, name: str) -> dict[str, list[object] | str]:
+    def keys_of(self, name: str) -> dict[str, list[object] | str]:
+        """Return the listed keys of a table's grouping columns."""
         _, said = self._said(name)
         return {
             column: read_keys(value, column, self.folder) for column, value in said.get("keys", {}).items()
