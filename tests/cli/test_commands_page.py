@@ -29,7 +29,8 @@ def options(command: object) -> list[str]:
 def commands(group: object, prefix: str = "") -> dict[str, object]:
     """Return every command by its full name, those of groups too."""
     found: dict[str, object] = {}
-    for name, command in getattr(group, "commands", {}).items():
+    for name in getattr(group, "commands", {}):
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
         inner = commands(command, f"{prefix}{name} ")
         found |= inner or {f"{prefix}{name}": command}
     return found

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from prdp.cli import table_options as given
 from prdp.cli.bars import bars
+from prdp.cli.completion import statement_words
 from prdp.cli.formats import Format, show_answers
 from prdp.cli.messages import complain, write
 from prdp.cli.printing import waiting
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 TERMINAL = "terminal"
 
 STATEMENT = typer.Argument(
-    help='The question, such as "SELECT COUNT(*) FROM accounts".', metavar="SQL", show_default=False
+    help='The question, such as "SELECT COUNT(*) FROM accounts".',
+    metavar="SQL",
+    autocompletion=statement_words,
+    show_default=False,
 )
 _SHARE = typer.Option(
     help="The part of every record's budget that it may use, such as 0.05.",
@@ -115,7 +119,8 @@ def _announce(opened: Project, statement: str) -> None:
     """Say in one line that an account is begun, if this question begins one."""
     path = opened.ledger_of(named_in(statement, opened))
     if not path.exists():
-        complain(f"{path} is begun: it keeps the account of what is spent. Keep it as long as the data.")
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
 
 
 def _draw(answers: SqlAnswers, where: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.errors import PrdpError, shown_part
@@ -25,7 +26,7 @@ def check(
         typer.Option(
             help="Public or made-up records, in which to count what would be left out or unreadable.",
             metavar="FILE",
-            autocompletion=given.tables_here,
+            autocompletion=tables_here,
             show_default=False,
         ),
     ] = None,

@@ -29,7 +29,7 @@ def loaded(name: str) -> Any:
     """Return a command, from its module."""
     found = getattr(import_module(f"prdp.cli.{name}"), name)
     if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
+        return typer.main.get_group(found)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     single.command(name)(found)
     return typer.main.get_command(single)

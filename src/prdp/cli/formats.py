@@ -58,7 +58,8 @@ def _for_people(answers: SqlAnswers) -> list[RenderableType]:
     numbers = [any(_is_number(row[place]) for row in answers.rows) for place in range(len(answers.columns))]
     for name, number in zip(answers.columns, numbers, strict=True):
         heads += [plain(name), "low", "high"] if number else [plain(name)]
-    made = grid(heads, left=() if any(numbers) else range(len(heads)))
+    left = [place + 2 * sum(numbers[:place]) for place, number in enumerate(numbers) if not number]
+    made = grid(heads, left=left)
     for row in answers.rows:
         made.add_row(*_cells(row, numbers))
     return [made, "", *answers.notes]

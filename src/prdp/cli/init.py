@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.completion import columns_of, tables_here
 from prdp.cli.messages import complain, plain, write
-from prdp.engines._csv import ENDINGS, header_of
-from prdp.engines._given import engine_for
+from prdp.engines._csv import ENDINGS
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
@@ -28,7 +28,7 @@ def init(
         typer.Argument(
             help="A Parquet or CSV file.",
             metavar="FILE",
-            autocompletion=given.tables_here,
+            autocompletion=tables_here,
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,9 @@ def init(
     source = source or (_asked("Which file holds the table?") if asks else None)
     if source is None:
         raise InvalidRequest("say which file: prdp init accounts.parquet --policy '1'")
-    columns = _columns(source)
+    if source.endswith(ENDINGS) and not Path(source).is_file():
+        raise InvalidRequest(f"there is no file {source}.")
+    columns = columns_of(source)
     declared = given.entry(
         source,
         policy or "1",
@@ -71,18 +73,6 @@ def init(
     if asks:
         _ask_the_rest(declared, columns)
     _write(given.name_of(source), declared, said=policy is not None or asks)
-
-
-def _columns(source: str) -> dict[str, str]:
-    """Return a file's columns and their types; a CSV file says none, so that each is empty."""
-    if source.endswith(ENDINGS):
-        if not Path(source).is_file():
-            raise InvalidRequest(f"there is no file {source}.")
-        return dict.fromkeys(header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")
-    return {
-        name: kind.native
-        for name, kind in engine_for(source, None, None, rows_are_records=False).schema.items()
-    }
 
 
 def _add_types(declared: dict[str, Any], columns: dict[str, str], *, asks: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.ask import STATEMENT
+from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
@@ -25,7 +26,7 @@ _SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 LIKE = typer.Option(
     help="Public or made-up records like yours: a file, or a law such as normal:50000,50000,n=200000.",
     metavar="FILE|LAW",
-    autocompletion=given.tables_here,
+    autocompletion=tables_here,
     show_default=False,
 )
 RUNS = typer.Option(min=1, max=100_000, help="How many answers to simulate.")

@@ -10,24 +10,15 @@ from typing import Any
 
 import typer
 
+from prdp.cli.completion import column_values, columns, tables_here
 from prdp.errors import InvalidRequest
 from prdp.projects.checked import check
 from prdp.projects.project import Project, project
 from prdp.projects.written import NAME, Written
 
-_ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
 
-
-def tables_here(incomplete: str) -> list[str]:
-    """Return the tables and folders that a half-typed path may mean."""
-    folder = incomplete[: incomplete.rfind("/") + 1]
-    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix in _ENDINGS]
-    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def _option(name: str, explained: str, metavar: str) -> Any:
-    return typer.Option(name, help=explained, metavar=metavar, show_default=False)
+def _option(name: str, explained: str, metavar: str, complete: Any = None) -> Any:
+    return typer.Option(name, help=explained, metavar=metavar, autocompletion=complete, show_default=False)
 
 
 TABLE = typer.Option(
@@ -42,11 +33,22 @@ POLICY = _option(
 )
 AT_MOST = _option("--at-most", "The largest budget.", "BUDGET")
 AT_LEAST = _option("--at-least", "The smallest budget; records with less are left out.", "BUDGET")
-BOUNDS = _option("--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH")
-GRAIN = _option("--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN")
-TYPES = _option("--type", "The SQL type of a column of a CSV file, such as opened=DATE.", "COLUMN=TYPE")
-KEYS = _option("--keys", "A grouping column's public keys: a file, or values: job=chef,clerk.", "COLUMN=FILE")
-OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN")
+BOUNDS = _option(
+    "--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH", column_values
+)
+GRAIN = _option(
+    "--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN", column_values
+)
+TYPES = _option(
+    "--type", "The SQL type of a column of a CSV file, such as opened=DATE.", "COLUMN=TYPE", column_values
+)
+KEYS = _option(
+    "--keys",
+    "A grouping column's public keys: a file, or values: job=chef,clerk.",
+    "COLUMN=FILE",
+    column_values,
+)
+OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN", columns)
 LEDGER = _option("--ledger", "The file that keeps the account.", "FILE")
 PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
 
