@@ -12,39 +12,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.cli.running import PROGRAM, finished, in_terminal, piped
+from tests.cli.running import (
+    LOANS,
+    LOANS_POLICY,
+    PROGRAM,
+    finished,
+    in_terminal,
+    piped,
+    write_loans,
+    write_project,
+)
 
 SCREENS = Path(__file__).parent / "screens"
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a terminal as POSIX has it")
 
-POLICY = "20 / greatest(days, 2)"
-TOML = """
-[tables.loans]
-source = "loans.csv"
-policy = "20 / greatest(days, 2)"
-bounds = { days = [0, 1000], fine = [0, 500] }
-grain = { fine = 0.01 }
-types = { branch = "VARCHAR", days = "BIGINT", fine = "DECIMAL(18,2)" }
-
-[tables.loans.keys]
-branch = ["north", "south", "east"]
-"""
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    random = np.random.default_rng(5)
-    rows = zip(
-        random.choice(["north", "south", "east"], 20_000),
-        random.integers(1, 60, 20_000),
-        random.integers(0, 2_000, 20_000),
-        strict=True,
-    )
-    lines = [f"{branch},{days},{cents / 100:.2f}" for branch, days, cents in rows]
-    (tmp_path / "loans.csv").write_text("branch,days,fine\n" + "\n".join(lines) + "\n")
+    write_loans(tmp_path)
     return tmp_path
 
 
@@ -82,7 +69,7 @@ def terminal(
 
 def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folder: Path) -> None:
     child = terminal(folder, "init", "loans.csv")
-    answers = ["text", "whole", "number", POLICY, "0:1000", "0:500", "north,south,east", "none"]
+    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500", "north,south", "none"]
     shown = ""
     for answer in answers:
         child.expect(r"\]: ")
@@ -100,7 +87,7 @@ def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folde
 
 
 def declared(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(TOML)
+    write_project(folder)
 
 
 def test_check_says_what_is_in_order(folder: Path) -> None:
@@ -113,7 +100,7 @@ def test_check_says_what_is_in_order(folder: Path) -> None:
 
 
 def test_a_broken_project_file_is_named_by_its_line(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(TOML.replace("policy =", "polcy ="))
+    (folder / "prdp.toml").write_text(LOANS.replace("policy =", "polcy ="))
     ran = piped("check", folder=folder)
     assert ran.returncode == 2
     assert "prdp.toml, line 4: tables.loans.polcy: is not known of tables. Did you mean policy?" in ran.stderr
@@ -132,8 +119,8 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:
 def test_one_line_is_enough_without_a_project(folder: Path) -> None:
     child = terminal(
         folder, "ask", "SELECT branch, AVG(fine) FROM loans GROUP BY branch", "--table", "loans.csv",
-        "--policy", POLICY, "--bounds", "fine=0:500", "--bounds", "days=0:1000", "--type", "branch=VARCHAR",
-        "--type", "days=BIGINT", "--type", "fine=DECIMAL(18,2)", "--keys", "branch=north,south,east",
+        "--policy", LOANS_POLICY, "--bounds", "fine=0:500", "--bounds", "days=0:1000",
+        "--type", "branch=VARCHAR", "--type", "days=BIGINT", "--type", "fine=DECIMAL(18,2)", "--keys", "branch=north,south",
         "--share", "0.2",
     )  # fmt: skip
     shown = finished(child)
@@ -219,9 +206,6 @@ def test_preview_shows_the_error_at_several_shares(folder: Path) -> None:
 
 def test_compare_shows_policies_side_by_side(folder: Path) -> None:
     declared(folder)
-    (folder / "policies.toml").write_text(
-        f'questions = ["SELECT SUM(fine) AS total FROM loans"]\n[policies]\nours = "{POLICY}"\nsame = "1"\n'
-    )
     ran = piped(
         "compare",
         "--policies",
