@@ -130,9 +130,7 @@ class Policy:
         return f"Policy({self.text!r}{given})"
 
     def _repr_html_(self) -> str:
-        ends = [("at least", self.at_least), ("at most", self.at_most)]
-        said = "".join(f"<td>{name} {escape(str(end))}</td>" for name, end in ends if end is not None)
-        return f"<table><tr><td>E = <code>{escape(self.text)}</code></td>{said}</tr></table>"
+        return f"<code>{escape(repr(self))}</code>"
 
     def budget(self, record: Mapping[str, object]) -> float | None:
         """Return a record's budget, or None where the record is left out.

@@ -120,8 +120,8 @@ def test_one_line_is_enough_without_a_project(folder: Path) -> None:
     child = terminal(
         folder, "ask", "SELECT branch, AVG(fine) FROM loans GROUP BY branch", "--table", "loans.csv",
         "--policy", LOANS_POLICY, "--bounds", "fine=0:500", "--bounds", "days=0:1000",
-        "--type", "branch=VARCHAR", "--type", "days=BIGINT", "--type", "fine=DECIMAL(18,2)", "--keys", "branch=north,south",
-        "--share", "0.2",
+        "--type", "branch=VARCHAR", "--type", "days=BIGINT", "--type", "fine=DECIMAL(18,2)",
+        "--keys", "branch=north,south", "--share", "0.2",
     )  # fmt: skip
     shown = finished(child)
     assert child.exitstatus == 0, shown
