@@ -49,6 +49,10 @@ _PLOT = typer.Option(
     metavar="WHERE",
     show_default=False,
 )
+_WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
+_DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
+_FRESH = typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
+_OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
 
 def ask(
@@ -67,19 +71,11 @@ def ask(
     owner: Annotated[str | None, given.OWNER] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     file: Annotated[Path | None, given.PROJECT] = None,
-    who: Annotated[
-        str | None, typer.Option(help="Whose question it is, in the ledger.", show_default=False)
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
-    ] = False,
+    who: Annotated[str | None, _WHO] = None,
+    dry_run: Annotated[bool, _DRY_RUN] = False,
+    fresh: Annotated[bool, _FRESH] = False,
     form: Annotated[Format, typer.Option("--format", help="How to print the answers.")] = Format.TABLE,
-    output: Annotated[
-        Path | None, typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, _OUTPUT] = None,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
     """Answer a SQL question with differential privacy.
