@@ -28,6 +28,7 @@ from prdp.release.release import Release
 from prdp.release.style import save
 from prdp.release.table import Released
 
+_PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
 _BAR = 50
 _MOST_ROWS = 12
 _FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
@@ -62,10 +63,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
         Path | None,
         typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, _PLOT] = None,
     where: Annotated[
         str | None,
         typer.Option(
