@@ -29,6 +29,7 @@ from prdp.release.style import save
 from prdp.release.table import Released
 
 _PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
+_BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
 _BAR = 50
 _MOST_ROWS = 12
 _FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
@@ -59,10 +60,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
-    backup: Annotated[
-        Path | None,
-        typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False),
-    ] = None,
+    backup: Annotated[Path | None, _BACKUP] = None,
     plot: Annotated[Path | None, _PLOT] = None,
     where: Annotated[
         str | None,
