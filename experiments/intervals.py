@@ -154,7 +154,7 @@ class Group:
         fine = self.summary.refined(bits)
         quantum, cells = fine.levels.quantum, fine.cells
         cap, below, above = (
-            cells.by_budget(lambda quanta, point=point: int(quanta * quantum * point))
+            cells.by_budget(lambda quanta, point=point: int(quanta * quantum * point))  # type: ignore[misc]
             for point in (at, *reached)
         )
         within = cells.high <= np.where(cells.sign > 0, above, below)

@@ -13,16 +13,17 @@ For saying what each record may lose:
     Policy
 For asking:
     open, Table, Groups, bins, date_trunc, methods, adapters
+    project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
 For asking in SQL, with Table.sql or over a connection:
     connect, SqlAnswers
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
-    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger
+    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
 When something is wrong:
     errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
-    KeysOutOfReach
+    KeysOutOfReach, NoLedgerFile
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
@@ -39,6 +40,7 @@ from prdp.errors import (
     InvalidRequest,
     KeysOutOfReach,
     LedgerError,
+    NoLedgerFile,
     PrdpError,
     RecordsLeftOut,
     SqlError,
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
+    from prdp.pictures.account import plot_account
+    from prdp.pictures.policy import plot_policy
     from prdp.plan.functions import (
         count,
         count_distinct,
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
         variance,
     )
     from prdp.policy import Policy
+    from prdp.projects.project import Project, project
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
@@ -88,6 +93,7 @@ else:
         "Links": "prdp.tables.links",
         "MemoryLedger": "prdp.ledger",
         "Policy": "prdp.policy",
+        "Project": "prdp.projects.project",
         "Records": "prdp.tables.links",
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
@@ -108,6 +114,9 @@ else:
         "open_join": "prdp.tables.join",
         "open_links": "prdp.tables.links",
         "paths": "prdp.tables.graph",
+        "plot_account": "prdp.pictures.account",
+        "plot_policy": "prdp.pictures.policy",
+        "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
         "stars": "prdp.tables.graph",
@@ -145,8 +154,10 @@ __all__ = [
     "LedgerError",
     "Links",
     "MemoryLedger",
+    "NoLedgerFile",
     "Policy",
     "PrdpError",
+    "Project",
     "Records",
     "RecordsLeftOut",
     "Release",
@@ -174,6 +185,9 @@ __all__ = [
     "open_join",
     "open_links",
     "paths",
+    "plot_account",
+    "plot_policy",
+    "project",
     "quantile",
     "share_for",
     "stars",

@@ -12,6 +12,7 @@
     ├── CollectorError        the store of a collector cannot be used, or cannot be reached
     └── EngineFailure         the engine stopped while it read the records
 
+    NoLedgerFile              a warning: the account of a file's table ends with the process
     RecordsLeftOut            a warning: the policy leaves out records that the bounds allow
     KeysOutOfReach            a warning: a search for keys will hardly find any
 
@@ -182,3 +183,7 @@ class RecordsLeftOut(UserWarning):
 
 class KeysOutOfReach(UserWarning):
     """A search for keys will hardly find any, by public facts: a key needs more budget than most have."""
+
+
+class NoLedgerFile(UserWarning):
+    """The account of a table in a file ends with the process: whoever opens it again begins from nothing."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from html import escape
 from typing import NoReturn
 
 from prdp.declare.exact import Exact, exact
@@ -127,6 +128,9 @@ class Policy:
         ends = {"at_least": self.at_least, "at_most": self.at_most}
         given = "".join(f", {name}={str(end)!r}" for name, end in ends.items() if end is not None)
         return f"Policy({self.text!r}{given})"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
 
     def budget(self, record: Mapping[str, object]) -> float | None:
         """Return a record's budget, or None where the record is left out.

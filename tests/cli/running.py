@@ -108,3 +108,36 @@ def write_study(path: Path, *, closed: bool = False) -> Begun:
             close_round(store)
             advance(store, 0)
     return begun
+
+
+LOANS_POLICY = "20 / greatest(days, 2)"
+LOANS = """
+[tables.loans]
+source = "loans.csv"
+policy = "20 / greatest(days, 2)"
+bounds = { days = [0, 1000], fine = [0, 500] }
+grain = { fine = 0.01 }
+types = { branch = "VARCHAR", days = "BIGINT", fine = "DECIMAL(18,2)" }
+
+[tables.loans.keys]
+branch = ["north", "south"]
+"""
+
+
+def write_loans(folder: Path) -> None:
+    """Make up the loans of a library."""
+    random = np.random.default_rng(5)
+    branches, days = random.choice(["north", "south"], 20_000), random.integers(1, 60, 20_000)
+    rows = zip(branches, days, random.integers(0, 2_000, 20_000), strict=True)
+    lines = [f"{branch},{spent},{cents / 100:.2f}" for branch, spent, cents in rows]
+    (folder / "loans.csv").write_text("branch,days,fine\n" + "\n".join(lines) + "\n")
+
+
+def write_project(folder: Path) -> None:
+    """Declare the loans, and two policies to compare."""
+    write_loans(folder)
+    (folder / "prdp.toml").write_text(LOANS)
+    (folder / "policies.toml").write_text(
+        'questions = ["SELECT SUM(fine) AS total FROM loans"]\n'
+        f'[policies]\nours = "{LOANS_POLICY}"\nsame = "1"\n'
+    )

@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from prdp.cli import app
-from tests.cli.running import quickly, write_ledger, write_study
+from tests.cli.running import quickly, write_ledger, write_project, write_study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```console\n\$ prdp (.*)\n((?:.*\n)*?)```", PAGE)
@@ -29,7 +29,8 @@ def options(command: object) -> list[str]:
 def commands(group: object, prefix: str = "") -> dict[str, object]:
     """Return every command by its full name, those of groups too."""
     found: dict[str, object] = {}
-    for name, command in getattr(group, "commands", {}).items():
+    for name in getattr(group, "commands", {}):
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
         inner = commands(command, f"{prefix}{name} ")
         found |= inner or {f"{prefix}{name}": command}
     return found
@@ -67,6 +68,7 @@ def test_an_example_runs_as_shown(
     write_ledger(tmp_path / "accounts.ledger")
     write_study(tmp_path / "visits.collect")
     write_study(tmp_path / "last-year.collect", closed=True)
+    write_project(tmp_path)
     ran = quickly(*shlex.split(example))
     printed = (ran.stdout + ran.stderr).splitlines()
     if example.startswith("policy"):

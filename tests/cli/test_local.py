@@ -8,7 +8,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from prdp.cli.local import _methods, _tables_here
+from prdp.cli.completion import tables_here
+from prdp.cli.local import _methods
 from tests.cli.running import finished, piped, prdp_in_terminal, quickly, widest
 from tests.cli.test_json import parsed
 
@@ -186,4 +187,4 @@ def test_methods_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.Mon
     assert _methods(Context(), "r") == ["ratio"]  # type: ignore[arg-type]
     a_file(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert _tables_here("peo") == ["people.parquet"]
+    assert tables_here("peo") == ["people.parquet"]

@@ -333,9 +333,9 @@ def test_what_rounds_to_nothing_has_no_sign() -> None:
 
 
 def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
-    for add in (lambda: COUNT + COUNT, lambda: COUNT - COUNT, lambda: COUNT / 2 + COUNT):
+    for first, second in ((COUNT, COUNT), (COUNT, -1 * COUNT), (COUNT / 2, COUNT)):
         with pytest.raises(TypeError, match="ask one question about both"):
-            add()
+            _ = first + second
 
 
 def test_points_of_both_signs_are_written_down_and_read_again() -> None:

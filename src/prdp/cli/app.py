@@ -10,21 +10,16 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from prdp.cli.collect import collect
-from prdp.cli.demo import demo
-from prdp.cli.ledger import ledger
-from prdp.cli.local import local
-from prdp.cli.policy import policy
-from prdp.cli.printing import complain, give_up_output, survive_any_encoding, write
+from prdp.cli.commands import LazyGroup
+from prdp.cli.messages import complain, give_up_output, survive_any_encoding, write
 from prdp.errors import PrdpError
 from prdp.version import __version__
 
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 
 
-class Commands(TyperGroup):
+class Commands(LazyGroup):
     """All commands; each one ends with an exit code and, where something is wrong, with a message."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -90,11 +85,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo)
-app.command()(policy)
-app.command()(ledger)
-app.add_typer(local)
-app.add_typer(collect)
 
 
 def _show_version(wanted: bool) -> None:

@@ -13,7 +13,8 @@ import typer
 
 from prdp.cli.collect_question import plan_of
 from prdp.cli.collect_view import OpenedStudy, show_result, show_status
-from prdp.cli.printing import complain, plain, show, show_json, waiting
+from prdp.cli.messages import complain, plain
+from prdp.cli.printing import show, show_json, waiting
 from prdp.errors import CollectorError, InvalidRequest
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from prdp.cli.printing import grid, number, plain, show
+from prdp.cli.messages import plain
+from prdp.cli.printing import grid, number, show
 from prdp.errors import InvalidRequest
 
 if TYPE_CHECKING:

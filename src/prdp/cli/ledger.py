@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,17 +13,23 @@ from rich.console import RenderableType
 from rich.padding import Padding
 
 from prdp.cli.ledger_regions import by_region, left_where, set_quota
-from prdp.cli.printing import complain, grid, number, plain, show, write
+from prdp.cli.messages import complain, plain, write
+from prdp.cli.printing import grid, number, show
 from prdp.declare.exact import fraction_of
-from prdp.errors import InvalidRequest, shown_part
+from prdp.errors import InvalidRequest, PrdpError, shown_part
 from prdp.ledger import DurableLedger, Entry
 from prdp.ledger.binding import shown_fact
 from prdp.ledger.export import clock_went_back
+from prdp.pictures.account import plot_account
 from prdp.plan.text import in_words
+from prdp.projects.project import project
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
+from prdp.release.style import save
 from prdp.release.table import Released
 
+_PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
+_BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
 _BAR = 50
 _MOST_ROWS = 12
 _FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
@@ -53,10 +60,8 @@ def ledger(  # noqa: PLR0917  (each is an option)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
-    backup: Annotated[
-        Path | None,
-        typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False),
-    ] = None,
+    backup: Annotated[Path | None, _BACKUP] = None,
+    plot: Annotated[Path | None, _PLOT] = None,
     where: Annotated[
         str | None,
         typer.Option(
@@ -82,6 +87,8 @@ def ledger(  # noqa: PLR0917  (each is an option)
     if where is not None:
         write(left_where(account, where))
         return
+    if plot is not None:
+        save(plot_account(account), plot)
     if backup is not None:
         account.backup(backup)
         complain(f"{account.path} is copied to {backup}.")
@@ -94,7 +101,12 @@ def ledger(  # noqa: PLR0917  (each is an option)
 
 
 def _only_ledger_here() -> Path:
+    """Return the only ledger of this folder, or of the project around it."""
     found = sorted(Path().glob("*.ledger"))
+    if not found:
+        with suppress(PrdpError):
+            opened = project()
+            found = [path for path in map(opened.ledger_of, opened) if path.exists()]
     if len(found) == 1:
         return found[0]
     if not found:

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from rich.console import RenderableType
 
-from prdp.cli.printing import complain, grid, plain
+from prdp.cli.messages import complain, plain
+from prdp.cli.printing import grid
 from prdp.declare.exact import spelled
 from prdp.engines._sources import column_type
 from prdp.errors import InvalidRequest, shown_part

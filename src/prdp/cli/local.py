@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prdp.cli.completion import tables_here
 from prdp.cli.declarations import column_names, declared_columns, with_options
 from prdp.cli.local_question import METHODS, Ask, EstimateLine, LocalQuestion, kind_of
-from prdp.cli.printing import counting, grid, plain, show, show_json, waiting
+from prdp.cli.messages import plain
+from prdp.cli.printing import counting, grid, show, show_json, waiting
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 
@@ -37,17 +39,6 @@ def _methods(ctx: typer.Context, incomplete: str) -> list[str]:
     return [method for method in METHODS.get(Ask(str(asked)), ()) if method.startswith(incomplete)]
 
 
-def _tables_here(incomplete: str) -> list[str]:
-    """Return the tables and folders that a half-typed path may mean."""
-    folder = incomplete[: incomplete.rfind("/") + 1]
-    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix in _ENDINGS]
-    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
-    return [name for name in names if name.startswith(incomplete)]
-
-
-_ENDINGS = (".parquet", ".pq", ".csv", ".tsv")
-
-
 def _option(explained: str, metavar: str, complete: Callable[..., list[str]] | None = None) -> Any:
     return typer.Option(help=explained, metavar=metavar, autocompletion=complete, show_default=False)
 
@@ -55,7 +46,7 @@ def _option(explained: str, metavar: str, complete: Callable[..., list[str]] | N
 _FILE = typer.Argument(
     help="A Parquet or CSV file, one client a record; by default, made-up bank accounts.",
     metavar="FILE",
-    autocompletion=_tables_here,
+    autocompletion=tables_here,
     show_default=False,
 )
 _STAND_IN = typer.Option(

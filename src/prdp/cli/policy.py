@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
 
 from prdp.cli.declarations import column_names, declared_columns, record_of, with_options
+from prdp.cli.messages import plain
 from prdp.cli.plot import Axis, curve
 from prdp.cli.policy_facts import DeclaredColumns, Domain, Ranges, RecordFacts, domains, holes
-from prdp.cli.printing import grid, number, plain, show, show_json
+from prdp.cli.printing import grid, number, show, show_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import shown_name
 from prdp.levels import Levels
+from prdp.pictures.policy import plot_policy
 from prdp.policy import Policy
+from prdp.release.style import save
+from prdp.schema import Bounds
 
 _MOST_RANGES = 2
 
@@ -33,6 +38,11 @@ class Findings:
     domains: list[Domain]
     left_out: str | None
     record: RecordFacts | None
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds that options declare."""
+        return self.declared.bounds
 
     @property
     def only_column(self) -> str | None:
@@ -67,12 +77,17 @@ def policy(
     text: Annotated[list[str] | None, _TEXT] = None,
     whole: Annotated[list[str] | None, _WHOLE] = None,
     record: Annotated[list[str] | None, _RECORD] = None,
+    plot: Annotated[
+        Path | None, _option("Draw the curve into a file (.png, .svg, .pdf, .html).", "FILE")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what a policy promises: its range, its domains, a plot, and a record's losses."""
     given = Policy(expression, at_most=at_most, at_least=at_least)
     declared = declared_columns(given, bounds or [], text or [], whole or [])
     found = _found(given, declared, record or [])
+    if plot is not None:
+        save(plot_policy(found), plot)
     if as_json:
         show_json(_as_dict(found))
     else:

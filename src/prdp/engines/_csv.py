@@ -82,14 +82,14 @@ def _field(place: int) -> str:
 
 def _common_header(files: list[str], delimiter: str) -> list[str]:
     """Return the columns that every file names in its first line, in the same order."""
-    headers = [_header(file, delimiter) for file in files]
+    headers = [header_of(file, delimiter) for file in files]
     for file, header in zip(files, headers, strict=True):
         if header != headers[0]:
             raise InvalidRequest(f"{file!r} and {files[0]!r} have different columns in their first lines.")
     return headers[0]
 
 
-def _header(file: str, delimiter: str) -> list[str]:
+def header_of(file: str, delimiter: str) -> list[str]:
     """Read a file's first line and nothing else of it: the rest are records."""
     try:
         with gzip.open(file) if file.endswith(".gz") else Path(file).open("rb") as lines:

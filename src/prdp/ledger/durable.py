@@ -31,6 +31,7 @@ from prdp.ledger.by_region import Spent, left_in, refuse_past_a_quota, refuse_wh
 from prdp.ledger.drafts import draft, without_drafts
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
+from prdp.ledger.notebook import account_html
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.regions.region import Region
 from prdp.release.table import Released
@@ -271,6 +272,9 @@ class DurableLedger:
 
     def __repr__(self) -> str:
         return f"DurableLedger({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        return account_html(self.path.name, self.left, self.entries)
 
     def _refuse_unless_there(self) -> None:
         with explained(self.path, "nothing was done"):

@@ -21,6 +21,7 @@ from prdp.ledger.account import (
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
+from prdp.ledger.notebook import account_html
 from prdp.release.table import Released
 from prdp.safety.forks import this_process
 
@@ -190,3 +191,6 @@ class MemoryLedger:
         if self._process != this_process():
             return "MemoryLedger(of another process)"
         return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.left)})"
+
+    def _repr_html_(self) -> str:
+        return account_html("account in memory", self.left, self.entries)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
-from prdp.release import shown
+from prdp.release import shown, style
 
 if TYPE_CHECKING:
     from prdp.release.release import Release
@@ -42,13 +42,7 @@ def _axes(questions: int, rows: int, ax: Any) -> list[Any]:
         if len(given) != questions:
             raise InvalidRequest(f"{questions} questions need as many axes, not {len(given)}.")
         return given
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise InvalidRequest("plot needs matplotlib, which is not here: pip install 'prdp[plot]'.") from None
-    height = max(_LEAST, _ROW * rows + 1)
-    figure = Figure(figsize=(6 * questions, height), layout="constrained")
-    return list(figure.subplots(1, questions, sharey=True, squeeze=False)[0])
+    return style.axes(questions, height=max(_LEAST, _ROW * rows + 1))
 
 
 def _panel(panel: Any, answers: list[Release]) -> None:
@@ -63,7 +57,7 @@ def _panel(panel: Any, answers: list[Release]) -> None:
     reach = (max(finite) - min(finite) or 1.0) * _ARROW
     first, last = min(finite) - reach, max(finite) + reach
     for place, (answer, (low, high)) in enumerate(zip(answers, ends, strict=True)):
-        colour = "0.6" if answer.flag else "C0"
+        colour = style.GREY if answer.flag else style.BLUE
         least, most = max(low, first), min(high, last)
         panel.plot([least, most], [place, place], color=colour, linewidth=1.5, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "<"), (high, most, ">")):

@@ -110,8 +110,20 @@ class ComputedAnswer(NumberLike):
 
     @property
     def condition(self) -> str:
-        """What the interval takes for granted."""
-        return "; ".join(dict.fromkeys(part.condition for part in self.parts.values() if part.condition))
+        """What the interval leaves aside, in words."""
+        meanings = dict.fromkeys(part.condition for part in self.parts.values() if part.chosen is not None)
+        return "; ".join(filter(None, (*meanings, shown.condition(self))))
+
+    @property
+    def aside(self) -> str:
+        """What the intervals of the parts leave aside, as a clause."""
+        clauses = dict.fromkeys(part.aside for part in self.parts.values() if part.chosen is None)
+        return " and what ".join(filter(None, clauses))
+
+    @property
+    def left_away(self) -> tuple[None, None]:
+        """No end: all are shown."""
+        return None, None
 
 
 def _outward(ends: tuple[Fraction, Fraction]) -> Interval:

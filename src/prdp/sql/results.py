@@ -108,13 +108,13 @@ class SqlAnswers:
         return frame
 
     def __str__(self) -> str:
-        return "\n".join([*self._lines(), *self._notes()])
+        return "\n".join([*self._lines(), *self.notes])
 
     def __repr__(self) -> str:
         return f"<SqlAnswers of {len(self.rows)} rows, share {self.share}{self._mark}>"
 
     def _repr_html_(self) -> str:
-        return html_table(f"share {self.share}{self._mark}", list(self.columns), self._cells(), self._notes())
+        return html_table(f"share {self.share}{self._mark}", list(self.columns), self._cells(), self.notes)
 
     @property
     def _mark(self) -> str:
@@ -128,8 +128,9 @@ class SqlAnswers:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
-    def _notes(self) -> list[str]:
-        """Return what is said once for all rows."""
+    @property
+    def notes(self) -> list[str]:
+        """What is said once for all rows."""
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         said = [f"share {self.share}{self._mark}"]

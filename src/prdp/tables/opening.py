@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prdp.declare.columns import known_column
 from prdp.declare.exact import told
-from prdp.errors import InvalidRequest, RecordsLeftOut
+from prdp.errors import InvalidRequest, NoLedgerFile, RecordsLeftOut
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
 from prdp.expressions.parse import parse
@@ -110,6 +110,21 @@ def account_of(
         raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
     account.attach(facts)
     return account
+
+
+def warn_of_no_ledger(name: str) -> None:
+    """Say, once a process, that the account of a file's table is forgotten when the process ends."""
+    if not _SAID:
+        _SAID.append(name)
+        warnings.warn(
+            f"the account of {name!r} ends with this process: whoever opens the file again begins from "
+            f"nothing, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'.",
+            NoLedgerFile,
+            stacklevel=3,
+        )
+
+
+_SAID: list[str] = []
 
 
 def _refuse_an_account(**given: object) -> None:

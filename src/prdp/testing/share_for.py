@@ -9,16 +9,14 @@ from fractions import Fraction
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
-from prdp.plan.methods import Options
 from prdp.plan.queries import Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
-from prdp.tables.opened import reader_of
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
-from prdp.testing.truth import truths
+from prdp.testing.true_answers import true_answers
 
 SHARES = tuple(
     Fraction(1, part)
@@ -103,7 +101,7 @@ def share_for(
     def reaches(share: Fraction) -> bool:
         releases = simulate(like, query, share=share, method=method, runs=runs, seed=seed)
         if not measured:
-            truth.extend(_truths(like, query, method))
+            truth.extend(true_answers(like, query, method))
         measured[share] = _error(releases, truth, level)
         return measured[share] <= aim
 
@@ -115,13 +113,6 @@ def share_for(
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(SHARES[middle]) else (middle, high)
     return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed)
-
-
-def _truths(like: Table | Join | Groups, query: Query, method: Chosen | None) -> list[Fraction]:
-    """Return what is true of the stand-in, group by group; real records were refused before."""
-    table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
-    return [value for group in reader_of(table).read(plan.read) for value in truths(plan, group)]
 
 
 def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fraction) -> float:

@@ -1,0 +1,139 @@
+"""``prdp ask``: a SQL question about a private table, answered with differential privacy."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from prdp.cli import table_options as given
+from prdp.cli.bars import bars
+from prdp.cli.completion import statement_words
+from prdp.cli.formats import Format, show_answers
+from prdp.cli.messages import complain, write
+from prdp.cli.printing import waiting
+from prdp.errors import InvalidRequest
+from prdp.projects.named import named_in
+from prdp.projects.project import Project
+from prdp.release.style import save
+from prdp.release.table import shown_key
+
+if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
+
+TERMINAL = "terminal"
+
+STATEMENT = typer.Argument(
+    help='The question, such as "SELECT COUNT(*) FROM accounts".',
+    metavar="SQL",
+    autocompletion=statement_words,
+    show_default=False,
+)
+_SHARE = typer.Option(
+    help="The part of every record's budget that it may use, such as 0.05.",
+    metavar="SHARE",
+    show_default=False,
+)
+_SHARES = typer.Option(
+    "--shares",
+    help="What a column may use of it, such as n=0.02.",
+    metavar="COLUMN=SHARE",
+    show_default=False,
+)
+_PLOT = typer.Option(
+    "--plot",
+    help="Draw the answers: 'terminal', or a file (.png, .svg, .pdf, .html).",
+    metavar="WHERE",
+    show_default=False,
+)
+_WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
+_DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
+_FRESH = typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
+_OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
+
+
+def ask(
+    statement: Annotated[str, STATEMENT],
+    *,
+    share: Annotated[str, _SHARE],
+    shares: Annotated[list[str] | None, _SHARES] = None,
+    table: Annotated[str | None, given.TABLE] = None,
+    policy: Annotated[str | None, given.POLICY] = None,
+    at_most: Annotated[str | None, given.AT_MOST] = None,
+    at_least: Annotated[str | None, given.AT_LEAST] = None,
+    bounds: Annotated[list[str] | None, given.BOUNDS] = None,
+    grain: Annotated[list[str] | None, given.GRAIN] = None,
+    types: Annotated[list[str] | None, given.TYPES] = None,
+    keys: Annotated[list[str] | None, given.KEYS] = None,
+    owner: Annotated[str | None, given.OWNER] = None,
+    ledger: Annotated[str | None, given.LEDGER] = None,
+    file: Annotated[Path | None, given.PROJECT] = None,
+    who: Annotated[str | None, _WHO] = None,
+    dry_run: Annotated[bool, _DRY_RUN] = False,
+    fresh: Annotated[bool, _FRESH] = False,
+    form: Annotated[Format, typer.Option("--format", help="How to print the answers.")] = Format.TABLE,
+    output: Annotated[Path | None, _OUTPUT] = None,
+    plot: Annotated[str | None, _PLOT] = None,
+) -> None:
+    """Answer a SQL question with differential privacy.
+
+    The table is one of prdp.toml, or the file of --table with its --policy and --bounds. What it may use of
+    every record's budget is kept in a ledger; the same question asked again costs nothing.
+    """
+    opened = given.opened(
+        file,
+        table,
+        policy,
+        who,
+        {
+            "at_most": at_most,
+            "at_least": at_least,
+            "bounds": bounds or (),
+            "grain": grain or (),
+            "types": types or (),
+            "keys": keys or (),
+            "owner": owner,
+            "ledger": ledger,
+        },
+    )
+    parts = given.shares_of(shares or ())
+    if dry_run:
+        write(opened.explain_sql(statement, share=share, shares=parts))
+        return
+    _announce(opened, statement)
+    with waiting("reading the records"):
+        answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
+    show_answers(answers, form, output)
+    if plot is not None:
+        _draw(answers, plot)
+
+
+def _announce(opened: Project, statement: str) -> None:
+    """Say in one line that an account is begun, if this question begins one."""
+    path = opened.ledger_of(named_in(statement, opened))
+    if not path.exists():
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
+
+
+def _draw(answers: SqlAnswers, where: str) -> None:
+    """Draw the numbers of answers, in the terminal or into a file."""
+    if answers.released is None or not len(answers):
+        raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
+    if where != TERMINAL:
+        save(answers.released.plot(), where)
+        return
+    for place, name in enumerate(answers.columns):
+        cells: list[Any] = [row[place] for row in answers.rows]
+        if all(hasattr(cell, "interval") for cell in cells):
+            write(f"\n{name}")
+            write("\n".join(bars(_labels(answers), cells, min(Console().width, 100))))
+
+
+def _labels(answers: SqlAnswers) -> list[str]:
+    """Return what names each row: its cells that are no numbers."""
+    named = [[cell for cell in row if isinstance(cell, str | bool | datetime)] for row in answers.rows]
+    return [", ".join(map(shown_key, cells)) or "all" for cells in named]

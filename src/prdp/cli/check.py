@@ -1,0 +1,93 @@
+"""``prdp check``: whether what a project declares is in order; reads no private record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prdp.cli import table_options as given
+from prdp.cli.completion import tables_here
+from prdp.cli.messages import plain, write
+from prdp.cli.printing import grid, number, show, show_json
+from prdp.errors import PrdpError, shown_part
+from prdp.projects.fields import json_schema
+from prdp.projects.keys import PRIVATE
+from prdp.projects.project import Facts, Project, project
+from prdp.testing.sample import sample_counts
+
+
+def check(
+    *,
+    file: Annotated[Path | None, given.PROJECT] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            help="Public or made-up records, in which to count what would be left out or unreadable.",
+            metavar="FILE",
+            autocompletion=tables_here,
+            show_default=False,
+        ),
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of prdp.toml.")] = False,
+) -> None:
+    """Say whether all of prdp.toml is in order; reads no record."""
+    if schema:
+        show_json(json_schema())
+        return
+    opened = project(file)
+    write(f"{opened.file.path}")
+    wrong = [name for name in opened if not _told(opened, name, like)]
+    if wrong:
+        raise typer.Exit(2)
+
+
+def _told(opened: Project, name: str, like: str | None) -> bool:
+    """Print what is found about one table, and say whether all of it is in order."""
+    lines = grid(("", "", ""), left=(0, 1, 2), wraps=(2,))
+    fine = True
+
+    def note(what: str, said: str, *, ok: bool = True) -> None:
+        nonlocal fine
+        fine = fine and ok
+        lines.add_row("ok" if ok else "!!", what, plain(said) if "\n" not in said else said)
+
+    try:
+        facts = opened.facts(name)
+    except PrdpError as error:
+        note("table", str(error), ok=False)
+        show("", plain(name), lines)
+        return False
+    for what, said in _facts(facts):
+        note(what, said)
+    try:
+        note("account", _account(opened, name))
+    except PrdpError as error:
+        note("account", str(error), ok=False)
+    if like is not None:
+        for what, count in sample_counts(opened, name, like):
+            note("in the stand-in", f"{count:,} {what}")
+    show("", plain(name), lines)
+    return fine
+
+
+def _facts(facts: Facts) -> list[tuple[str, str]]:
+    policy = facts.policy
+    ends = (number(policy.levels.at_least, 6), number(policy.levels.at_most, 6))
+    said = [
+        ("columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items())),
+        ("policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}"),
+    ]
+    for column, keys in facts.keys.items():
+        listed = "found by questions, which pay for it" if keys == PRIVATE else f"{len(keys):,} public ones"
+        said.append((f"keys of {column}", listed))
+    return said
+
+
+def _account(opened: Project, name: str) -> str:
+    """Say what is left, of an account that fits the table; begins none."""
+    path = opened.ledger_of(name)
+    if not path.exists():
+        return f"{path.name} will be begun by the first question"
+    return f"{path.name}: {shown_part(opened[name].ledger.left)} of every budget is left"

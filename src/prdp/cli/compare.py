@@ -1,0 +1,94 @@
+"""``prdp compare``: the same questions under several policies, side by side, on stand-in data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prdp.cli import table_options as given
+from prdp.cli.messages import plain
+from prdp.cli.preview import LIKE, RUNS, percent, stand_in
+from prdp.cli.printing import counting, grid, show, show_json
+from prdp.declare.exact import exact_share
+from prdp.errors import InvalidRequest
+from prdp.projects.named import named_in
+from prdp.projects.project import Project, project
+from prdp.projects.written import read
+from prdp.testing.preview import Errors, policies_of, preview
+
+_POLICIES = typer.Option(
+    help="A TOML file: [policies] with a text for each name, and questions = [...].",
+    metavar="FILE",
+    show_default=False,
+)
+Found = tuple[str, str, Errors]
+
+
+def compare(
+    statements: Annotated[
+        list[str] | None,
+        typer.Argument(help="Questions, beside those of the file.", metavar="[SQL]...", show_default=False),
+    ] = None,
+    *,
+    policies: Annotated[Path, _POLICIES],
+    like: Annotated[str, LIKE],
+    share: Annotated[str, typer.Option(help="The share of each answer.", metavar="SHARE")] = "0.1",
+    runs: Annotated[int, RUNS] = 50,
+    file: Annotated[Path | None, given.PROJECT] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Ask the same questions under several policies, side by side.
+
+    Reads no private record and charges nothing.
+    """
+    opened, said = project(file), read(policies)
+    listed = said.content.get("questions", [])
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise said.wrong(("questions",), "is a list of SQL texts.")
+    asked = [*listed, *(statements or [])]
+    if not asked:
+        raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')
+    found = _found(opened, policies_of(said.content), asked, like, share=share, runs=runs)
+    if as_json:
+        show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
+                    "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
+    else:
+        _show(found, share, runs)
+
+
+def _found(
+    opened: Project,
+    policies: dict[str, dict[str, Any]],
+    asked: list[str],
+    like: str,
+    *,
+    share: str,
+    runs: int,
+) -> list[Found]:
+    found: list[Found] = []
+    part = exact_share(share)
+    with counting("simulating answers", len(policies) * len(asked)) as progress:
+        for text in asked:
+            name = named_in(text, opened)
+            records = stand_in(opened, name, like)
+            for policy, declared in policies.items():
+                other = opened.with_policy(name, declared)
+                lines = preview(other, name, text, records, share=part, runs=runs)
+                found += [(policy, text, line) for line in lines]
+                progress(len({(one, asked) for one, asked, _ in found}))
+    return found
+
+
+def _show(found: list[Found], share: str, runs: int) -> None:
+    policies = list(dict.fromkeys(policy for policy, _, _ in found))
+    made = grid(("question", "column", *map(plain, policies)), left=(0, 1), wraps=(0,))
+    for text, column in dict.fromkeys((text, line.column) for _, text, line in found):
+        lines = {policy: line for policy, asked, line in found if (asked, line.column) == (text, column)}
+        cells = [f"{percent(lines[policy].median)} ({percent(lines[policy].often)})" for policy in policies]
+        made.add_row(plain(text), plain(column), *cells)
+    note = (
+        f"Median error, and in brackets what 95 in 100 answers kept, at share {share}; {runs} answers each."
+    )
+    show(made, "", note)

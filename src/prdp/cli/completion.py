@@ -1,0 +1,73 @@
+"""Complete names of tables and columns in a shell; a mistake completes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from prdp.engines._csv import ENDINGS, header_of
+from prdp.engines._given import engine_for
+from prdp.errors import PrdpError
+from prdp.projects.project import project
+
+_LAST_WORD = re.compile(r"\w*$")
+_FILES = (".parquet", ".pq", ".csv", ".tsv")
+
+
+def tables_here(incomplete: str) -> list[str]:
+    """Return the tables and folders that a half-typed path may mean."""
+    folder = incomplete[: incomplete.rfind("/") + 1]
+    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix in _FILES]
+    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def columns_of(source: str) -> dict[str, str]:
+    """Return a file's columns and their types; a CSV file says none, so that each is empty."""
+    if source.endswith(ENDINGS):
+        return dict.fromkeys(header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")
+    return {
+        name: kind.native
+        for name, kind in engine_for(source, None, None, rows_are_records=False).schema.items()
+    }
+
+
+def column_values(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return ``COLUMN=`` for the columns of the file that the command line names."""
+    return [f"{name}=" for name in _columns(ctx) if name.startswith(incomplete)]
+
+
+def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the columns of the file that the command line names."""
+    return [name for name in _columns(ctx) if name.startswith(incomplete)]
+
+
+def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return a half-typed statement with its last word completed to a table's or a column's name."""
+    word = _LAST_WORD.search(incomplete)
+    if word is None or not word[0]:
+        return []
+    before = incomplete[: word.start()]
+    return [before + name for name in _names(ctx) if name.lower().startswith(word[0].lower())]
+
+
+def _columns(ctx: typer.Context) -> Iterable[str]:
+    source = ctx.params.get("table") or ctx.params.get("source")
+    try:
+        return columns_of(str(source)) if source else ()
+    except (PrdpError, OSError):
+        return ()
+
+
+def _names(ctx: typer.Context) -> list[str]:
+    if ctx.params.get("table"):
+        return [Path(str(ctx.params["table"])).stem, *_columns(ctx)]
+    try:
+        opened = project(ctx.params.get("file"))
+        names = [table for name in opened for table in opened.tables_of(name)]
+        return [*names, *(column for name in opened for column in opened.facts(name).schema)]
+    except (PrdpError, OSError):
+        return []

@@ -1,0 +1,108 @@
+"""Print the answers to a statement: as a grid for people, or as CSV, JSON and Parquet for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+
+from prdp.cli.messages import plain, write
+from prdp.cli.printing import grid, show
+from prdp.errors import InvalidRequest
+from prdp.release.extras import optional_library
+from prdp.release.release import Release
+from prdp.release.shown import as_json, value_and_ends
+from prdp.release.table import shown_key
+
+if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+def show_answers(answers: SqlAnswers, form: Format, output: Path | None) -> None:
+    """Print answers, or write them to a file."""
+    if form is Format.PARQUET:
+        if output is None:
+            raise InvalidRequest("--format parquet needs a file: add --output answers.parquet")
+        table = optional_library("pyarrow", "arrow").table(answers.to_dict())
+        facts = {"statement": answers.text, "share": str(answers.share)}
+        optional_library("pyarrow.parquet", "arrow").write_table(table.replace_schema_metadata(facts), output)
+        return
+    if form is Format.TABLE and output is None:
+        show(*_for_people(answers))
+        return
+    text = _csv(answers) if form is Format.CSV else _json(answers) if form is Format.JSON else str(answers)
+    if output is None:
+        write(text.rstrip("\n"))
+    else:
+        output.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def _for_people(answers: SqlAnswers) -> list[RenderableType]:
+    """Return the answers as a grid: each number with its low and high end beside it."""
+    heads: list[str] = []
+    numbers = [any(_is_number(row[place]) for row in answers.rows) for place in range(len(answers.columns))]
+    for name, number in zip(answers.columns, numbers, strict=True):
+        heads += [plain(name), "low", "high"] if number else [plain(name)]
+    left = [place + 2 * sum(numbers[:place]) for place, number in enumerate(numbers) if not number]
+    made = grid(heads, left=left)
+    for row in answers.rows:
+        made.add_row(*_cells(row, numbers))
+    return [made, "", *answers.notes]
+
+
+def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
+    cells: list[str] = []
+    for cell, number in zip(row, numbers, strict=True):
+        if _is_number(cell):
+            value, *ends = value_and_ends(cell)
+            cells += [f"{value} ({cell.flag})" if cell.flag else value, *(*ends, "", "")[:2]]
+        else:
+            said = "NULL" if cell is None else shown_key(cell)
+            cells += [plain(said), "", ""] if number else [plain(said)]
+    return cells
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, Release) or hasattr(cell, "interval")
+
+
+def _csv(answers: SqlAnswers) -> str:
+    columns = answers.to_dict()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_closed, row) for row in zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _json(answers: SqlAnswers) -> str:
+    columns = answers.to_dict()
+    rows = [dict(zip(columns, map(_closed, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+    facts: dict[str, Any] = {
+        "statement": answers.text,
+        "share": str(answers.share),
+        "simulated": answers.simulated,
+    }
+    return as_json({**facts, "notes": list(answers.notes), "rows": rows})
+
+
+def _closed(value: Any) -> Any:
+    """Return a value as JSON and CSV have it; no number stands for an end that is not there."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)

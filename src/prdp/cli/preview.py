@@ -1,0 +1,116 @@
+"""``prdp preview``: how large the error of a question would be, at several shares, on stand-in data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prdp.cli import table_options as given
+from prdp.cli.ask import STATEMENT
+from prdp.cli.completion import tables_here
+from prdp.cli.messages import plain
+from prdp.cli.printing import counting, grid, show, show_json
+from prdp.declare.exact import exact_share
+from prdp.projects.named import named_in
+from prdp.projects.project import Project, project
+from prdp.release import style
+from prdp.testing.made_up import is_law, made_up
+from prdp.testing.preview import Errors
+from prdp.testing.preview import preview as measured
+
+_SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
+
+LIKE = typer.Option(
+    help="Public or made-up records like yours: a file, or a law such as normal:50000,50000,n=200000.",
+    metavar="FILE|LAW",
+    autocompletion=tables_here,
+    show_default=False,
+)
+RUNS = typer.Option(min=1, max=100_000, help="How many answers to simulate.")
+
+
+def preview(
+    statement: Annotated[str, STATEMENT],
+    *,
+    like: Annotated[str, LIKE],
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="A share to try; may be repeated.", metavar="SHARE", show_default=False),
+    ] = None,
+    runs: Annotated[int, RUNS] = 50,
+    file: Annotated[Path | None, given.PROJECT] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the errors into a file.", metavar="FILE", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show how large a question's error would be, on stand-in data.
+
+    Reads no private record and charges nothing.
+    """
+    opened = project(file)
+    name = named_in(statement, opened)
+    records = stand_in(opened, name, like)
+    shares = [exact_share(one) for one in share or _SHARES]
+    found: list[tuple[Fraction, Errors]] = []
+    with counting("simulating answers", runs * len(shares)) as progress:
+        for place, one in enumerate(shares):
+            lines = measured(
+                opened, name, statement, records, share=one, runs=runs,
+                progress=lambda done, before=place * runs: progress(before + done),  # type: ignore[misc]
+            )  # fmt: skip
+            found += [(one, line) for line in lines]
+    if as_json:
+        show_json([{"share": str(one), **_plain(line)} for one, line in found])
+    else:
+        _show(found, runs)
+    if plot is not None:
+        style.save(_drawn(found), plot)
+
+
+def stand_in(opened: Project, name: str, like: str) -> Any:
+    """Return the stand-in that an option names: a file, or made-up records."""
+    if not is_law(like):
+        return like
+    facts = opened.facts(name)
+    return made_up(like, facts, facts.bounds)
+
+
+def _show(found: list[tuple[Fraction, Errors]], runs: int) -> None:
+    made = grid(("column", "share", "median error", "95 in 100 within", "in interval", "flagged"), left=(0,))
+    for share, line in found:
+        parts = [percent(part) for part in (line.median, line.often, line.covered, line.flagged)]
+        made.add_row(plain(line.column), str(share), *parts)
+    show(made, "", f"{runs} simulated answers a share, over all rows; errors in percent of the truth.")
+
+
+def percent(part: float) -> str:
+    """Return a part in percent, for a grid.
+
+    >>> percent(0.0123), percent(12.3)
+    ('1.23 %', '1,230 %')
+    """
+    value = 100 * part
+    return f"{value:,.0f} %" if value >= 100 else f"{value:.3g} %"
+
+
+def _plain(line: Errors) -> dict[str, object]:
+    return {name: getattr(line, name) for name in ("column", "median", "often", "covered", "flagged")}
+
+
+def _drawn(found: list[tuple[Fraction, Errors]]) -> Any:
+    panel = style.axes()[0]
+    colours = (style.BLUE, style.ORANGE, style.GREEN, style.GREY)
+    for place, column in enumerate(dict.fromkeys(line.column for _, line in found)):
+        lines = [(float(share), line) for share, line in found if line.column == column]
+        across, colour = [share for share, _ in lines], colours[place % len(colours)]
+        panel.plot(across, [100 * line.median for _, line in lines], "o-", color=colour, label=column)
+        panel.plot(across, [100 * line.often for _, line in lines], "--", color=colour)
+    panel.set_xscale("log")
+    panel.set_yscale("symlog", linthresh=0.01)
+    panel.legend()
+    style.dress(panel, "median error (solid), 95 in 100 within (dashed)", "share", "error, in % of the truth")
+    return panel

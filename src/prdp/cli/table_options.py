@@ -1,0 +1,148 @@
+"""The options that declare a table on the command line, and the project that they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from prdp.cli.completion import column_values, columns, tables_here
+from prdp.errors import InvalidRequest
+from prdp.projects.checked import check
+from prdp.projects.project import Project, project
+from prdp.projects.written import NAME, Written
+
+
+def _option(name: str, explained: str, metavar: str, complete: Any = None) -> Any:
+    return typer.Option(name, help=explained, metavar=metavar, autocompletion=complete, show_default=False)
+
+
+TABLE = typer.Option(
+    "--table",
+    help="A Parquet or CSV file, in place of the project's tables.",
+    metavar="FILE",
+    autocompletion=tables_here,
+    show_default=False,
+)
+POLICY = _option(
+    "--policy", "The budget of a record, such as '10000 / greatest(balance, 100)'.", "EXPRESSION"
+)
+AT_MOST = _option("--at-most", "The largest budget.", "BUDGET")
+AT_LEAST = _option("--at-least", "The smallest budget; records with less are left out.", "BUDGET")
+BOUNDS = _option(
+    "--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH", column_values
+)
+GRAIN = _option(
+    "--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN", column_values
+)
+TYPES = _option(
+    "--type", "The SQL type of a column of a CSV file, such as opened=DATE.", "COLUMN=TYPE", column_values
+)
+KEYS = _option(
+    "--keys",
+    "A grouping column's public keys: a file, or values: job=chef,clerk.",
+    "COLUMN=FILE",
+    column_values,
+)
+OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN", columns)
+LEDGER = _option("--ledger", "The file that keeps the account.", "FILE")
+PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
+
+
+def entry(
+    source: str,
+    policy: str,
+    *,
+    at_most: str | None = None,
+    at_least: str | None = None,
+    bounds: Sequence[str] = (),
+    grain: Sequence[str] = (),
+    types: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    owner: str | None = None,
+    ledger: str | None = None,
+) -> dict[str, Any]:
+    """Return a table as a project file says it."""
+    ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
+    made: dict[str, Any] = {
+        "source": source,
+        "policy": policy,
+        "at_most": at_most,
+        "at_least": at_least,
+        "bounds": ends,
+        "grain": dict(_named(grain, "--grain", "balance=0.01")),
+        "types": dict(_named(types, "--type", "opened=DATE")),
+        "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
+        "owner": owner,
+        "ledger": ledger,
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def project_of(name: str, declared: dict[str, Any], who: str | None = None) -> Project:
+    """Return the project of one table that options declare; its account lies beside the data."""
+    file = Written(Path.cwd() / NAME, "", {"tables": {name: declared}})
+    check(file)
+    return Project(file, who)
+
+
+def opened(
+    file: Path | None, table: str | None, policy: str | None, who: str | None, declared: dict[str, Any]
+) -> Project:
+    """Return the project that options declare, or the one of a project file."""
+    if table is None:
+        said = [key for key, value in declared.items() if value] + ["policy"] * (policy is not None)
+        if said:
+            raise InvalidRequest(
+                f"--{said[0].replace('_', '-')} is for --table: a project's tables are declared in {NAME}."
+            )
+        return replace(project(file), who=who)
+    if file is not None:
+        raise InvalidRequest("--table and --project exclude each other.")
+    if policy is None:
+        raise InvalidRequest("--table needs a policy: add --policy '1' for the same budget for every record.")
+    made = entry(table, policy, **declared)
+    made.setdefault("ledger", str(Path(table).with_suffix(".ledger")))
+    return project_of(name_of(table), made, who)
+
+
+def shares_of(options: Sequence[str]) -> dict[str, str] | None:
+    """Return what each column may use, by name."""
+    return dict(_named(options, "--shares", "n=0.02")) or None
+
+
+def name_of(source: str) -> str:
+    """Return what a table is called in SQL: its file's stem.
+
+    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv")
+    ('accounts', 't_2026_accounts')
+    """
+    stem = re.sub(r"\W+", "_", Path(source).stem).strip("_") or "records"
+    return f"t_{stem}" if stem[0].isdigit() else stem
+
+
+def _named(options: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
+    """Return the columns and values of options of the form COLUMN=VALUE."""
+    pairs = [(name.strip(), value.strip()) for name, _, value in (one.partition("=") for one in options)]
+    for given, (name, value) in zip(options, pairs, strict=True):
+        if not name or not value:
+            raise InvalidRequest(f"{option} {given} is not understood: write {option} {example}")
+    return pairs
+
+
+def _ends(name: str, value: str) -> list[str]:
+    low, colon, high = value.partition(":")
+    if not colon:
+        raise InvalidRequest(f"--bounds {name}={value} is not understood: write --bounds {name}=0:1e9")
+    return [low, high]
+
+
+def _keys(value: str) -> Any:
+    """Return public keys as a project file says them: values between commas, or a file's name."""
+    if value == "private" or "," in value:
+        return [part.strip() for part in value.split(",")] if "," in value else value
+    return {"file": value} if Path(value).suffix or Path(value).exists() else [value]

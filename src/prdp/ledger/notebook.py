@@ -1,0 +1,31 @@
+"""An account for notebooks: what is left, and its newest charges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from prdp.errors import shown_part
+from prdp.ledger.account import Entry
+from prdp.plan.text import in_words
+from prdp.release.html import html_table
+
+_SHOWN = 10
+
+
+def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
+    """Return an account as HTML.
+
+    >>> account_html("t.ledger", Fraction(1), [])  # doctest: +ELLIPSIS
+    '<table><caption>t.ledger: all of every budget is left</caption>...'
+    """
+    rows = [
+        [str(entry.number), entry.at, entry.who, str(entry.share), in_words(entry.purpose)]
+        for entry in entries[-_SHOWN:]
+    ]
+    older = len(entries) - len(rows)
+    notes = [f"... and {older} older"] if older else []
+    said = "all" if left == 1 else shown_part(left)
+    return html_table(
+        f"{called}: {said} of every budget is left", ["", "when", "who", "share", "question"], rows, notes
+    )

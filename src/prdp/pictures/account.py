@@ -1,0 +1,25 @@
+"""An account as a picture: what is left of every budget after each charge."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from prdp.ledger.account import Ledger
+from prdp.release import style
+
+
+def plot_account(ledger: Ledger, ax: Any = None) -> Any:
+    """Draw what was left after each charge, to those who are charged most, and return matplotlib's axes."""
+    panel = style.axes()[0] if ax is None else ax
+    left = [Fraction(1)]
+    for entry in ledger.entries:
+        left.append(max(Fraction(0), left[-1] - entry.share))
+    left[-1] = ledger.left  # by region, less may be spent than the charges add up to
+    panel.step(
+        range(len(left)), [100 * float(part) for part in left], where="post", color=style.BLUE, linewidth=2
+    )
+    panel.plot([len(left) - 1], [100 * float(left[-1])], "o", color=style.ORANGE)
+    panel.set_ylim(0, 105)
+    style.dress(panel, f"{100 * float(ledger.left):.3g} % of every budget is left", "charges", "left, in %")
+    return panel

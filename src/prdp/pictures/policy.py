@@ -1,0 +1,100 @@
+"""A policy of one column as a picture: its curve, the octaves of budgets, and where clipping began."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Protocol
+
+from prdp.errors import InvalidRequest
+from prdp.policy import Policy
+from prdp.release import style
+from prdp.release.release import Release
+from prdp.release.shown import CLIPPED_WHERE
+from prdp.schema import Bounds
+
+_POINTS = 600
+
+
+class Declared(Protocol):
+    """What is declared of a table: an open one has it, and so have a project's facts."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy within the bounds."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public bounds of number columns."""
+
+
+def plot_policy(
+    table: Declared, *, column: str | None = None, release: Release | None = None, ax: Any = None
+) -> Any:
+    """Draw the policy of an open table over one of its columns, and return matplotlib's axes.
+
+    It needs ``pip install 'prdp[plot]'``. Other columns are at the middle of their bounds.
+
+    Args:
+        table: What was opened.
+        column: Over which column; by default the only one.
+        release: An answer; from where on records counted for less in it is marked.
+        ax: Where to draw; by default, in a figure of its own.
+    """
+    policy, bounds = table.policy, table.bounds
+    drawn = _column(policy, bounds, column)
+    panel = style.axes()[0] if ax is None else ax
+    low, high = (float(end) for end in bounds[drawn])
+    values = _spread(low, high)
+    others = {name: float(sum(bounds[name])) / 2 for name in policy.columns if name in bounds}
+    budgets = [policy.budget({**others, drawn: value}) for value in values]
+    shown = [math.nan if budget is None else budget for budget in budgets]
+    panel.plot(values, shown, color=style.BLUE, linewidth=2)
+    for level in _octaves(policy):
+        panel.axhline(level, color=style.GREY, linewidth=0.4, zorder=0)
+    clipped_at = None if release is None else _clipped_at(release, drawn)
+    if clipped_at is not None:
+        panel.axvline(clipped_at, color=style.ORANGE, linewidth=1.5, linestyle="--")
+        panel.annotate(
+            " counted for less from here", (clipped_at, 1), xycoords=("data", "axes fraction"), va="top"
+        )
+    if low >= 0:
+        panel.set_xscale("log")
+    if any(budget for budget in budgets):
+        panel.set_yscale("log")
+    style.dress(panel, f"E = {policy.text}", drawn, "budget of a record")
+    return panel
+
+
+def _clipped_at(release: Release, column: str) -> float | None:
+    """Return from which value of a column on records counted for less, where a release says so."""
+    said = re.fullmatch(
+        rf'"?{re.escape(column)}"? > ([\d.e+]+)', dict(release.choices).get(CLIPPED_WHERE, "")
+    )
+    return float(said[1]) if said else None
+
+
+def _column(policy: Policy, bounds: Bounds, column: str | None) -> str:
+    known = sorted(name for name in policy.columns if name in bounds)
+    if column is None and len(known) == 1:
+        return known[0]
+    if column not in known:
+        raise InvalidRequest(
+            f"the policy {policy.text!r} is drawn over one of its bounded columns: column={known[0]!r}."
+            if known
+            else f"the policy {policy.text!r} reads no bounded column: there is no curve to draw."
+        )
+    return column
+
+
+def _spread(low: float, high: float) -> list[float]:
+    """Return values over a range, evenly in the logarithm where it has one sign."""
+    if low >= 0 and high > 0:
+        start = low or min(1.0, high / 1e6)
+        return [start * math.pow(high / start, place / _POINTS) for place in range(_POINTS + 1)]
+    return [low + (high - low) * place / _POINTS for place in range(_POINTS + 1)]
+
+
+def _octaves(policy: Policy) -> list[float]:
+    levels = policy.levels
+    return [float(levels.at_most) / 2**octave for octave in range(levels.domains + 1)]

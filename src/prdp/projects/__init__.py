@@ -1,0 +1,1 @@
+"""The project file, prdp.toml: found, read, checked, and opened."""

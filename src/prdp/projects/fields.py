@@ -1,0 +1,191 @@
+"""What prdp.toml can say of a table and of a join: every key, its kind and its help, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind:
+    """A kind of value.
+
+    Attributes:
+        words: What to write, for messages.
+        fits: Whether a value is of this kind.
+        schema: The same as JSON Schema.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectKey:
+    """A key of the project file.
+
+    Attributes:
+        kind: What it holds.
+        help: What it means, in a sentence.
+        needed: Whether it must be there.
+    """
+
+    kind: ValueKind
+    help: str
+    needed: bool = False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal | str) and not isinstance(value, bool)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | Decimal | bool | date | datetime)
+
+
+def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+def _by_column(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_keys(value: Any) -> bool:
+    if isinstance(value, dict):
+        return set(value) in ({"file"}, {"file", "column"}) and all(map(_is_text, value.values()))
+    return value == "private" or _all(_is_plain)(value)
+
+
+def _is_range(value: Any) -> bool:
+    return _all(_is_number)(value) and len(value) == 2
+
+
+_A_TEXT = {"type": "string"}
+_A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+_KEYS = {
+    "anyOf": [
+        {"type": "array"},
+        {"const": "private"},
+        {
+            "type": "object",
+            "properties": {"file": _A_TEXT, "column": _A_TEXT},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+def _object(inner: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": inner}
+
+
+def _array(inner: Mapping[str, Any], **more: int) -> dict[str, Any]:
+    return {"type": "array", "items": inner, **more}
+
+
+TEXT = ValueKind('a text, such as "accounts.parquet"', _is_text, _A_TEXT)
+NUMBER = ValueKind('a number, such as 10, 0.5 or "1/3"', _is_number, _A_NUMBER)
+WHOLE = ValueKind(
+    "a whole number",
+    lambda value: isinstance(value, int) and not isinstance(value, bool),
+    {"type": "integer"},
+)
+FLAG = ValueKind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+FILES = ValueKind(
+    'a file, or a list of files: "accounts.parquet"',
+    lambda value: _is_text(value) or (_all(_is_text)(value) and bool(value)),
+    {"anyOf": [_A_TEXT, _array(_A_TEXT, minItems=1)]},
+)
+TEXTS = ValueKind('a list of texts, such as ["week"]', _all(_is_text), _array(_A_TEXT))
+RANGES = ValueKind(
+    "a least and a greatest value by column: { balance = [-1e9, 1e9] }",
+    _by_column(_is_range),
+    _object(_array(_A_NUMBER, minItems=2, maxItems=2)),
+)
+NUMBERS = ValueKind("a number by column: { balance = 0.01 }", _by_column(_is_number), _object(_A_NUMBER))
+TYPES = ValueKind('a SQL type by column: { opened = "DATE" }', _by_column(_is_text), _object(_A_TEXT))
+TYPES_BY_TABLE = ValueKind(
+    "SQL types by table and column", _by_column(_by_column(_is_text)), _object(_object(_A_TEXT))
+)
+PAIRS = ValueKind(
+    'texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT)
+)
+KEYS = ValueKind(
+    'by column a list of values, a file { file = "jobs.csv" }, or "private"',
+    _by_column(_are_keys),
+    _object(_KEYS),
+)
+
+_SHARED = {
+    "policy": ProjectKey(TEXT, "The budget of a record, as SQL over its columns; public.", needed=True),
+    "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
+    "at_least": ProjectKey(NUMBER, "The smallest budget; records below it are left out."),
+    "bounds": ProjectKey(RANGES, "The public least and greatest value of number columns."),
+    "grain": ProjectKey(NUMBERS, "The public grain of columns that are added up, such as 0.01 for cents."),
+    "keys": ProjectKey(KEYS, "The public keys of grouping columns."),
+    "most_rows": ProjectKey(WHOLE, "How many times what one row can add an owner adds at most."),
+    "ledger": ProjectKey(
+        TEXT, "The file that keeps the account; by default NAME.ledger beside the project file."
+    ),
+}
+TABLE = {
+    "source": ProjectKey(
+        FILES, "A file, a glob, a list of files, or a database; relative to this file.", needed=True
+    ),
+    "table": ProjectKey(TEXT, "The table's name in a database."),
+    **_SHARED,
+    "types": ProjectKey(TYPES, "SQL types of the columns of a CSV file."),
+    "owner": ProjectKey(
+        TEXT, "The column that says whose row it is: all rows of one owner are protected together."
+    ),
+    "fixed": ProjectKey(TEXTS, "Columns whose value never changes in a row; bound when the ledger is begun."),
+    "edition": ProjectKey(TEXT, "Which edition of a table that grows this is."),
+}
+JOIN = {
+    "tables": ProjectKey(PAIRS, "A file for each table's name; relative to this file.", needed=True),
+    "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
+    "key": ProjectKey(TEXT, "The column that names them.", needed=True),
+    "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),
+    "public": ProjectKey(TEXTS, "The tables that hold nothing to protect."),
+    **_SHARED,
+    "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files."),
+}
+PUBLIC = "public"
+"""The section of public tables: a file for each name, which statements can join."""
+
+SECTIONS: dict[str, Mapping[str, ProjectKey]] = {"tables": TABLE, "joins": JOIN}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the project file's JSON Schema, by which editors complete it."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "prdp.toml",
+        "description": "Private tables of prdp: sources, policies, bounds, public keys and accounts.",
+        "type": "object",
+        "properties": {
+            section: _object(
+                {
+                    "type": "object",
+                    "properties": {
+                        key: {**field.kind.schema, "description": field.help} for key, field in fields.items()
+                    },
+                    "required": [key for key, field in fields.items() if field.needed],
+                    "additionalProperties": False,
+                }
+            )
+            for section, fields in SECTIONS.items()
+        }
+        | {PUBLIC: _object(_A_TEXT)},
+        "additionalProperties": False,
+    }

@@ -1,0 +1,238 @@
+"""A project: the private tables and joins that prdp.toml declares, opened by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prdp.declare.exact import Exact
+from prdp.engines._csv import ENDINGS
+from prdp.engines._origins import origin_of
+from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
+from prdp.policy import Policy
+from prdp.projects.checked import check
+from prdp.projects.fields import PUBLIC, SECTIONS
+from prdp.projects.keys import read_keys, read_public
+from prdp.projects.named import named_in
+from prdp.projects.written import NAME, Written, find, listed, read
+from prdp.schema import Bounds, Schema
+from prdp.tables.join import Join, open_join
+from prdp.tables.table import Table
+from prdp.tables.table import open as open_table
+
+if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_SAME = (
+    "bounds",
+    "grain",
+    "types",
+    "most_rows",
+    "fixed",
+    "edition",
+    "table",
+    "public",
+    "private",
+    "key",
+    "references",
+)
+
+
+def project(path: Path | str | None = None) -> Project:
+    """Open a project file, by default the nearest prdp.toml here or in a folder around this one.
+
+    Tables are opened when they are asked for: ``prdp.project("prdp.toml")["accounts"]``.
+
+    Raises:
+        InvalidRequest: There is none, or something in it is wrong; the message names the line.
+    """
+    where = find(Path.cwd()) if path is None else Path(path)
+    file = read(where / NAME if where.is_dir() else where)
+    check(file)
+    return Project(file)
+
+
+def _is_csv(source: Any) -> bool:
+    return any(isinstance(one, str | Path) and str(one).endswith(ENDINGS) for one in _each(source))
+
+
+def _each(source: Any) -> list[Any]:
+    return list(source.values()) if isinstance(source, dict) else [source]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is public of a table: its columns, its policy within its bounds, and its listed keys."""
+
+    schema: Schema
+    policy: Policy
+    bounds: Bounds
+    keys: Mapping[str, list[object] | str]
+
+
+@dataclass(frozen=True)
+class Project(Mapping[str, Table | Join]):
+    """The tables and joins of a project file by name; each is opened when it is first asked for."""
+
+    file: Written
+    who: str | None = None
+    _opened: dict[str, Table | Join] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Table | Join:
+        if name not in self._opened:
+            self._opened[name] = self.open(name)
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<project {self.file.path}: {', '.join(self._entries)}>"
+
+    @property
+    def _entries(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """For each name, its section and what the file says of it."""
+        content = self.file.content
+        return {
+            name: (section, said) for section in SECTIONS for name, said in content.get(section, {}).items()
+        }
+
+    def open(self, name: str, *, stand_in: object = None) -> Table | Join:
+        """Open a table or a join; with a stand-in for its source, nothing is charged.
+
+        Args:
+            name: Its name in the project file.
+            stand_in: Public or made-up records in place of the real ones: a file, a frame, or for a join a
+                dict of them.
+        """
+        if stand_in is not None:
+            self._refuse_itself(name, stand_in)
+            return self._open(name, stand_in, {"stand_in": True})
+        return self._open(name, None, {"ledger": self.ledger_of(name), "who": self.who})
+
+    def facts(self, name: str) -> Facts:
+        """Return the public facts of a table or join; its account is neither begun nor looked at."""
+        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
+        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name))
+
+    def sql(
+        self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, fresh: bool = False
+    ) -> SqlAnswers:
+        """Answer a SQL statement about the table or join that it names; see ``Table.sql``.
+
+        Grouping columns have the keys that the project file lists, and its public tables can be joined.
+        """
+        name = named_in(text, self)
+        return self[name].sql(text, share=share, shares=shares, fresh=fresh, **self.listed_for(name))
+
+    def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
+        """Return what a statement would cost and do; nothing is charged."""
+        name = named_in(text, self)
+        return self[name].explain_sql(text, share=share, shares=shares, **self.listed_for(name))
+
+    def listed_for(self, name: str) -> dict[str, Any]:
+        """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""
+        tables = {
+            table: read_public(said, self.folder) for table, said in self.file.content.get(PUBLIC, {}).items()
+        }
+        return {"keys": self.keys_of(name), "tables": tables}
+
+    def tables_of(self, name: str) -> list[str]:
+        """Return the names by which a statement can mean a table or join: of a join, its tables'."""
+        section, said = self._said(name)
+        return [name] if section == "tables" else list(said["tables"])
+
+    def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
+        """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
+        section, said = self._said(name)
+        rest = {key: value for key, value in said.items() if key not in {"policy", "at_most", "at_least"}}
+        content = {**self.file.content, section: {**self.file.content[section], name: rest | dict(policy)}}
+        return Project(replace(self.file, content=content), self.who)
+
+    def ledger_of(self, name: str) -> Path:
+        """Return where the account of a table is kept."""
+        _, said = self._said(name)
+        return self.folder / self._filled(said.get("ledger", f"{name}.ledger"))
+
+    @property
+    def folder(self) -> Path:
+        """The project file's folder; paths in the file are relative to it."""
+        return self.file.path.parent
+
+    def _open(self, name: str, stand_in: Any, account: Mapping[str, Any]) -> Table | Join:
+        """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
+        section, said = self._said(name)
+        try:
+            opener = open_table if section == "tables" else open_join
+            options = self._options(name, said)
+            if stand_in is None:
+                return opener(self._source_of(name), **options, **account)
+            if not _is_csv(stand_in):
+                options.pop("types", None)  # frames and Parquet files have their own
+            return opener(stand_in, **options, **account)
+        except PrdpError as error:
+            if not self.file.text:
+                raise
+            about_policy = isinstance(error, ExpressionError | PolicyError)
+            place = (section, name, "policy") if about_policy else (section, name)
+            raise InvalidRequest(f"{self.file.path.name}, line {self.file.line_of(place)}: {error}") from None
+
+    def _refuse_itself(self, name: str, stand_in: Any) -> None:
+        """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
+        real, like = (_each(source) for source in (self._source_of(name), stand_in))
+        shared = next(
+            filter(None, (origin_of(one).shared(origin_of(two)) for one in real for two in like)), ""
+        )
+        if shared:
+            raise InvalidRequest(
+                f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "
+                "give its records away. Take public or made-up records like them."
+            )
+
+    def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
+        if name not in self._entries:
+            raise InvalidRequest(f"{self.file.path.name} has no {name!r}. It has {listed(list(self))}.")
+        return self._entries[name]
+
+    def _options(self, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of open or open_join that an entry says."""
+        options = {key: said[key] for key in _SAME if key in said}
+        if "owner" in said:
+            options["protect"] = said["owner"]
+        limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
+        return options | {"name": name, "policy": Policy(said["policy"], **limits)}
+
+    def keys_of(self, name: str) -> dict[str, list[object] | str]:
+        """Return the listed keys of a table's grouping columns."""
+        _, said = self._said(name)
+        return {
+            column: read_keys(value, column, self.folder) for column, value in said.get("keys", {}).items()
+        }
+
+    def _source_of(self, name: str) -> Any:
+        section, said = self._said(name)
+        if section == "tables":
+            return self._source(said["source"])
+        return {table: self._source(source) for table, source in said["tables"].items()}
+
+    def _source(self, said: str | list[str]) -> object:
+        """Return a source as ``prdp.open`` takes it: paths from the project's folder, variables filled in."""
+        if isinstance(said, list):
+            return [self._source(one) for one in said]
+        filled = self._filled(said)
+        return filled if "://" in filled else str(self.folder / filled)
+
+    def _filled(self, text: str) -> str:
+        """Fill in ``${NAME}`` from the environment."""
+        missing = [name for name in _VARIABLE.findall(text) if name not in os.environ]
+        if missing:
+            raise InvalidRequest(f"the environment variable {missing[0]} is not set.")
+        return _VARIABLE.sub(lambda found: os.environ[found[1]], text)

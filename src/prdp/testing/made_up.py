@@ -1,0 +1,102 @@
+"""Make up records for a declared table: a law for one column, public keys and bounds for the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.errors import InvalidRequest
+from prdp.projects.keys import PRIVATE
+from prdp.projects.project import Facts
+from prdp.schema import Kind
+
+_SEED = 2026
+_MOST = 50_000_000
+_ROWS = 100_000
+_WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
+
+_LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
+    "normal": (2, lambda random, n, mean, spread: random.normal(mean, spread, n)),
+    "lognormal": (2, lambda random, n, mean, spread: random.lognormal(mean, spread, n)),
+    "uniform": (2, lambda random, n, low, high: random.uniform(low, high, n)),
+    "exponential": (1, lambda random, n, mean: random.exponential(mean, n)),
+    "pareto": (2, lambda random, n, shape, least: least * (1 + random.pareto(shape, n))),
+}
+
+
+def is_law(text: str) -> bool:
+    """Say whether a text names a law, such as ``normal:50000,50000``, and not a file."""
+    found = _WRITTEN.fullmatch(text)
+    return found is not None and found["law"] in _LAWS
+
+
+def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> dict[str, NDArray[Any]]:
+    """Return made-up records of a table, the same ones every time.
+
+    Columns with public keys hold them evenly, other bounded numbers lie evenly within their bounds.
+
+    Args:
+        text: ``[COLUMN=]LAW:NUMBERS[,n=ROWS]``, such as ``normal:50000,50000,n=200000``.
+        facts: The table's columns, policy and keys.
+        bounds: Its public bounds.
+    """
+    found = _WRITTEN.fullmatch(text)
+    if found is None or found["law"] not in _LAWS:
+        raise InvalidRequest(
+            f"{text!r} is no law: write normal:50000,50000,n=200000, or one of {', '.join(_LAWS)}."
+        )
+    numbers, rows = _numbers(text, found["numbers"])
+    needed, draw = _LAWS[found["law"]]
+    if len(numbers) != needed:
+        raise InvalidRequest(f"{text!r}: {found['law']} takes {needed} numbers.")
+    column = found["column"] or _only(facts, bounds)
+    if column not in facts.schema:
+        raise InvalidRequest(f"{text!r}: there is no column {column}.")
+    random = np.random.default_rng(_SEED)
+    made = {column: draw(random, rows, *numbers)}
+    if facts.schema[column].integer:
+        made[column] = np.rint(made[column]).astype(np.int64)
+    for name, kind in facts.schema.items():
+        if name not in made:
+            made[name] = _filled(random, rows, kind.kind, facts.keys.get(name), bounds.get(name))
+    return made
+
+
+def _numbers(text: str, written: str) -> tuple[list[float], int]:
+    parts = written.split(",")
+    try:
+        rows = [int(float(part.removeprefix("n="))) for part in parts if part.startswith("n=")]
+        numbers = [float(part) for part in parts if not part.startswith("n=")]
+    except ValueError:
+        raise InvalidRequest(f"{text!r} holds what is no number.") from None
+    count = rows[0] if rows else _ROWS
+    if not 1 <= count <= _MOST:
+        raise InvalidRequest(f"{text!r}: n= is 1 to {_MOST:,}.")
+    return numbers, count
+
+
+def _only(facts: Facts, bounds: Mapping[str, Any]) -> str:
+    """Return the column that a law is for where none is named: the policy's, or the only bounded one."""
+    read = [name for name in facts.schema if name in facts.policy.columns]
+    known = read if len(read) == 1 else [name for name in facts.schema if name in bounds]
+    if len(known) != 1:
+        raise InvalidRequest("say which column the law is for: --like balance=normal:50000,50000")
+    return known[0]
+
+
+def _filled(random: Any, rows: int, kind: Kind, keys: Any, bounds: Any) -> NDArray[Any]:
+    if keys is not None and keys != PRIVATE and len(keys):
+        return np.asarray(np.asarray(keys)[random.integers(0, len(keys), rows)])
+    if kind is Kind.NUMBER:
+        low, high = (float(end) for end in bounds) if bounds is not None else (0.0, 1.0)
+        return np.asarray(random.uniform(low, high, rows))
+    if kind is Kind.BOOLEAN:
+        return np.asarray(random.integers(0, 2, rows).astype(bool))
+    if kind is Kind.MOMENT:
+        days = random.integers(0, 365, rows).astype("timedelta64[D]")
+        return np.asarray(np.datetime64("2026-01-01", "us") + days)
+    return np.full(rows, "x")

@@ -1,0 +1,283 @@
+"""From an empty folder to private tables: every command in a real terminal, screen by screen.
+
+The screens are kept in ``screens/``. Numbers are drawn anew each time, so that they are compared as ``#``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import (
+    LOANS,
+    LOANS_POLICY,
+    PROGRAM,
+    finished,
+    in_terminal,
+    piped,
+    write_loans,
+    write_project,
+)
+
+SCREENS = Path(__file__).parent / "screens"
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a terminal as POSIX has it")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_loans(tmp_path)
+    return tmp_path
+
+
+def written(text: str) -> str:
+    """Return what stays on a screen: no escapes, and no note of what is waited for."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+    kept = [line.rstrip() for line in plain.splitlines() if "reading the records ..." not in line]
+    return "\n".join(kept).strip() + "\n"
+
+
+def masked(text: str) -> list[str]:
+    """Return the words of each line; numbers, noise and the width of columns differ from run to run."""
+    plain = written(text)
+    plain = re.sub(r" ?\((?:mostly noise|too poor)\)", "", plain)
+    lines = [re.sub(r"-?\d[\d,.]*(?:e-?\d+)?", "#", line) for line in plain.splitlines()]
+    return [" ".join(re.sub(r"[-|]{3,}", "---", line).split()) for line in lines if line.strip()]
+
+
+def as_kept(screen: str, text: str) -> bool:
+    """Compare a screen with the one that is kept; PRDP_SCREENS=write keeps it anew."""
+    path = SCREENS / f"{screen}.txt"
+    if os.environ.get("PRDP_SCREENS") == "write":
+        path.write_text(written(text))
+    assert masked(text) == masked(path.read_text(encoding="utf-8"))
+    return True
+
+
+def terminal(
+    folder: Path, *arguments: str, columns: int = 80, environment: dict[str, str] | None = None
+) -> Any:
+    child = in_terminal(sys.executable, "-c", PROGRAM, *arguments, folder=folder, environment=environment)
+    child.setwinsize(24, columns)
+    return child
+
+
+def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folder: Path) -> None:
+    child = terminal(folder, "init", "loans.csv")
+    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500", "north,south", "none"]
+    shown = ""
+    for answer in answers:
+        child.expect(r"\]: ")
+        shown += str(child.before) + str(child.after)
+        child.sendline(answer)
+    shown += finished(child)
+    assert child.exitstatus == 0, shown
+    assert len(answers) + 1 < 10  # and then: prdp ask
+    assert as_kept("init", shown)
+    asked = terminal(
+        folder, "ask", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--share", "0.1"
+    )
+    assert as_kept("ask_by_branch", finished(asked))
+    assert (folder / "loans.ledger").exists()
+
+
+def declared(folder: Path) -> None:
+    write_project(folder)
+
+
+def test_check_says_what_is_in_order(folder: Path) -> None:
+    declared(folder)
+    child = terminal(folder, "check")
+    shown = finished(child)
+    assert child.exitstatus == 0
+    assert as_kept("check", shown.replace(str(folder), "FOLDER"))
+    assert not (folder / "loans.ledger").exists()
+
+
+def test_a_broken_project_file_is_named_by_its_line(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace("policy =", "polcy ="))
+    ran = piped("check", folder=folder)
+    assert ran.returncode == 2
+    assert "prdp.toml, line 4: tables.loans.polcy: is not known of tables. Did you mean policy?" in ran.stderr
+
+
+def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:
+    declared(folder)
+    ran = piped("ask", "SELECT AVG(fine) FROM loans", "--share", "0.05", "--dry-run", folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("costs    1/20 of the budgets")
+    assert "method clip" in ran.stdout
+    left = piped("ledger", folder=folder)
+    assert "Nothing has been asked yet." in left.stdout
+
+
+def test_one_line_is_enough_without_a_project(folder: Path) -> None:
+    child = terminal(
+        folder, "ask", "SELECT branch, AVG(fine) FROM loans GROUP BY branch", "--table", "loans.csv",
+        "--policy", LOANS_POLICY, "--bounds", "fine=0:500", "--bounds", "days=0:1000",
+        "--type", "branch=VARCHAR", "--type", "days=BIGINT", "--type", "fine=DECIMAL(18,2)",
+        "--keys", "branch=north,south", "--share", "0.2",
+    )  # fmt: skip
+    shown = finished(child)
+    assert child.exitstatus == 0, shown
+    assert as_kept("ask_in_one_line", shown.replace(str(folder), "FOLDER"))
+
+
+def test_json_goes_through_a_pipe_and_notes_go_beside_it(folder: Path) -> None:
+    declared(folder)
+    program = (
+        f'{sys.executable} -c "{PROGRAM}" ask "SELECT COUNT(*) AS n FROM loans" --share 0.1 --format json'
+    )
+    reader = f'{sys.executable} -c \'import json, sys; print(json.load(sys.stdin)["rows"][0]["n"])\''
+    ran = subprocess.run(  # noqa: S602  (a shell's pipe is what is tried)
+        f"{program} | {reader}", shell=True, capture_output=True, text=True, check=False, cwd=folder
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert 15_000 < int(ran.stdout) < 25_000
+    assert "loans.ledger is begun" in ran.stderr
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_answers_are_written_to_files(folder: Path, form: str) -> None:
+    declared(folder)
+    ran = piped(
+        "ask", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--share", "0.1", "--format", form,
+        "--output", f"answers.{form}", folder=folder,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, "")
+    heads = ["branch", "n", "n_low", "n_high", "n_flag"]
+    if form == "csv":
+        assert (folder / "answers.csv").read_text().splitlines()[0].split(",") == heads
+    else:
+        import pyarrow.parquet as pq  # noqa: PLC0415  (one case needs it)
+
+        assert pq.read_table(folder / "answers.parquet").column_names == heads
+
+
+def test_a_narrow_window_and_no_colour_are_enough(folder: Path) -> None:
+    declared(folder)
+    child = terminal(
+        folder, "ask", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--share", "0.1", "--plot",
+        "terminal", columns=50, environment={"NO_COLOR": "1"},
+    )  # fmt: skip
+    shown = finished(child)
+    assert child.exitstatus == 0
+    answers = shown[shown.index("branch") :]
+    assert max(len(line) for line in answers.replace("\r", "").splitlines()) <= 50
+    assert "\x1b[3" not in shown
+
+
+def test_ctrl_c_stops_a_question_with_one_line(folder: Path) -> None:
+    declared(folder)
+    child = terminal(
+        folder, "preview", "SELECT COUNT(*) FROM loans", "--like", "days=uniform:1,60", "--runs", "9999"
+    )
+    child.expect("simulating answers")
+    child.sendintr()
+    shown = finished(child)
+    assert child.exitstatus == 130
+    assert "Traceback" not in shown
+    assert shown.rstrip().endswith("prdp: stopped.")
+
+
+def test_an_exhausted_ledger_says_what_would_still_fit(folder: Path) -> None:
+    declared(folder)
+    assert piped("ask", "SELECT COUNT(*) FROM loans", "--share", "0.9", folder=folder).returncode == 0
+    ran = piped("ask", "SELECT SUM(fine) FROM loans", "--share", "0.5", folder=folder)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "1/10" in ran.stderr
+
+
+def test_preview_shows_the_error_at_several_shares(folder: Path) -> None:
+    declared(folder)
+    ran = piped(
+        "preview", "SELECT COUNT(*) AS n, AVG(fine) FROM loans", "--like", "days=uniform:1,60,n=5000",
+        "--runs", "3", folder=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert as_kept("preview", ran.stdout)
+    assert not (folder / "loans.ledger").exists()
+
+
+def test_compare_shows_policies_side_by_side(folder: Path) -> None:
+    declared(folder)
+    ran = piped(
+        "compare",
+        "--policies",
+        "policies.toml",
+        "--like",
+        "days=uniform:1,60,n=5000",
+        "--runs",
+        "3",
+        folder=folder,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert as_kept("compare", ran.stdout)
+
+
+def test_the_real_file_is_no_stand_in(folder: Path) -> None:
+    declared(folder)
+    ran = piped("preview", "SELECT COUNT(*) FROM loans", "--like", "loans.csv", folder=folder)
+    assert ran.returncode == 2
+    assert "the stand-in is the table 'loans' itself" in ran.stderr
+
+
+def test_a_missing_extra_is_named_with_its_command(folder: Path) -> None:
+    declared(folder)
+    (folder / "sqlglot.py").write_text("raise ImportError")
+    program = "import sys; sys.path.insert(0, '.'); sys.argv[0] = 'prdp'; from prdp.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "ask", "SELECT COUNT(*) FROM loans", "--share", "0.1"],
+        capture_output=True, text=True, check=False, cwd=folder,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert "pip install 'prdp[sql]'" in ran.stderr
+
+
+@pytest.mark.parametrize("picture", ["answers.png", "answers.svg", "answers.html"])
+def test_answers_are_drawn_into_files(folder: Path, picture: str) -> None:
+    declared(folder)
+    ran = piped(
+        "ask", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--share", "0.1", "--plot", picture,
+        folder=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert (folder / picture).stat().st_size > 1000
+
+
+def test_help_loads_no_engine() -> None:
+    program = (
+        "import sys\nfrom prdp.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'duckdb', 'numpy', 'sqlglot', 'rich'} & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+
+
+def test_the_list_of_commands_says_what_each_one_says_of_itself() -> None:
+    from prdp.cli.commands import COMMANDS, loaded  # noqa: PLC0415
+
+    for name, said in COMMANDS.items():
+        command = loaded(name)
+        assert command.help
+        assert len(said) < 66, "fits a line of 80"
+
+
+def test_tables_and_columns_are_completed(folder: Path) -> None:
+    from types import SimpleNamespace  # noqa: PLC0415
+
+    from prdp.cli import completion  # noqa: PLC0415
+
+    declared(folder)
+    named: Any = SimpleNamespace(params={"table": str(folder / "loans.csv")})
+    assert completion.column_values(named, "d") == ["days="]
+    assert completion.columns(named, "b") == ["branch"]
+    projected: Any = SimpleNamespace(params={"file": folder / "prdp.toml"})
+    assert completion.statement_words(projected, "SELECT COUNT(*) FROM lo") == ["SELECT COUNT(*) FROM loans"]
+    assert completion.statement_words(projected, "SELECT AVG(fi") == ["SELECT AVG(fine"]

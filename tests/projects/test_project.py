@@ -1,0 +1,148 @@
+"""A project file is found, checked line by line, and opened as the same tables that Python opens."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.projects.fields import SECTIONS, json_schema
+from prdp.projects.written import Written
+
+ROOT = Path(__file__).parents[2]
+ACCOUNTS = """
+[tables.accounts]
+source = "accounts.csv"
+policy = "10000 / greatest(abs(balance), 100)"
+at_most = 10
+bounds = { balance = [-1e9, 1e9], age = [0, 120] }
+grain = { balance = 0.01 }
+types = { age = "BIGINT", balance = "DECIMAL(18,2)", job = "VARCHAR" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "accounts.csv").write_text("age,balance,job\n31,120.50,chef\n40,300,clerk\n")
+    (tmp_path / "prdp.toml").write_text(ACCOUNTS)
+    (tmp_path / "deep" / "down").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "down")
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "prdp.toml").write_text(text)
+
+
+def test_a_project_is_found_from_any_folder_below_it_and_opens_its_tables(folder: Path) -> None:
+    project = prdp.project()
+    accounts = project["accounts"]
+    assert list(project) == ["accounts"]
+    assert accounts.policy.at_most == 10
+    assert accounts.bounds["balance"] == (Fraction(-(10**9)), Fraction(10**9))
+    accounts.count(share="1/4")
+    assert project["accounts"] is accounts
+    assert prdp.DurableLedger(folder / "accounts.ledger").left == Fraction(3, 4)
+
+
+def test_decimals_in_a_project_are_exact(folder: Path) -> None:
+    write(folder, ACCOUNTS.replace("at_most = 10", "at_most = 0.1"))
+    assert prdp.project()["accounts"].policy.at_most == Fraction(1, 10)
+
+
+def test_a_join_is_opened_by_name(folder: Path) -> None:
+    (folder / "customers.csv").write_text("id\n1\n2\n")
+    (folder / "orders.csv").write_text("customer\n1\n1\n")
+    write(
+        folder,
+        """
+[joins.shop]
+tables = { customers = "customers.csv", orders = "orders.csv" }
+types = { customers = { id = "BIGINT" }, orders = { customer = "BIGINT" } }
+private = "customers"
+key = "id"
+references = { "orders.customer" = "customers.id" }
+policy = "1"
+""",
+    )
+    shop = prdp.project()["shop"]
+    assert isinstance(shop, prdp.Join)
+    assert shop.over("orders").count(share="1/4").question == "count over customers, orders"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("[tables.a]\nsource = 3\n", 2, "tables.a.source: is not understood"),
+        ('[tables.a]\nsource = "a.csv"\npolcy = "1"\n', 3, "Did you mean policy?"),
+        ('[table.a]\nsource = "a.csv"\n', 1, "Did you mean tables?"),
+        ('[tables.a]\nsource = "a.csv"\n', 1, "says nothing of policy"),
+        ('[tables.a]\nsource = "a.csv"\npolicy = "1"\nbounds = { x = [\n  1,\n] }\n', 6, "bounds"),
+        ('[tables.a]\npolicy = "1"\nsource = "postgresql://u:secret@h/d"\n', 3, "holds a password"),
+        (ACCOUNTS.replace("abs(balance)", "abs(balanc)"), 4, "there is no column balanc"),
+        (ACCOUNTS.replace("accounts.csv", "none.csv"), 2, "is no file"),
+        (ACCOUNTS.replace("accounts.csv", "${NOT_SET_ANYWHERE}"), 2, "NOT_SET_ANYWHERE is not set"),
+    ],
+)
+def test_a_mistake_is_named_by_its_line(folder: Path, text: str, line: int, said: str) -> None:
+    write(folder, text)
+    with pytest.raises(prdp.InvalidRequest) as caught:
+        next(iter(prdp.project().values()))
+    assert f"prdp.toml, line {line}: " in str(caught.value)
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_toml_is_refused_with_its_line(folder: Path) -> None:
+    write(folder, "[tables.a]\nsource = \n")
+    with pytest.raises(prdp.InvalidRequest, match=r"prdp.toml is no TOML: .*line 2"):
+        prdp.project()
+
+
+def test_where_there_is_no_project_the_first_steps_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(prdp.InvalidRequest, match="prdp init"):
+        prdp.project()
+
+
+def test_the_environment_fills_in_sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, ACCOUNTS.replace("accounts.csv", "${WHERE}.csv"))
+    monkeypatch.setenv("WHERE", "accounts")
+    assert prdp.project()["accounts"].columns == ["age", "balance", "job"]
+
+
+def test_a_stand_in_takes_a_table_s_place_and_is_charged_nothing(folder: Path) -> None:
+    like = {"age": np.array([1]), "balance": np.array([2]), "job": np.array(["x"])}
+    table = prdp.project().open("accounts", stand_in=like)
+    assert table.stand_in
+    assert not (folder / "accounts.ledger").exists()
+
+
+def test_the_real_records_are_no_stand_in_for_themselves(folder: Path) -> None:
+    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'accounts' itself"):
+        prdp.project().open("accounts", stand_in=str(folder / "accounts.csv"))
+
+
+def test_the_published_schema_is_the_one_that_is_checked() -> None:
+    published = json.loads((ROOT / "docs/prdp.schema.json").read_text(encoding="utf-8"))
+    assert published == json_schema()
+    for section, fields in SECTIONS.items():
+        entry = published["properties"][section]["additionalProperties"]
+        assert set(entry["properties"]) == set(fields)
+
+
+def test_a_line_is_the_one_on_which_a_value_ends() -> None:
+    text = 'a = 1\n[tables.t]\nkeys.job = [\n  "x",\n]\nsource = """\nb"""\n'
+    file = Written(Path("prdp.toml"), text, {})
+    assert [file.line_of(place) for place in (("a",), ("tables", "t"), ("tables", "t", "keys", "job"))] == [
+        1,
+        2,
+        5,
+    ]
+    assert file.line_of(("tables", "t", "source")) == 7
