@@ -11,7 +11,7 @@ import pytest
 
 import prdp
 from prdp.projects.fields import SECTIONS, json_schema
-from prdp.projects.written import Written
+from prdp.projects.written import ProjectText
 
 ROOT = Path(__file__).parents[2]
 ACCOUNTS = """
@@ -139,7 +139,7 @@ def test_the_published_schema_is_the_one_that_is_checked() -> None:
 
 def test_a_line_is_the_one_on_which_a_value_ends() -> None:
     text = 'a = 1\n[tables.t]\nkeys.job = [\n  "x",\n]\nsource = """\nb"""\n'
-    file = Written(Path("prdp.toml"), text, {})
+    file = ProjectText(Path("prdp.toml"), text, {})
     assert [file.line_of(place) for place in (("a",), ("tables", "t"), ("tables", "t", "keys", "job"))] == [
         1,
         2,

@@ -14,7 +14,7 @@ from prdp.cli.completion import column_values, columns, tables_here
 from prdp.errors import InvalidRequest
 from prdp.projects.checked import check
 from prdp.projects.project import Project, project
-from prdp.projects.written import NAME, Written
+from prdp.projects.written import NAME, ProjectText
 
 
 def _option(name: str, explained: str, metavar: str, complete: Any = None) -> Any:
@@ -85,7 +85,7 @@ def entry(
 
 def project_of(name: str, declared: dict[str, Any], who: str | None = None) -> Project:
     """Return the project of one table that options declare; its account lies beside the data."""
-    file = Written(Path.cwd() / NAME, "", {"tables": {name: declared}})
+    file = ProjectText(Path.cwd() / NAME, "", {"tables": {name: declared}})
     check(file)
     return Project(file, who)
 

@@ -16,7 +16,7 @@ from prdp.schema import Bounds
 _POINTS = 600
 
 
-class Declared(Protocol):
+class DrawnTable(Protocol):
     """What is declared of a table: an open one has it, and so have a project's facts."""
 
     @property
@@ -29,7 +29,7 @@ class Declared(Protocol):
 
 
 def plot_policy(
-    table: Declared, *, column: str | None = None, release: Release | None = None, ax: Any = None
+    table: DrawnTable, *, column: str | None = None, release: Release | None = None, ax: Any = None
 ) -> Any:
     """Draw the policy of an open table over one of its columns, and return matplotlib's axes.
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.projects.fields import PAIRS, PUBLIC, SECTIONS, ProjectKey
-from prdp.projects.written import Written, listed
+from prdp.projects.written import ProjectText, listed
 
 Section = Mapping[str, Mapping[str, Any]]
 _SECRET = re.compile(r"^\w+://[^/@:]*:[^/@]+@")
 
 
-def check(file: Written) -> None:
+def check(file: ProjectText) -> None:
     """Refuse a project file that says what cannot be said; the first mistake in the file's order."""
     for section, entries in file.content.items():
         if section == PUBLIC:
@@ -38,7 +38,7 @@ def check(file: Written) -> None:
         raise file.wrong(("joins", min(both)), "is the name of a table and of a join: give it another.")
 
 
-def _check_entry(file: Written, section: str, name: str, entry: Mapping[str, Any]) -> None:
+def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str, Any]) -> None:
     fields = SECTIONS[section]
     for key, value in entry.items():
         place = (section, name, key)

@@ -18,7 +18,7 @@ from prdp.projects.checked import check
 from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import read_keys, read_public
 from prdp.projects.named import named_in
-from prdp.projects.written import NAME, Written, find, listed, read
+from prdp.projects.written import NAME, ProjectText, find, listed, read
 from prdp.schema import Bounds, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
@@ -79,7 +79,7 @@ class Facts:
 class Project(Mapping[str, Table | Join]):
     """The tables and joins of a project file by name; each is opened when it is first asked for."""
 
-    file: Written
+    file: ProjectText
     who: str | None = None
     _opened: dict[str, Table | Join] = field(default_factory=dict, repr=False)
 

@@ -17,7 +17,7 @@ _LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ProjectText:
     """A project file as it is written.
 
     Attributes:
@@ -33,7 +33,7 @@ class Written:
     def line_of(self, place: Place) -> int:
         r"""Return the line on which a key's value ends; the nearest key around it where there is none.
 
-        >>> file = Written(Path("prdp.toml"), '[tables.t]\nsource = "t.csv"\n', {})
+        >>> file = ProjectText(Path("prdp.toml"), '[tables.t]\nsource = "t.csv"\n', {})
         >>> file.line_of(("tables", "t", "source")), file.line_of(("tables", "t", "polcy"))
         (2, 1)
         """
@@ -73,7 +73,7 @@ def find(start: Path) -> Path:
     )
 
 
-def read(path: Path) -> Written:
+def read(path: Path) -> ProjectText:
     """Read a project file; a mistake of its spelling is named by its line."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def read(path: Path) -> Written:
         content = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidRequest(f"{path.name} is no TOML: {error}.") from None
-    return Written(path, text, content)
+    return ProjectText(path, text, content)
 
 
 def listed(names: Sequence[str]) -> str:
