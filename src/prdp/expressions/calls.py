@@ -1,9 +1,11 @@
-"""What a function asks of its constants beyond their kinds: units that exist, patterns that end."""
+"""Calls: what they ask of constants, such as units that exist and patterns that end; and texts joined."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prdp.expressions.functions import ADDED, COUNTED_IN, MOST_ADDED, MOST_DIGITS, SIGNATURES, TRUNCATED_TO
-from prdp.expressions.nodes import Call, Moment, Node, Number, Text
+from prdp.expressions.nodes import Call, Moment, Node, Number, Span, Text
 from prdp.expressions.patterns import pieces_of
 from prdp.expressions.strict import is_whole
 
@@ -67,3 +69,17 @@ def _pattern(pattern: Text, escape: Node | None = None) -> Misuse | None:
         advice = "Write the escape character twice for itself."
         return pattern, "the pattern ends in its escape character", advice
     return None
+
+
+def joined_texts(parts: Iterable[Node], span: Span | None = None) -> Call:
+    """Return texts put together (``||``), with no such call inside another.
+
+    >>> from prdp.expressions.nodes import Column
+    >>> a, b, c = Column("a"), Column("b"), Column("c")
+    >>> joined_texts([a, joined_texts([b, c])]) == Call("concat", (a, b, c))
+    True
+    """
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.args if isinstance(part, Call) and part.name == "concat" else (part,))
+    return Call("concat", tuple(flat), span=span)
