@@ -170,14 +170,19 @@ def groups(folder: Path) -> Iterator[str]:
     yield f"{'policy':10}{'keys':16}{'groups':>8}{heads}"
     for name, policy in one.policies().items():
         table = opened(one, policy, folder).where("total_pay >= 1")
-        found = table.find_keys("job_title", share="1/2")
+        plan = table.plan_keys("job_title", KeySearch(), share="1/2")
+        (found,) = map(plan.tabled, plan.draw(reader_of(table), Seeded(SEED), 1))
         jobs = [job for (job,) in found.keys if job in number]
         rest = sum(number.values()) - sum(number[job] for job in jobs)
-        for words, keys in (("found and other", found), ("public list", sorted(number))):
-            grouped = table.group_by("job_title", keys=keys, other=words != "public list")
-            answers = simulate(
-                grouped, [prdp.count(), prdp.mean("total_pay")], share="1/2", runs=10, seed=SEED
-            )
+        listed = sorted(number)
+        for words, keys, share in (
+            ("found and other", found, "1/2"),
+            ("public list", listed, "1/2"),
+            ("public, share 1", listed, "1"),
+        ):
+            grouped = table.group_by("job_title", keys=keys, other=keys is found)
+            asked = [prdp.count(), prdp.mean("total_pay")]
+            answers = simulate(grouped, asked, share=share, runs=RUNS, seed=SEED)
             errors: dict[str, list[float]] = {"count": [], "mean": [], "other": []}
             for answer in answers:
                 for (job,), (count, pay) in answer:

@@ -65,7 +65,9 @@ class KeyMasses:
     def _has(self, key: Row) -> bool:
         same = np.ones(len(self.mass), dtype=bool)
         for column, part in zip(self.columns, key, strict=True):
-            same &= np.asarray(column == part, dtype=bool)
+            wanted = np.empty((), dtype=object)
+            wanted[()] = part  # bytes as they are: NumPy's own would lose a NUL at the end
+            same &= np.asarray(column == wanted, dtype=bool)
         return bool(same.any())
 
 

@@ -84,11 +84,14 @@ class KeyFinder:
     def _own(
         self, masses: KeyMasses, scale: Fraction, thresholds: Sequence[int], chances: Chances
     ) -> list[FoundKey]:
-        """Return the keys with a row that are found; every row has noise, in the domain or not."""
+        """Return the keys with a row that are found, the largest first; every row has noise, in K or not."""
         noisy = plus(masses.mass, chances.noises(scale, len(masses.mass)))
-        found = []
-        for row in np.flatnonzero(noisy >= exact_column([min(thresholds)])).tolist():
+        rows = np.flatnonzero(noisy >= exact_column([min(thresholds)]))
+        found: list[FoundKey] = []
+        for row in rows[np.argsort(-noisy[rows])].tolist():
             key, mass = masses.key(row), int(noisy[row])
+            if len(found) >= self.most and mass < found[-1].mass:
+                break  # the others are smaller than all that can be shown
             place = self.domain.class_of(key)
             if place is not None and mass >= thresholds[place]:
                 found.append(FoundKey(key, mass))

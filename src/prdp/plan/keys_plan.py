@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -124,14 +124,14 @@ class KeysPlan(Plan):
 
     def _found(self, found: Sequence[FoundKey], levels: Levels, *, simulated: bool) -> ReleaseTable:
         (step,), domain = self.queries[0].steps, self.query.domain
-        (label,) = step.labels
-        noise = DiscreteLaplace(1 / (step.share * levels.quantum))
+        label = replace(step.labels[0], words="budget mass" if self.query.per == "mass" else "count")
+        noise, worth = DiscreteLaplace(1 / (step.share * levels.quantum)), self._worth()
         keys: list[Key] = [domain.shown(one.key) for one in found]
         releases: list[Row] = []
         for one, key in zip(found, keys, strict=True):
             named = zip(domain.columns, key, strict=True)
-            about = " for " + ", ".join(f"{column.name} = {value}" for column, value in named) + self._about
-            answer = Answer(one.mass, self._worth(), (noise,), ())
+            about = f"{self._about} for " + ", ".join(f"{column.name} = {value}" for column, value in named)
+            answer = Answer(one.mass, worth, (noise,), ())
             release: Release = label.on(answer, about, simulated=simulated)
             releases.append((release,))
         return ReleaseTable(

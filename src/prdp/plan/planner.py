@@ -20,8 +20,6 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
 from prdp.plan.growing import preferred
-from prdp.plan.key_queries import FindKeys
-from prdp.plan.keys_plan import KeysPlan
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
@@ -138,31 +136,6 @@ class Planner:
             for query, planned in zip(queries, plans, strict=True):
                 self._refuse_unless_groups_are_proved(query, planned, self.owners)
         return plan
-
-    def keys_plan(self, query: FindKeys, share: Exact) -> KeysPlan:
-        """Return what will be done to find keys, or refuse it; it is charged to the whole filter."""
-        self.refuse_elsewhere(*(key.column for key in query.by))
-        if self.owners is None:
-            query = replace(query, most_keys=None)
-        else:
-            refuse_ids(Grouping(query.by, ()), self.owners)
-        (method,), part = query.methods, exact_share(share)
-        levels = self.policy.deep_levels
-        terms = MethodTerms(
-            self.policy, levels, self.bounds, query, None, part, where=self.where, entry=self.owners
-        )
-        planned = plan_of_one(terms, method)
-        return KeysPlan(
-            (planned,),
-            part,
-            self.where,
-            None,
-            self.source,
-            self.over,
-            region=self.region(),
-            edition=self.edition,
-            single=False,
-        )
 
     def query_plan(
         self, query: Query, share: Fraction, options: Options = DEFAULT, groups: Grouping | None = None

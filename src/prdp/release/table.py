@@ -7,18 +7,18 @@ import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prdp.declare.groups import Bin, KeyValue, Others
+from prdp.declare.groups import Bin, KeyValue
 from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
 from prdp.release.extras import optional_library
 from prdp.release.html import html_table
+from prdp.release.key_columns import is_day, key_columns
 from prdp.release.release import Release
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class ReleaseTable:
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
-            columns += _key_columns(name, column)
+            columns += key_columns(name, column)
         for place, name in enumerate(self.names[len(self.by) :]):
             answers = [row[place] for row in self.releases]
             intervals = [release.interval(level) for release in answers]
@@ -357,34 +357,6 @@ def shown_key(value: KeyValue) -> str:
     ('2026-01-31', 'clerk', '30')
     """
     return str(value.date()) if is_day(value) else str(value)  # type: ignore[union-attr]
-
-
-def is_day(value: KeyValue) -> bool:
-    """Say whether a key is a day."""
-    return isinstance(value, datetime) and value.time() == time()
-
-
-def _key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any]]]:
-    """Return a column of keys as plain columns: ends of bins, days, or values; None for all others."""
-    listed: list[Any] = [key for key in keys if not isinstance(key, Others)]
-
-    def placed(values: Sequence[Any]) -> list[Any]:
-        each = iter(values)
-        return [None if isinstance(key, Others) else next(each) for key in keys]
-
-    if listed and all(isinstance(key, Bin) for key in listed):
-        low, high = (_numbers([getattr(key, end) for key in listed]) for end in ("low", "high"))
-        return [(f"{name}_from", placed(low)), (f"{name}_to", placed(high))]
-    if listed and all(is_day(key) for key in listed):
-        return [(name, placed([key.date() for key in listed]))]
-    return [(name, placed(listed))]
-
-
-def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
-    """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
-    if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
-        return [int(edge) for edge in edges]
-    return [float(edge) for edge in edges]
 
 
 def _ends(answers: Sequence[Release]) -> tuple[str, str]:

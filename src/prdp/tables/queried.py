@@ -17,6 +17,7 @@ from prdp.errors import InvalidRequest, KeysOutOfReach
 from prdp.methods import Chosen
 from prdp.plan.explain import Whose
 from prdp.plan.functions import listed_quantiles
+from prdp.plan.key_planner import keys_plan
 from prdp.plan.key_queries import MOST_KEYS_OF_OWNERS, FindKeys, Measured
 from prdp.plan.keys_plan import KeysPlan
 from prdp.plan.methods import DEFAULT, Options
@@ -226,7 +227,7 @@ class Queried(Opened, Questions[Release]):
             )
         by = read_keys(columns, planner.schema)
         domain = search.domain(by, planner.schema, planner.bounds)
-        return planner.keys_plan(FindKeys(by, domain, size, per, most_keys), share)
+        return keys_plan(planner, FindKeys(by, domain, size, per, most_keys), share)
 
     def _keys(
         self, columns: Any, search: KeySearch, share: Exact, *, fresh: bool, **said: Any

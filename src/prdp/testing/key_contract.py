@@ -31,9 +31,13 @@ class KeyContract:
 
     def masses(self, records: Sequence[Record], reading: KeyMassRead) -> None:
         """Compare what the engine finds with what it should."""
-        found = rows_of_masses(self.engine(records).key_masses(reading))
+        masses = self.engine(records).key_masses(reading)
+        found, expected = rows_of_masses(masses), reference_masses(records, reading)
         assert len(found) == len(dict(found))
-        assert dict(found) == reference_masses(records, reading)
+        assert dict(found) == expected
+        some = list(expected)[:5]
+        assert masses.holding(some) == set(some)
+        assert not masses.holding([tuple(b"none" if isinstance(part, bytes) else 12345 for part in some[0])])
 
     def test_every_key_has_one_row_with_the_budgets_of_its_records(self) -> None:
         """Add up by texts that differ in a blank, whole numbers, doubles with NaN and both zeros, months."""
