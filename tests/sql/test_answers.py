@@ -189,3 +189,20 @@ def test_wrong_arguments_are_refused() -> None:
         with pytest.raises(prdp.InvalidRequest):
             accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1, **options)
     assert accounts.left == 1
+
+
+def test_a_join_that_is_over_tables_already_is_not_asked_in_sql() -> None:
+    tables = {"people": {"id": np.arange(3)}, "orders": {"buyer": np.arange(3)}}
+    shop = prdp.open_join(
+        tables, private="people", key="id", references={"orders.buyer": "people.id"}, policy="1"
+    )
+    with pytest.raises(prdp.InvalidRequest, match="SQL names its tables in FROM"):
+        shop.over("orders").sql("SELECT COUNT(*) FROM people", share=0.1)
+    assert shop.sql("SELECT COUNT(*) FROM people", share=0.1).columns == ("COUNT(*)",)
+
+
+def test_a_filter_of_python_s_holds_for_sql() -> None:
+    accounts = table()
+    python = accounts.where("vip AND age > 30").count(share=0.1)
+    answers = accounts.where("vip").sql("SELECT COUNT(*) FROM self WHERE age > 30", share=0.1)
+    assert answers.answer == python

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from prdp.declare.exact import told
-from prdp.errors import ExpressionError, InvalidRequest, SqlError
+from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.nodes import Node, conjunction
 from prdp.plan.queries import Query
 from prdp.schema import Kind
@@ -19,7 +19,7 @@ from prdp.sql.door import Door
 from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement
-from prdp.sql.refused import ONLY_SELECT, ONLY_SELECT_INSTEAD, refuse_construct
+from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation
 from prdp.sql.subqueries import first_names, rows_of
 from prdp.sql.writer import CheckedText, Writer, nothing_special
@@ -94,7 +94,7 @@ def compiled(
     statement = read_statement(text)
     select = statement.tree
     if type(select).__name__ != "Select":
-        _refuse_statement(statement)
+        refuse_construct(statement, select)
     if keys is not None and not isinstance(keys, Mapping):
         raise InvalidRequest(
             f"keys={told(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
@@ -134,18 +134,6 @@ def compiled(
         offset or 0,
         limit,
     )
-
-
-def _refuse_statement(statement: SqlStatement) -> NoReturn:
-    kind = type(statement.tree).__name__
-    if kind in {"Union", "Intersect", "Except"}:
-        refuse_construct(statement, statement.tree)
-    raise SqlError(statement.text, _first_word(statement.text), ONLY_SELECT, ONLY_SELECT_INSTEAD)
-
-
-def _first_word(text: str) -> tuple[int, int]:
-    start = len(text) - len(text.lstrip())
-    return start, start + len(text.split(maxsplit=1)[0])
 
 
 def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
@@ -252,7 +240,8 @@ def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
     clause = select.args.get("group")
     if clause is None:
         return []
-    if unread(clause, ("expressions",)) is not None:
+    several = any(type(entry).__name__ in {"Rollup", "Cube", "GroupingSets"} for entry in clause.expressions)
+    if several or unread(clause, ("expressions",)) is not None:
         reader.refuse(clause, "GROUP BY takes columns and expressions", "CUBE, ROLLUP and ALL are not read.")
     return [_group_item(entry, select, reader) for entry in clause.expressions]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from prdp.sql.construct import Construct
-from prdp.sql.reading import SqlStatement
+from prdp.sql.reading import ONLY_SELECT, ONLY_SELECT_INSTEAD, SqlStatement
 
 _ROWS_STAY = "records never leave the table"
 _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, VARIANCE and STDDEV."
@@ -16,8 +16,6 @@ NO_SUCH_ROWS_INSTEAD = (
     "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, "
     "joined by AND, without NOT."
 )
-ONLY_SELECT = "only SELECT is answered: nothing is ever written"
-ONLY_SELECT_INSTEAD = "Write such as SELECT COUNT(*) FROM accounts."
 
 
 def _no(node: str, shown: str, example: str, note: str, instead: str) -> Construct:

@@ -311,6 +311,11 @@ class Join(Queried):
     def _catalog(self) -> Catalog:
         from prdp.sql.catalog import Catalog  # noqa: PLC0415  (asked for by SQL alone)
 
+        if len(self.tables) > 1:
+            raise InvalidRequest(
+                f"SQL names its tables in FROM, and this join is already over {', '.join(self.tables)}. Ask "
+                "what prdp.open_join returned."
+            )
         tables: dict[str, dict[str, str]] = {name: {} for name in self._engine.schemas}
         for shown, (table, column) in self.names.items():
             tables[table][column] = shown
