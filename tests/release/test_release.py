@@ -298,6 +298,8 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     assert small.interval(reach=1)[0] < 0  # the noise alone
     mixed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert mixed.interval()[0] < 0
+    far = replace(small, steps=-(900 << 20))
+    assert far.interval() == (0, math.inf)  # noise this large is rare, and no reason to say "from 0 to 0"
     poor = replace(small, clipping=replace(CLIPPING, blind=True))
     assert str(poor).startswith("count: -3, 0 or more (95 %;")
     owed = replace(CLIPPED, steps=3 << 20, clipping=replace(CLIPPING, below=True, above=False))
