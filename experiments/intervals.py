@@ -29,6 +29,8 @@ import numpy as np
 import pyarrow.parquet
 
 import prdp
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import Column
 from prdp.cells.summary import Summary
 from prdp.cli.demo import POLICY, made_up_accounts
 from prdp.mechanisms.clip import FINEST_BITS, finer_bits
@@ -152,11 +154,8 @@ class Group:
     def _said(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
         bits = finer_bits(self.summary, FINEST_BITS)
         fine = self.summary.refined(bits)
-        quantum, cells = fine.levels.quantum, fine.cells
-        cap, below, above = (
-            cells.by_budget(lambda quanta, point=point: int(quanta * quantum * point))  # type: ignore[misc]
-            for point in (at, *reached)
-        )
+        cells = fine.cells
+        cap, below, above = (_caps(cells, fine.levels.quantum * point) for point in (at, *reached))
         within = cells.high <= np.where(cells.sign > 0, above, below)
         total = sum(np.where(within, cells.total, cells.clipped(cap)).tolist())
         return float(Fraction(total, 1 << bits) * self.grain)
@@ -171,6 +170,11 @@ class Group:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def _caps(cells: CellColumns, point: Fraction) -> Column:
+    """Return how far the records of each cell may count, in whole steps."""
+    return cells.by_budget(lambda quanta: int(quanta * point))
 
 
 @dataclass(frozen=True, slots=True)

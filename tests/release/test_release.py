@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -297,6 +298,8 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     assert small.interval(reach=1)[0] < 0  # the noise alone
     mixed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert mixed.interval()[0] < 0
+    far = replace(small, steps=-(900 << 20))
+    assert far.interval() == (0, math.inf)  # noise this large is rare, and no reason to say "from 0 to 0"
     poor = replace(small, clipping=replace(CLIPPING, blind=True))
     assert str(poor).startswith("count: -3, 0 or more (95 %;")
     owed = replace(CLIPPED, steps=3 << 20, clipping=replace(CLIPPING, below=True, above=False))
@@ -333,9 +336,10 @@ def test_what_rounds_to_nothing_has_no_sign() -> None:
 
 
 def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
-    for first, second in ((COUNT, COUNT), (COUNT, -1 * COUNT), (COUNT / 2, COUNT)):
-        with pytest.raises(TypeError, match="ask one question about both"):
-            _ = first + second
+    for add in (operator.add, operator.sub):
+        for one in (COUNT, COUNT / 2):
+            with pytest.raises(TypeError, match="ask one question about both"):
+                add(one, COUNT)
 
 
 def test_points_of_both_signs_are_written_down_and_read_again() -> None:

@@ -186,12 +186,12 @@ class Release(NumberLike):
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
         low, high = found.around(self.steps)
         least, most = (None, None) if reach <= 1 or self.even else self._signs
-        if least is not None:
-            low, high = (None if end is None else max(end, least) for end in (low, high))
-            low = least if low is None else low
+        if least is not None:  # an answer so far below that nothing would be left says nothing but that
+            low = least if low is None else max(low, least)
+            high = None if high is not None and high <= least else high
         if most is not None:
-            low, high = (None if end is None else min(end, most) for end in (low, high))
-            high = most if high is None else high
+            high = most if high is None else min(high, most)
+            low = None if low is not None and low >= most else low
         return (
             -ENDLESS if low is None else low * self.step,
             ENDLESS if high is None else high * self.step,
