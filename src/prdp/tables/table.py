@@ -121,27 +121,18 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
-    ends = read_bounds(bounds or {}, engine.schema)
-    checked = fitted_policy(policy, engine.schema, ends)
-    levels = checked.levels
+    schema, made = engine.schema, engine.source
+    ends = read_bounds(bounds or {}, schema)
+    checked = fitted_policy(policy, schema, ends)
     called = name_of(name, default_name(source))
-    grains = read_grains(grain or {}, engine.schema)
-    protected = read_protect(protect, engine.schema)
-    constant = read_fixed(fixed, engine.schema)
-    alone = read_one_row_each(one_row_each, protected)
-    owners = _owners(protected, most_rows, one_row=alone)
+    grains = read_grains(grain or {}, schema)
+    whose = read_protect(protect, schema)
+    constant = read_fixed(fixed, schema)
+    owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
     facts = Binding.of(
-        called,
-        engine.schema,
-        checked,
-        ends,
-        grains,
-        protected,
-        constant,
-        one_row_each=alone,
-        source=_settled(engine.source),
+        called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
-    if owners is not None and not alone and owners.most_rows != MOST_ROWS:
+    if owners is not None and not one_row_each and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
     account = account_of(ledger, facts, who, stand_in=stand_in)
     if ledger is None and not stand_in and isinstance(source, str | Path | list):
@@ -149,7 +140,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     return Table(
         _engine=engine,
         policy=checked,
-        levels=levels,
+        levels=checked.levels,
         bounds=ends,
         grain=grains,
         name=called,
@@ -160,11 +151,6 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
-
-
-def _settled(source: str) -> str:
-    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
-    return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
 
 
 def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:
