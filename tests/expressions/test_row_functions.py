@@ -154,9 +154,12 @@ def test_what_may_be_unknown_is_known(text: str, total: bool) -> None:
 
 @pytest.mark.parametrize(
     "template",
-    ["1 + ({} % 7)", "round({} - 1, 2)", "coalesce({}, 1)", "nullif({}, 1)",
-     "CAST(CAST({} AS VARCHAR) AS DOUBLE)", "length(lower(CAST({} AS VARCHAR)))", "CASE WHEN {} > 1 THEN 1 END", "sign(least({}, 1))"],
-)  # fmt: skip
+    [
+        *("1 + ({} % 7)", "round({} - 1, 2)", "coalesce({}, 1)", "nullif({}, 1)", "sign(least({}, 1))"),
+        *("CAST(CAST({} AS VARCHAR) AS DOUBLE)", "length(lower(CAST({} AS VARCHAR)))"),
+        "CASE WHEN {} > 1 THEN 1 END",
+    ],
+)
 def test_every_part_is_looked_at_once_however_deep_it_is(template: str) -> None:
     """At twice a level, none of these would end."""
     text = "x"
