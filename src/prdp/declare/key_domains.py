@@ -216,6 +216,7 @@ class KeyDomain:
 
     A key that nobody has is shown with a probability of at most its weight; weights add up to ``false_keys``.
 
+    >>> from prdp.declare.patterns import TextClass
     >>> digits = ColumnKeys("d", ColumnType(Kind.TEXT), ((TextClass.of_pattern("[0-9]"), Fraction(1)),), {})
     >>> domain = KeyDomain((digits, digits), Fraction(1, 100))
     >>> domain.size, domain.classes[0].weight, domain.class_of((b"1", b"2")), domain.class_of((b"1", b"x"))
