@@ -72,7 +72,8 @@ PAIRS = [
     *("lower(CASE WHEN ok THEN job ELSE name END)", "length(coalesce(job, name))"),
     *("CASE WHEN ok IS TRUE THEN 1 / x ELSE x END", "coalesce(CASE WHEN x > 0 THEN 10 / x END, 7)"),
     *("lower('İX') = job", "length('ab') + x", "CAST('5' AS DOUBLE) * x", "day > CAST('2000-01-01' AS DATE)"),
-    *("lower(job) IS NULL", "CAST(job AS DOUBLE) IS NULL", "coalesce(NULL, x)", "nullif(NULL, x)"),
+    *("starts_with(job, coalesce(NULL, NULL))", "lower(nullif(NULL, NULL))", "lower(job) IS NULL"),
+    *("CAST(job AS DOUBLE) IS NULL", "coalesce(NULL, x)", "nullif(NULL, x)"),
     *("coalesce(NULL, job) || 'x'", "NULL || job", "length(NULL)", "year(NULL)", "CAST(NULL AS DOUBLE)"),
     *(f"date_trunc('{unit}', born)" for unit in ("year", "quarter", "month", "week", "day", "minute")),
     *(f"date_diff('{unit}', day, born)" for unit in ("year", "quarter", "month", "day", "minute")),
@@ -154,7 +155,7 @@ FORMS = {
         *("length({t})", "({n} % {n})", "round({n}, 1)", "floor({n})", "sign({n})", "coalesce({n}, {n})"),
         *("nullif({n}, {n})", "CAST({t} AS DOUBLE)", "CAST({n} AS INTEGER)", "CAST({b} AS BIGINT)"),
         *("month({d})", "date_diff('day', {d}, {d})", "({d} - {d})", "CASE WHEN {b} THEN {n} ELSE {n} END"),
-        *("least({n}, {n})", "({n} / {n})", "-{n}", "CASE WHEN ({b}) IS TRUE THEN {n} END"),
+        *("least({n}, {n})", "({n} / {n})", "(-({n}))", "CASE WHEN ({b}) IS TRUE THEN {n} END"),
     ],
     "d": [
         *("date_trunc('week', {d})", "({d} + INTERVAL '1 month')", "({d} - INTERVAL '5 hours')"),

@@ -13,13 +13,13 @@ the power of its depth.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prdp.engines._casts import Casts
 from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines._conditions import columns_with_values, is_decided
-from prdp.engines._guards import UNKNOWN, Double, Guards, constant
+from prdp.engines._constants import NULLS, constant_value, moment_sql
+from prdp.engines._guards import Double, Guards, constant
 from prdp.engines._moments import Moments
 from prdp.engines._texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.evaluate import evaluate
@@ -61,12 +61,6 @@ _LONGEST_CONDITION = 2_000
 """How long a condition may be to be written twice."""
 
 _EXACT_WHOLE = 2.0**53
-_NULLS = {
-    Kind.NUMBER: UNKNOWN,
-    Kind.TEXT: "CAST(NULL AS VARCHAR)",
-    Kind.BOOLEAN: "CAST(NULL AS BOOLEAN)",
-    Kind.MOMENT: "CAST(NULL AS TIMESTAMP)",
-}
 
 
 def to_sql(node: Node, schema: Schema) -> str:
@@ -197,7 +191,7 @@ class _Writer:
             case Text():
                 return text_literal(node.value)
             case Moment():
-                return f"TIMESTAMP '{node.value.isoformat(sep=' ')}'"
+                return moment_sql(node.value)
             case Boolean():
                 return str(node.value).upper()
             case Null():
@@ -209,21 +203,9 @@ class _Writer:
             case Call() | Cast() if columns(node):
                 return self._cast(node) if isinstance(node, Cast) else self._call(node)
             case Call() | Cast():
-                return self._constant(node)
+                return constant_value(node, self.kind(node) or Kind.BOOLEAN)
             case _:
                 return self._condition(node)
-
-    def _constant(self, node: Node) -> str:
-        """Return what is the same for all records."""
-        match evaluate(node, {}):
-            case bool(value):
-                return str(value).upper()
-            case str(value):
-                return text_literal(value)
-            case datetime() as value:
-                return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-            case _:
-                return _NULLS[self.kind(node) or Kind.BOOLEAN]
 
     def text(self, node: Node, reader: FunctionName) -> str:
         """Return a text for a function: as it is, or UTF-8 or else NULL for one that fails on others."""
@@ -292,7 +274,7 @@ class _Writer:
     def _condition(self, node: Node) -> str:  # noqa: PLR0911  (one return a class)
         if not columns(node):
             holds = evaluate(node, {})
-            return _NULLS[Kind.BOOLEAN] if holds is None else str(holds).upper()
+            return NULLS[Kind.BOOLEAN] if holds is None else str(holds).upper()
         match node:
             case And() | Or():
                 word = " AND " if isinstance(node, And) else " OR "
@@ -383,8 +365,8 @@ class _Writer:
 
     def branch(self, node: Node, kind: Kind, found: list[Double] | None = None) -> str:
         """Return what a branch gives, and note it if it is a number."""
-        if isinstance(node, Null):
-            return _NULLS[kind]
+        if self.kind(node) is None:
+            return NULLS[kind]
         if kind is not Kind.NUMBER:
             return self.value(node)
         number = self.number(node)

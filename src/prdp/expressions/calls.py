@@ -1,9 +1,19 @@
-"""What a function asks of its constants beyond their kinds: units that exist, patterns that end."""
+"""Calls: what they ask of constants, such as units that exist and patterns that end; and texts joined."""
 
 from __future__ import annotations
 
-from prdp.expressions.functions import ADDED, COUNTED_IN, MOST_ADDED, MOST_DIGITS, SIGNATURES, TRUNCATED_TO
-from prdp.expressions.nodes import Call, Moment, Node, Number, Text
+from collections.abc import Iterable
+
+from prdp.expressions.functions import (
+    ADDED,
+    COUNTED_IN,
+    LONGEST_PATTERN,
+    MOST_ADDED,
+    MOST_DIGITS,
+    SIGNATURES,
+    TRUNCATED_TO,
+)
+from prdp.expressions.nodes import Call, Moment, Node, Number, Span, Text
 from prdp.expressions.patterns import pieces_of
 from prdp.expressions.strict import is_whole
 
@@ -63,7 +73,23 @@ def _added(number: Node) -> Misuse | None:
 def _pattern(pattern: Text, escape: Node | None = None) -> Misuse | None:
     if escape is not None and not (isinstance(escape, Text) and len(escape.value) == 1):
         return escape, "ESCAPE names one character", "Write such as LIKE '100!%' ESCAPE '!'."
+    if len(pattern.value) > LONGEST_PATTERN:
+        return pattern, f"a pattern has at most {LONGEST_PATTERN:,} characters", "Write it shorter."
     if pieces_of(pattern.value, escape.value if isinstance(escape, Text) else "") is None:
         advice = "Write the escape character twice for itself."
         return pattern, "the pattern ends in its escape character", advice
     return None
+
+
+def joined_texts(parts: Iterable[Node], span: Span | None = None) -> Call:
+    """Return texts put together (``||``), with no such call inside another.
+
+    >>> from prdp.expressions.nodes import Column
+    >>> a, b, c = Column("a"), Column("b"), Column("c")
+    >>> joined_texts([a, joined_texts([b, c])]) == Call("concat", (a, b, c))
+    True
+    """
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.args if isinstance(part, Call) and part.name == "concat" else (part,))
+    return Call("concat", tuple(flat), span=span)

@@ -9,7 +9,7 @@ import sys
 from typing import Any, NoReturn, assert_never
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.calls import misuse
+from prdp.expressions.calls import joined_texts, misuse
 from prdp.expressions.functions import CAST_TARGETS
 from prdp.expressions.nodes import (
     ARITHMETIC,
@@ -41,7 +41,6 @@ from prdp.expressions.nodes import (
     arity,
     conjunction,
     disjunction,
-    joined_texts,
     too_large,
 )
 from prdp.expressions.spelling import is_writable, moment_from

@@ -7,16 +7,28 @@ two trees are equal when they mean the same operations, wherever they were writt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, assert_never
 
 from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
+from prdp.expressions.operators import (
+    ARITHMETIC,
+    COMPARISONS,
+    MIRRORED,
+    OPPOSITE,
+    ArithmeticOp,
+    CompareOp,
+)
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-__all__ = ["FUNCTIONS", "FunctionName", "arity"]  # of ``functions``, and all that is defined here
+__all__ = [
+    "ARITHMETIC", "COMPARISONS", "FUNCTIONS", "MIRRORED", "OPPOSITE", "ArithmeticOp", "CompareOp",
+    "FunctionName", "arity",
+]  # fmt: skip
+"""What is defined elsewhere and read from here, beside all that is defined here."""
 
 MOST_LEVELS = 128
 """How many levels a tree may have, so that walking it never runs out of stack."""
@@ -26,22 +38,6 @@ MOST_NODES = MOST_ARGUMENTS
 
 MOST_CONSTANTS = 5_000
 """How many constants a tree may have: about what the longest text has room for."""
-
-ArithmeticOp = Literal["+", "-", "*", "/", "%"]
-CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
-
-ARITHMETIC: tuple[ArithmeticOp, ...] = get_args(ArithmeticOp)
-COMPARISONS: tuple[CompareOp, ...] = get_args(CompareOp)
-
-OPPOSITE: dict[CompareOp, CompareOp] = {
-    "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
-}  # fmt: skip
-"""The comparison that holds just when the other does not (both sides known)."""
-
-MIRRORED: dict[CompareOp, CompareOp] = {
-    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=",
-}  # fmt: skip
-"""The comparison that says the same with its sides exchanged."""
 
 _OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
 """How tightly an operation binds, from the loosest to the tightest."""
@@ -283,19 +279,6 @@ def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
     for part in parts:
         flat.extend(part.parts if isinstance(part, kind) else (part,))
     return tuple(flat)
-
-
-def joined_texts(parts: Iterable[Node], span: Span | None = None) -> Call:
-    """Return texts put together (``||``), with no such call inside another.
-
-    >>> a, b, c = Column("a"), Column("b"), Column("c")
-    >>> joined_texts([a, joined_texts([b, c])]) == Call("concat", (a, b, c))
-    True
-    """
-    flat: list[Node] = []
-    for part in parts:
-        flat.extend(part.args if isinstance(part, Call) and part.name == "concat" else (part,))
-    return Call("concat", tuple(flat), span=span)
 
 
 def canonical(node: Node) -> str:

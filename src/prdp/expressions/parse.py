@@ -15,6 +15,7 @@ import math
 import re
 
 from prdp.errors import ExpressionError
+from prdp.expressions.calls import joined_texts
 from prdp.expressions.cursor import MISSING, hull
 from prdp.expressions.functions import SPELLED
 from prdp.expressions.nodes import (
@@ -41,7 +42,6 @@ from prdp.expressions.nodes import (
     Text,
     conjunction,
     disjunction,
-    joined_texts,
 )
 from prdp.expressions.read_functions import READ_APART, FunctionReader
 from prdp.expressions.screen import screen

@@ -13,7 +13,7 @@ from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
-from prdp.declare.computed import column_of, read_column
+from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
@@ -21,7 +21,6 @@ from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import is_writable
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
 from prdp.schema import Kind
@@ -37,10 +36,10 @@ from prdp.testing.reference import (
     reference_summary,
     reference_tops,
 )
-from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
+from prdp.testing.row_contract import RowContract
 
 
-class EngineContract:
+class EngineContract(RowContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
@@ -289,20 +288,6 @@ class EngineContract:
                 scaled = engine.scale_owners(owners, caps, count_rows=False)
                 assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
 
-    def test_every_function_gives_for_every_record_what_the_reference_gives(self) -> None:
-        """Group by each expression, its values being the keys; the sum tells which records are in which."""
-        engine = self.engine(ROW_RECORDS)
-        for text in ROW_EXPRESSIONS:  # a record that is in no group has no value
-            read = read_column(text, engine.schema, "group_by")
-            values = [column_of(record, read.name, read.expression) for record in ROW_RECORDS]
-            keys = [*dict.fromkeys(value for value in values if _can_be_a_key(value))]
-            grouping = read_grouping([text], keys, engine.schema)
-            reading = _reading(engine, Measure("v", Fraction(1), 0, 2**62), grouping)
-            found = engine.summarise(reading)
-            expected = [reference_summary(group, reading) for group in in_groups(ROW_RECORDS, grouping)]
-            assert [one.cells for one in found] == [one.cells for one in expected], text
-            assert all(one.cells for one in expected), text
-
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table and one whose values are all NULL."""
         measure = Measure("v", Fraction(1), 0, 100)
@@ -329,16 +314,6 @@ class EngineContract:
         for cell in found.cells:
             least = Fraction(min(budgets[cell.key.low, cell.key.high]))
             assert cell.key.quanta * found.levels.quantum <= least
-
-
-def _can_be_a_key(value: object) -> bool:
-    """Say whether a group can have this key: no NULL, nothing huge, and nothing that cannot be written."""
-    if isinstance(value, str):
-        return is_writable(value)
-    return value is not None and not (isinstance(value, float) and abs(value) > _LARGEST_KEY)
-
-
-_LARGEST_KEY = 1e30
 
 
 def _totals(summary: Summary) -> dict[tuple[int, int], tuple[int, int]]:

@@ -1,0 +1,49 @@
+"""The contract of the row language: what an engine computes of a record is what plain Python computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from prdp.cells.measure import Measure
+from prdp.declare.computed import column_of, read_column
+from prdp.declare.groups import read_grouping
+from prdp.engines.engine import Engine
+from prdp.expressions.spelling import is_writable
+from prdp.plan.reads import CellRead
+from prdp.policy import Policy
+from prdp.testing.reference import Record, in_groups, reference_summary
+from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
+
+_LARGEST_KEY = 1e30
+
+
+class RowContract:
+    """Tests that every function gives for every record what the reference gives."""
+
+    def engine(self, records: Sequence[Record]) -> Engine:
+        """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
+        raise NotImplementedError
+
+    def test_every_function_gives_for_every_record_what_the_reference_gives(self) -> None:
+        """Group by each expression, its values being the keys; the sum tells which records are in which."""
+        engine = self.engine(ROW_RECORDS)
+        policy = Policy.column("eps", at_least="1/10", at_most="10").within(engine.schema, {})
+        for text in ROW_EXPRESSIONS:  # a record that is in no group has no value
+            read = read_column(text, engine.schema, "group_by")
+            values = [column_of(record, read.name, read.expression) for record in ROW_RECORDS]
+            keys = [*dict.fromkeys(value for value in values if _can_be_a_key(value))]
+            grouping = read_grouping([text], keys, engine.schema)
+            measure = Measure("v", Fraction(1), 0, 2**62)
+            reading = CellRead(policy, policy.levels, {}, measure, None, grouping)
+            found = engine.summarise(reading)
+            expected = [reference_summary(group, reading) for group in in_groups(ROW_RECORDS, grouping)]
+            assert [one.cells for one in found] == [one.cells for one in expected], text
+            assert all(one.cells for one in expected), text
+
+
+def _can_be_a_key(value: object) -> bool:
+    """Say whether a group can have this key: no NULL, nothing huge, and nothing that cannot be written."""
+    if isinstance(value, str):
+        return is_writable(value)
+    return value is not None and not (isinstance(value, float) and abs(value) > _LARGEST_KEY)
