@@ -18,7 +18,7 @@ from prdp.sql.construct import unread
 from prdp.sql.door import Door
 from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
 from prdp.sql.membership import row_leaf
-from prdp.sql.reading import SqlStatement, read_statement
+from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation
 from prdp.sql.subqueries import first_names, rows_of
@@ -281,7 +281,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
         same = [item for item in select.expressions if item.alias.lower() == entry.name.lower()]
         node = entry if here or not same else same[0]
     names += [part.alias for part in select.expressions if part.unalias() == node.unalias() and part.alias]
-    names += [name_of(node), node.sql(dialect="duckdb")]
+    names += [name_of(node), sql_of(node)]
     node = node.unalias()
     for part in node.walk():
         if type(part).__name__ in AGGREGATE_RULES:
@@ -309,7 +309,7 @@ def name_of(node: Any) -> str:
     """Return what a column of the answers is called: its alias, its column, or its SQL."""
     if node.alias or type(node).__name__ == "Column":
         return str(node.alias or node.name)
-    return str(node.sql(dialect="duckdb"))
+    return sql_of(node)
 
 
 def read_condition(reader: SelectReader, node: Any) -> CheckedText:
