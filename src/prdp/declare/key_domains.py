@@ -100,10 +100,10 @@ class WholeNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class MomentRange:
     """The first moments of the hours, days, ... of a range; a key is in microseconds since 1970.
 
-    >>> year = Moments("month", datetime(2026, 1, 1), datetime(2026, 12, 1))
+    >>> year = MomentRange("month", datetime(2026, 1, 1), datetime(2026, 12, 1))
     >>> year.size, EPOCH + year.nth(11) * _MICROSECOND, year.holds(year.nth(3)), year.holds(year.nth(3) + 1)
     (12, datetime.datetime(2026, 12, 1, 0, 0), True, False)
     """

@@ -42,7 +42,6 @@ from prdp.tables.opening import (
     read_fixed,
     read_one_row_each,
     read_policy,
-    warn_of_no_ledger,
 )
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.queried import Queried
@@ -134,9 +133,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     )
     if owners is not None and not one_row_each and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
-    account = account_of(ledger, facts, who, stand_in=stand_in)
-    if ledger is None and not stand_in and isinstance(source, str | Path | list):
-        warn_of_no_ledger(called)
+    is_file = isinstance(source, str | Path | list)
+    account = account_of(ledger, facts, who, stand_in=stand_in, forgets=called if is_file else "")
     return Table(
         _engine=engine,
         policy=checked,
