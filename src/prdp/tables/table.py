@@ -120,21 +120,28 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
-    schema, made = engine.schema, engine.source
+    schema = engine.schema
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
-    called = name_of(name, default_name(source))
-    grains = read_grains(grain or {}, schema)
+    called, grains = name_of(name, default_name(source)), read_grains(grain or {}, schema)
     whose = read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
     facts = Binding.of(
-        called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
+        called,
+        schema,
+        checked,
+        ends,
+        grains,
+        whose,
+        constant,
+        one_row_each=one_row_each,
+        source=engine.source,
     )
     if owners is not None and not one_row_each and owners.most_rows != MOST_ROWS:
         facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
-    is_file = isinstance(source, str | Path | list)
-    account = account_of(ledger, facts, who, stand_in=stand_in, forgets=called if is_file else "")
+    forgets = called if isinstance(source, str | Path | list) else ""
+    account = account_of(ledger, facts, who, stand_in=stand_in, forgets=forgets)
     return Table(
         _engine=engine,
         policy=checked,
