@@ -186,12 +186,12 @@ class Release(NumberLike):
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
         low, high = found.around(self.steps)
         least, most = (None, None) if reach <= 1 or self.even else self._signs
-        if least is not None:  # an answer so far below that nothing would be left says nothing but that
+        if least is not None:
             low = least if low is None else max(low, least)
-            high = None if high is not None and high <= least else high
+            high = None if high is None else max(high, Fraction(0))
         if most is not None:
             high = most if high is None else min(high, most)
-            low = None if low is not None and low >= most else low
+            low = None if low is None else min(low, Fraction(0))
         return (
             -ENDLESS if low is None else low * self.step,
             ENDLESS if high is None else high * self.step,
@@ -199,11 +199,12 @@ class Release(NumberLike):
 
     @property
     def _signs(self) -> tuple[Fraction | None, Fraction | None]:
-        """The least and the greatest that the truth can be where values have one sign; None for any."""
+        """The ends that the truth cannot pass where values have one sign; the answer lies within them."""
         pull = self.clipping
         if pull is None or pull.below == pull.above or (isinstance(pull, Clipping) and pull.mixed):
             return None, None
-        return (None, Fraction(0)) if pull.below else (Fraction(0), None)
+        end = Fraction(max(0, self.steps) if pull.below else min(0, self.steps))
+        return (None, end) if pull.below else (end, None)
 
     @property
     def even(self) -> bool:
