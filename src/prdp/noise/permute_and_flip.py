@@ -14,10 +14,10 @@ from prdp.noise.choice import uniform_below
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds, expansion
 
-_PLACES = 8
+PLACES = 8
 _SILENT = 45
 """exp(-45) < 2^-64."""
-_CHUNK_WORDS = 1 << 17
+CHUNK_WORDS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class PermuteAndFlip:
         """Draw a candidate's index, once a run; every run flips every coin."""
         least = min(self.penalties)
         excess = [penalty - least for penalty in self.penalties]
-        first = np.array([_first_word(penalty) for penalty in excess], np.uint64)
-        rows = max(1, _CHUNK_WORDS // len(excess))
+        first = np.array([first_word(penalty) for penalty in excess], np.uint64)
+        rows = max(1, CHUNK_WORDS // len(excess))
         drawn: list[int] = []
         for start in range(0, runs, rows):
             heads = _heads(excess, first, min(rows, runs - start), entropy)
@@ -53,19 +53,19 @@ def _heads(
 ) -> NDArray[np.bool_]:
     """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
     candidates = len(excess)
-    words = np.frombuffer(entropy.bytes(_PLACES * runs * candidates), ">u8").reshape(runs, candidates)
+    words = np.frombuffer(entropy.bytes(PLACES * runs * candidates), ">u8").reshape(runs, candidates)
     heads = np.asarray(words < first, dtype=np.bool_)
     for run, candidate in np.argwhere(words == first):
-        heads[run, candidate] = bernoulli(partial(exp_bounds, excess[candidate]), entropy, agreed=_PLACES)
+        heads[run, candidate] = bernoulli(partial(exp_bounds, excess[candidate]), entropy, agreed=PLACES)
     heads[:, [penalty == 0 for penalty in excess]] = True
     return heads
 
 
-def _first_word(penalty: Fraction) -> int:
+def first_word(penalty: Fraction) -> int:
     """Return the first eight bytes of exp(-penalty): all zero beyond 64 · ln 2."""
     if penalty > _SILENT:
         return 0
-    return int.from_bytes(expansion(partial(exp_bounds, penalty), _PLACES), "big")
+    return int.from_bytes(expansion(partial(exp_bounds, penalty), PLACES), "big")
 
 
 def _one_of(candidates: NDArray[np.intp], entropy: Entropy) -> int:

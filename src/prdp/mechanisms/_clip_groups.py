@@ -1,0 +1,221 @@
+"""Proportional clipping of thousands of groups at once: each group's own law, all of them side by side.
+
+What is drawn for a group is drawn from ``Clip.law`` of its summary, or from the law of the groups that choose a
+point together; here the integers of these laws are worked out for all groups in columns, and their noises are
+drawn together. The tests hold both to each other, integer by integer and byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.columns import Column, Places, exact_column, over, plus
+from prdp.cells.groups import SummaryGroups
+from prdp.cells.summary import Summary
+from prdp.mechanisms._point import RecordLadder, SparingLadder, evidence
+from prdp.mechanisms._points import Points
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Gated, Noisy, Then
+from prdp.noise.many_flips import ManyFlips
+from prdp.release.drawn import Answer, AnswerColumn, ByGroup
+
+if TYPE_CHECKING:
+    from prdp.mechanisms.clip import Clip
+
+PER_GROUP = 2
+"""The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
+
+_CELLS = 1 << 20
+"""So many masses, of groups at points, are worked out together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What was chosen for each row: a tuning, a place on its ladder, and whether others chose along."""
+
+    which: NDArray[np.intp]
+    place: NDArray[np.intp]
+    spared: list[Fraction]
+    sparing: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class ClipGroups:
+    """Disjoint groups on a lattice that is fine enough, and what of their laws is public.
+
+    Attributes:
+        clip: The mechanism.
+        groups: The groups.
+        share: The part of every record's budget.
+        step: What a step of the lattice is worth.
+    """
+
+    clip: Clip
+    groups: SummaryGroups
+    share: Fraction
+    step: Fraction
+
+    @property
+    def public(self) -> Summary:
+        """The summary of no records: what all groups' laws have in common is worked out from it."""
+        return self.groups.empty
+
+    def gates(self) -> Column:
+        """Return the budget mass of each group, on the lattice of its noise."""
+        kinds = self.groups.kinds
+        lattice = self.clip.finder.lattice(self.groups.levels.quantum, self.share)
+        return self.groups.weighed(np.where(kinds.high != 0, over(kinds.quanta, lattice), 0))
+
+    def flips(self, chosen: Places, which: int) -> ManyFlips:
+        """Return the choices of a point of some groups, for a tuning."""
+        finder, ladder = self.clip.finder, RecordLadder(self.public)
+        tuning = finder.tunings[which][1]
+        points = Points.spanning(self.public, tuning.stride)
+        kinds, number = self.groups.kinds, len(points.numerators)
+        reaching = points.first_reaching(kinds.high, kinds.quanta)
+        found = self.groups.weighed_at(chosen, reaching, number + 1, kinds.quanta)
+        masses = [np.cumsum(part[:, :0:-1], axis=1)[:, ::-1] for part in found]
+        climbs = tuning.climbs(points.heights, points.usual)
+        return ManyFlips.of(masses, evidence(ladder, self.share, tuning) * ladder.quantum, climbs)
+
+    def totals(self, chosen: Places, which: int, place: int) -> Column:
+        """Return some groups' totals, clipped at the point of a place on a tuning's ladder."""
+        points = Points.spanning(self.public, self.clip.finder.tunings[which][1].stride)
+        return self.groups.clipped(chosen, self.groups.kinds.by_budget(partial(points.cap, place)))
+
+    def noise(self, which: int, place: int) -> DiscreteLaplace:
+        """Return the noise of a total that is clipped at the point of a place."""
+        (noise,) = self.clip.total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
+        return noise
+
+    def drawn(self, entropy: Entropy, runs: int) -> ByGroup:
+        """Draw independent answers for all groups; those too poor to choose a point choose one together."""
+        law = self.clip.finder.law(RecordLadder(self.public), self.share, lambda _tuning, _place: Noisy((), ()))
+        rows = len(self.groups) * runs  # a group's runs side by side
+        (noise,) = law.first.noises
+        masses = plus(np.repeat(self.gates(), runs), noise.draw_many(entropy, rows))
+        which = _first_reached(masses, [least for _, least in law.rule.tests])
+        chosen = self._together(masses, which, runs, entropy)
+        steps: Column = np.zeros(rows, dtype=np.int64)
+        last = len(self.clip.finder.tunings)
+        for tuning in range(last):
+            mine = np.flatnonzero((chosen.which == tuning) & (chosen.sparing == 0))
+            self._choose(tuning, mine, chosen.place, runs, entropy)
+            steps = self._answer(tuning, mine, chosen.place, steps, runs, entropy)
+        for tuning in range(last):
+            pooled = np.flatnonzero((chosen.which == tuning) & (chosen.sparing != 0))
+            steps = self._answer(tuning, pooled, chosen.place, steps, runs, entropy)
+        return self._said(chosen, steps, runs)
+
+    def _together(self, masses: Column, which: NDArray[np.intp], runs: int, entropy: Entropy) -> _Chosen:
+        """Choose a point for groups that are too poor to do so alone; it takes two to do so."""
+        finder = self.clip.finder
+        last = len(finder.tunings) - 1
+        place, sparing = np.zeros_like(which), np.zeros_like(which)
+        spared = [Fraction(0)]
+        which = which.copy()
+        pooled = lru_cache(maxsize=8)(lambda poor: self._pooled(np.frombuffer(poor, np.intp)))
+        for run in range(runs):
+            poor = np.flatnonzero(which[run::runs] == last)
+            if len(poor) < 2:
+                continue
+            law, mass = pooled(poor.tobytes())
+            rows = poor * runs + run
+            noisy = sum(masses[rows].tolist()) - _reserve(law, len(poor))
+            tuning = law.rule((noisy,))
+            choice = law.laws[tuning]
+            assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
+            which[rows], place[rows] = tuning, int(choice.first.draw(entropy, 1)[0])
+            sparing[rows] = len(spared)
+            spared.append(mass)
+        return _Chosen(which, place, spared, sparing)
+
+    def _pooled(self, poor: Places) -> tuple[Gated, Fraction]:
+        """Return the law of a point for several groups together, and the budget mass that it spares.
+
+        Nothing but the point is drawn from it.
+        """
+        merged = self.groups.together(poor)
+        spared = int(PER_GROUP * len(poor) / (self.share * merged.levels.quantum))
+        ladder = SparingLadder(RecordLadder(merged), spared)
+        law = self.clip.finder.law(ladder, self.share, lambda _tuning, _place: Noisy((), ()))
+        return law, spared * ladder.quantum
+
+    def _choose(
+        self, tuning: int, rows: Places, place: NDArray[np.intp], runs: int, entropy: Entropy
+    ) -> None:
+        """Choose a point for each row by itself."""
+        groups, group = np.unique(rows // runs, return_inverse=True)
+        points = Points.spanning(self.public, self.clip.finder.tunings[tuning][1].stride)
+        at_once = max(1, _CELLS // len(points.numerators))
+        for start in range(0, len(groups), at_once):
+            flips = self.flips(groups[start : start + at_once], tuning)
+            here = np.flatnonzero((group >= start) & (group < start + at_once))
+            place[rows[here]] = flips.draw(entropy, group[here] - start)
+
+    def _answer(
+        self,
+        tuning: int,
+        rows: Places,
+        place: NDArray[np.intp],
+        steps: Column,
+        runs: int,
+        entropy: Entropy,
+    ) -> Column:
+        """Return the noisy totals with those of some rows filled in: one point after the other."""
+        for point in np.unique(place[rows]).tolist():
+            here = rows[place[rows] == point]
+            groups, group = np.unique(here // runs, return_inverse=True)
+            noises = self.noise(tuning, point).draw_many(entropy, len(here))
+            noisy = plus(self.totals(groups, tuning, point)[group], noises)
+            steps = steps.astype(object) if noisy.dtype == object else steps
+            steps[here] = noisy
+        return steps
+
+    def _said(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
+        """Return the answers, with what is said of each: all of it released or public."""
+        kinds = np.stack((chosen.which, chosen.place, chosen.sparing), axis=1)
+        different, said = np.unique(kinds, axis=0, return_inverse=True)
+        words = tuple(
+            self.answer(which, place, chosen.spared[sparing]) for which, place, sparing in different.tolist()
+        )
+        columns = steps.reshape(-1, runs), said.reshape(-1, runs)
+        return ByGroup(
+            tuple(AnswerColumn(columns[0][:, run].copy(), columns[1][:, run].copy(), words) for run in range(runs))
+        )
+
+    def answer(self, which: int, place: int, spared: Fraction) -> Answer:
+        """Return what is said of a noisy total, but for the number itself.
+
+        ``spared`` is the mass that the place might clip at no penalty.
+        """
+        finder, noise = self.clip.finder, self.noise(which, place)
+        clipping = replace(self.clip.clipping(self.public, self.share, which, place), spared=spared)
+        choices = (
+            ("clipped at", f"{float(clipping.at * self.step):.6g} for each unit of budget"),
+            ("of the share", finder.parts(finder.tunings[which][1])),
+        )
+        return Answer(0, self.step, (noise,), choices, clipping=clipping)
+
+
+def _reserve(law: Gated, groups: int) -> int:
+    """Return what is taken off the noisy mass of several groups: its noise is that of all of them."""
+    (noise,) = law.first.noises
+    return int(2 * noise.scale * (isqrt(groups) - 1))
+
+
+def _first_reached(masses: Column, leasts: Sequence[int]) -> NDArray[np.intp]:
+    """Return, for each mass, the place of the first number that it reaches; else the place after the last."""
+    found = np.full(len(masses), len(leasts), np.intp)
+    for place in reversed(range(len(leasts))):
+        found[np.asarray(masses >= exact_column([leasts[place]]), dtype=bool)] = place
+    return found
