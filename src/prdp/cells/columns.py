@@ -42,9 +42,9 @@ def from_halves(high: NDArray[Any], low: NDArray[Any]) -> Column:
     >>> from_halves(np.array([-1, 0]), np.array([2**64 - 1, 7], dtype=np.uint64))
     array([-1,  7])
     """
-    low = low.astype(np.uint64)
+    low = low.astype(np.uint64, copy=False)
     narrow = low.view(np.int64)
-    if np.array_equal(high, narrow >> np.int64(63)):
+    if (not high.any() and narrow.min(initial=0) >= 0) or np.array_equal(high, narrow >> np.int64(63)):
         return kept(narrow)
     return kept((high.astype(object) << _HALF_BITS) + low.astype(object))
 
@@ -81,7 +81,7 @@ def numbered(column: Column) -> tuple[Column, Places]:
     if most - least >= _COUNTABLE:
         values, which = np.unique(column, return_inverse=True)
         return values, which
-    moved = column.astype(np.int64) - least
+    moved = column - column.dtype.type(least) if least >= 0 else column.astype(np.int64) - least
     there = np.zeros(most - least + 1, dtype=bool)
     there[moved] = True
     numbers = np.cumsum(there, dtype=np.int32) - np.int32(1)

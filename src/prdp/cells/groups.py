@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.cell_columns import CellColumns
-from prdp.cells.columns import Column, Places, kept, narrowed, numbered, plus, product, runs, shifted, totals_from
+from prdp.cells.columns import Column, Places, kept, narrowed, numbered, plus, product, runs, shifted
 from prdp.cells.segments import Segments, joined, limbs
 from prdp.cells.summary import Ratios, Summary
 from prdp.levels import Levels
 
+_WORD = (1 << 16) - 1
 _AT_ONCE = 1 << 20
 """So many cells are worked on together: what is held beside them does not grow with their number."""
 
@@ -40,17 +41,11 @@ class GroupRows:
         squares = None if self.squares is None else self.squares[rows]
         return GroupRows(self.group[rows], self.count[rows], total, squares)
 
-    def added_up(self, order: Places, starts: Places) -> GroupRows:
-        """Return the rows in an order, with those added up that follow a start, up to the next one."""
-        apart = len(starts) == len(order)
-
-        def added(column: Column) -> Column:
-            return kept(column[order] if apart else totals_from(starts, column[order]))
-
-        same = self.total is self.count
-        count = added(self.count)
-        squares = None if self.squares is None else added(self.squares)
-        return GroupRows(self.group[order][starts], count, count if same else added(self.total), squares)
+    def ordered(self, order: Places) -> tuple[Column, Column, Column | None]:
+        """Return the sums in an order of the rows."""
+        count = kept(self.count[order])
+        total = count if self.total is self.count else kept(self.total[order])
+        return count, total, None if self.squares is None else kept(self.squares[order])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +103,7 @@ class SummaryGroups(Sequence[Summary]):
         keys: tuple[CellColumns, Places],
         groups: int,
     ) -> SummaryGroups:
-        """Return the groups of rows in any order, those of a group that share a key added up.
+        """Return the groups of rows in any order.
 
         Args:
             empty: The summary of no records.
@@ -117,7 +112,8 @@ class SummaryGroups(Sequence[Summary]):
             keys: Cells of no records, and the number of the one that has each row's ends and sign.
             groups: How many groups there are.
         """
-        pairs, pair = numbered(budgets[1] * np.int64(len(keys[0])) + keys[1])
+        whole = np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64
+        pairs, pair = numbered(budgets[1].astype(whole) * whole(len(keys[0])) + keys[1].astype(whole))
         budget, key = np.divmod(pairs, max(1, len(keys[0])))
         kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
         return cls._of_kinds(empty, rows, kinds, kind[pair], groups)
@@ -127,26 +123,13 @@ class SummaryGroups(Sequence[Summary]):
         cls, empty: Summary, rows: GroupRows, kinds: CellColumns, kind: Places, groups: int
     ) -> SummaryGroups:
         """Return the groups of rows of which each one's kind is known."""
-        number = max(1, len(kinds))
-        place = rows.group * np.int64(number) + kind
-        order = np.argsort(place)
-        place = place[order]
-        starts = runs([place], len(place))
-        rows = rows.added_up(order, starts)
-        group, kind = np.divmod(place[starts], number)
-        ends = np.searchsorted(group, np.arange(groups + 1))
-        return cls(
-            empty.levels,
-            empty.smallest,
-            empty.largest,
-            kinds,
-            Segments(ends),
-            kind.astype(np.int32),
-            rows.count,
-            rows.total,
-            rows.squares,
-            ratios=empty.ratios,
-        )
+        order = _by_number(rows.group, groups)
+        sizes = np.bincount(rows.group, minlength=groups)
+        ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
+        count, total, squares = rows.ordered(order)
+        facts = empty.levels, empty.smallest, empty.largest
+        kind = kind.astype(np.int32, copy=False)[order]
+        return cls(*facts, kinds, Segments(ends), kind, count, total, squares, ratios=empty.ratios)
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -185,10 +168,6 @@ class SummaryGroups(Sequence[Summary]):
             fine = replace(cells, low=cells.low >> self.bits, high=cells.high >> self.bits)
             cells = fine.refined(self.bits)
         return Summary(self.levels, self.smallest, self.largest, cells.added_up(), self.ratios)
-
-    def _unused(self, ratios: Ratios | None) -> SummaryGroups:
-        """Return the same with the ratios that public facts allow."""
-        return replace(self, ratios=ratios)
 
     def counted(self) -> SummaryGroups:
         """Return the groups in which every record has the value 1."""
@@ -340,6 +319,16 @@ def _kinds(keys: Sequence[Column]) -> tuple[CellColumns, Places]:
     none = np.zeros(len(starts), np.int64)
     quanta, low, high, sign, missing = (key[starts] for key in keys)
     return CellColumns(quanta, low, high, sign, missing.astype(bool), none, none, none), which
+
+
+def _by_number(group: Places, groups: int) -> Places:
+    """Return the order in which numbers below ``groups`` ascend; numbers of 16 bits are sorted at once."""
+    if groups > 1 << 32:
+        return np.argsort(group, kind="stable")
+    order = np.argsort((group & _WORD).astype(np.uint16), kind="stable")
+    if groups > 1 << 16:
+        order = order[np.argsort((group[order] >> 16).astype(np.uint16), kind="stable")]
+    return order
 
 
 def _at(places: Places, column: Column, number: int) -> Column:

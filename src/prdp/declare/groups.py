@@ -239,6 +239,8 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema) -> Groupin
     types = [key_type(key, schema) for key in listed]
     typed = [tuple(map(_typed, listed, row, types)) for row in rows]
     _refuse_unless_distinct(typed)
+    if not binned:
+        return Grouping(read, tuple(typed))
     cells = list(product(*(key.bins for key in binned)))
     return Grouping(read, tuple(_ordered(read, row, cell) for row, cell in product(typed, cells)))
 
@@ -324,6 +326,8 @@ def first_moment(moment: datetime, part: Calendar) -> datetime:
 
 
 def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
+    if len(set(rows)) == len(rows):
+        return
     seen: set[tuple[KeyValue, ...]] = set()
     for row in rows:
         if row in seen:

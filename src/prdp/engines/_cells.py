@@ -114,7 +114,7 @@ def level_quanta(levels: Levels, level: NDArray[Any]) -> tuple[Column, NDArray[n
 
 def filled(column: NDArray[Any], instead: int) -> Column:
     """Return a column of at most 64 bits as a ``Column``, with a number instead of NULL."""
-    return np.ma.filled(column.astype(np.int64), instead)
+    return np.ma.filled(column.astype(np.int64, copy=False), instead)
 
 
 def wide(found: Arrays, name: str) -> Column:

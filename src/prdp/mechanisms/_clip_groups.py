@@ -183,10 +183,12 @@ class ClipGroups:
 
     def _said(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
         """Return the answers, with what is said of each: all of it released or public."""
-        kinds = np.stack((chosen.which, chosen.place, chosen.sparing), axis=1)
-        different, said = np.unique(kinds, axis=0, return_inverse=True)
+        sizes = len(self.clip.finder.tunings), int(chosen.place.max(initial=0)) + 1, len(chosen.spared)
+        number = np.ravel_multi_index((chosen.which, chosen.place, chosen.sparing), sizes)
+        different, said = np.unique(number, return_inverse=True)
         words = tuple(
-            self.answer(which, place, chosen.spared[sparing]) for which, place, sparing in different.tolist()
+            self.answer(int(which), int(place), chosen.spared[sparing])
+            for which, place, sparing in zip(*np.unravel_index(different, sizes), strict=True)
         )
         columns = steps.reshape(-1, runs), said.reshape(-1, runs)
         return ByGroup(

@@ -114,7 +114,7 @@ class Release(NumberLike):
         ...
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
-        low, high = self.between(_chance(level), _reach(reach))
+        low, high = self.between(chance_of(level), _reach(reach))
         return _number(low), _number(high)
 
     def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
@@ -195,7 +195,8 @@ class Release(NumberLike):
         return MovedRelease(self).moved(times, plus)
 
 
-def _chance(level: float | Fraction | str) -> Fraction:
+def chance_of(level: float | Fraction | str) -> Fraction:
+    """Return the probability that a caller asks of an interval; refuse what is none."""
     chance = _read(level)
     if chance is None or not 0 < chance < 1:
         raise InvalidRequest(
