@@ -1,8 +1,6 @@
 """Permute-and-flip for thousands of groups at once: the coins of each group's own law, tossed side by side.
 
-A coin of ``PermuteAndFlip`` compares a random word with the first 64 bits of its probability. Here a double with a
-bound on its error decides those comparisons that it can decide for certain, which is all but one in 2^30; the
-others are made as there, in integers. So what is drawn is the same, byte for byte: proofs/point.md.
+What is drawn for a row is what its own ``PermuteAndFlip`` would draw from the same bytes: proofs/point.md.
 """
 
 from __future__ import annotations
@@ -10,25 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.choice import uniform_below
 from prdp.noise.discrete_laplace import Integers
 from prdp.noise.entropy import Entropy
-from prdp.noise.exponential import bernoulli, exp_bounds
-from prdp.noise.permute_and_flip import CHUNK_WORDS, PLACES, PermuteAndFlip, first_word
+from prdp.noise.permute_and_flip import (
+    CHUNK_WORDS,
+    ROUNDING,
+    PermuteAndFlip,
+    flipped,
+    one_of_each,
+    random_words,
+    word_bounds,
+)
 
 _LIMB = 31
-_ROUNDING = 2.0**-46
-"""Above what rounding adds to a penalty of 1: a dozen operations with doubles, each off by at most 2^-52."""
-_WORDS = 2.0**64
-_ULP = 2.0**-40
-"""Above the error of a library's exp, and of a word that is written as a double; both are below 2^-51."""
-_SILENT = 700.0
-"""exp(-700) is still a normal double, and no word is below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +61,14 @@ class ManyFlips:
         drawn: list[int] = []
         for start in range(0, len(rows), at_once):
             heads = self._heads(np.asarray(rows[start : start + at_once], np.intp), entropy)
-            drawn.extend(_one_of_each(heads, entropy))
+            drawn.extend(one_of_each(heads, entropy))
         return drawn
 
     def _heads(self, rows: NDArray[np.intp], entropy: Entropy) -> NDArray[np.bool_]:
         """Flip all coins of some rows."""
-        candidates = len(self.climbs)
-        words = np.frombuffer(entropy.bytes(PLACES * len(rows) * candidates), ">u8").astype(np.uint64)
-        words = words.reshape(len(rows), candidates)
+        words = random_words(len(rows), len(self.climbs), entropy)
         penalties, errors, least = self._excess(rows)
-        with np.errstate(under="ignore"):
-            lower = np.exp(-np.minimum(penalties + errors, _SILENT)) * (_WORDS * (1 - _ULP)) - 2
-            upper = np.exp(-np.clip(penalties - errors, 0, _SILENT)) * (_WORDS * (1 + _ULP)) + 2
+        lower, upper = word_bounds(penalties, errors)
         near = words.astype(np.float64)
         heads = np.asarray(near < lower, dtype=np.bool_)
         unclear = ~heads & (near <= upper)
@@ -108,7 +100,7 @@ class ManyFlips:
             above = [part - np.take_along_axis(part, columns, axis=1) for part in masses]
             cost = weight * _as_doubles(above)
             excess = cost + (climbs - climbs[least][:, np.newaxis])
-            errors = _ROUNDING * (np.abs(cost) + climbs + climbs[least][:, np.newaxis] + 1)
+            errors = ROUNDING * (np.abs(cost) + climbs + climbs[least][:, np.newaxis] + 1)
             nearest = np.asarray(np.argmin(excess, axis=1), dtype=np.intp)
             if np.array_equal(nearest, least):
                 break
@@ -127,23 +119,8 @@ class ManyFlips:
         law = self.law(row)
         least = min(law.penalties)
         for candidate in range(len(heads)) if which is None else which.tolist():
-            excess, word = law.penalties[candidate] - least, int(words[candidate])
-            first = first_word(excess)
-            if word == first:
-                heads[candidate] = bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
-            else:
-                heads[candidate] = word < first
-            heads[candidate] |= excess == 0
-
-
-def _one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> list[int]:
-    """Return one of the heads of each row, each equally likely."""
-    several = np.count_nonzero(heads, axis=1)
-    picked = np.argmax(heads, axis=1)
-    for row in np.flatnonzero(several > 1).tolist():
-        candidates = np.flatnonzero(heads[row])
-        picked[row] = candidates[uniform_below(len(candidates), entropy)]
-    return [int(place) for place in picked]
+            excess = law.penalties[candidate] - least
+            heads[candidate] = flipped(int(words[candidate]), excess, entropy)
 
 
 def _carried(parts: Sequence[Integers]) -> list[Integers]:
