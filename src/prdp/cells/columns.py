@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Column = NDArray[Any]
 """One whole number a place: ``int64``, or objects that are all Python's integers."""
 
-Places = NDArray[np.intp]
+Places = NDArray[Any]
 """Numbers of places in another array."""
 
 _BEYOND = 1 << 63

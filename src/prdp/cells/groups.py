@@ -1,8 +1,8 @@
 """The cells of many groups side by side: what each cell has in common with others is written once.
 
 A hundred thousand groups have millions of cells but a few thousand kinds of them, a kind being what a
-``CellKey`` holds. So a cell is the number of its kind, a count and a total, and what follows from the kind alone
-is worked out once for each kind. Every total here is exact, and equal to what the groups' own summaries give.
+``CellKey`` holds. So a cell is the number of its kind, a count and a total, and what follows from the kind
+alone is worked out once for each. Every total is exact, and equal to what the groups' own summaries give.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class SummaryGroups(Sequence[Summary]):
         kinds: The kinds of cells, one a row, without counts and totals.
         segments: Which cells are whose.
         kind: Each cell's kind.
-        count: Its records.
-        total: Their total, on a lattice that is 2^bits times coarser than that of the ends.
+        counts: How many records it has.
+        totals: Their total, on a lattice that is 2^bits times coarser than that of the ends.
         squares: The total of their squares; None where nobody asked for it.
         bits: How much coarser.
         ratios: As in a ``Summary``.
@@ -72,8 +72,8 @@ class SummaryGroups(Sequence[Summary]):
     kinds: CellColumns = field(repr=False)
     segments: Segments = field(repr=False)
     kind: Places = field(repr=False)
-    count: Column = field(repr=False)
-    total: Column = field(repr=False)
+    counts: Column = field(repr=False)
+    totals: Column = field(repr=False)
     squares: Column | None = field(default=None, repr=False)
     bits: int = 0
     ratios: Ratios | None = field(default=None, repr=False)
@@ -112,8 +112,9 @@ class SummaryGroups(Sequence[Summary]):
             keys: Cells of no records, and the number of the one that has each row's ends and sign.
             groups: How many groups there are.
         """
-        whole = np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64
-        pairs, pair = numbered(budgets[1].astype(whole) * whole(len(keys[0])) + keys[1].astype(whole))
+        size = np.dtype(np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64)
+        number: Column = budgets[1].astype(size) * size.type(len(keys[0]))
+        pairs, pair = numbered(number + keys[1].astype(size))
         budget, key = np.divmod(pairs, max(1, len(keys[0])))
         kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
         return cls._of_kinds(empty, rows, kinds, kind[pair], groups)
@@ -148,7 +149,7 @@ class SummaryGroups(Sequence[Summary]):
         place %= len(self)
         rows = slice(int(self.segments.ends[place]), int(self.segments.ends[place + 1]))
         squares = np.zeros(rows.stop - rows.start, np.int64) if self.squares is None else self.squares[rows]
-        return self._summary(self.kind[rows], self.count[rows], self.total[rows], squares)
+        return self._summary(self.kind[rows], self.counts[rows], self.totals[rows], squares)
 
     def __iter__(self) -> Iterator[Summary]:
         return map(self.__getitem__, range(len(self)))
@@ -162,8 +163,8 @@ class SummaryGroups(Sequence[Summary]):
 
     def _summary(self, kind: Places, count: Column, total: Column, squares: Column) -> Summary:
         """Return the summary of some cells, those of the same kind added up."""
-        keys = (key[kind] for key in self.kinds.keys)
-        cells = CellColumns(*keys, count, total, squares)
+        quanta, low, high, sign, missing = (key[kind] for key in self.kinds.keys)
+        cells = CellColumns(quanta, low, high, sign, missing, count, total, squares)
         if self.bits:
             fine = replace(cells, low=cells.low >> self.bits, high=cells.high >> self.bits)
             cells = fine.refined(self.bits)
@@ -178,7 +179,7 @@ class SummaryGroups(Sequence[Summary]):
         records = self.ratios.records if self.ratios else None
         ratios = Ratios(records, records) if records else None
         return SummaryGroups(
-            self.levels, 1, 1, kinds, self.segments, kind, self.count, self.count, None, 0, ratios
+            self.levels, 1, 1, kinds, self.segments, kind, self.counts, self.counts, None, 0, ratios
         )
 
     def valued(self) -> SummaryGroups:
@@ -194,8 +195,8 @@ class SummaryGroups(Sequence[Summary]):
             self,
             segments=Segments(ends),
             kind=self.kind[kept_rows],
-            count=self.count[kept_rows],
-            total=self.total[kept_rows],
+            counts=self.counts[kept_rows],
+            totals=self.totals[kept_rows],
             squares=squares,
         )
 
@@ -222,7 +223,7 @@ class SummaryGroups(Sequence[Summary]):
         sums: list[list[Column]] = [[], []]
         for part in self.segments.parts(chosen, _AT_ONCE):
             rows, _ = self.segments.rows(part)
-            for found, column in zip(sums, (self.count, self.total), strict=True):
+            for found, column in zip(sums, (self.counts, self.totals), strict=True):
                 found.append(_at(self.kind[rows], column[rows], len(self.kinds)))
         if not sums[0]:
             return self.empty
@@ -232,7 +233,7 @@ class SummaryGroups(Sequence[Summary]):
 
     def records(self) -> Column:
         """Return how many records each group has."""
-        return self.segments.totals(self.count)
+        return self.segments.totals(self.counts)
 
     def weighed(self, weights: Column) -> Column:
         """Return, for each group, what the weights of its records add up to; each kind has one weight.
@@ -248,10 +249,8 @@ class SummaryGroups(Sequence[Summary]):
         found = []
         for part in self.segments.parts(np.arange(len(self)), _AT_ONCE):
             rows, segments = self.segments.rows(part)
-            kind, count = self.kind[rows], self.count[rows]
-            found.append(
-                joined([segments.totals(limb[kind] * count) for limb in limbs(weights, most)])
-            )
+            kind, count = self.kind[rows], self.counts[rows]
+            found.append(joined([segments.totals(limb[kind] * count) for limb in limbs(weights, most)]))
         return np.concatenate(found)
 
     def weighed_at(self, chosen: Places, places: Places, number: int, weights: Column) -> list[Column]:
@@ -267,7 +266,7 @@ class SummaryGroups(Sequence[Summary]):
             Limbs, whose numbers ``joined`` puts together: a row for each group, a column for each place.
         """
         rows, segments = self.segments.rows(chosen)
-        kind, count = self.kind[rows], self.count[rows]
+        kind, count = self.kind[rows], self.counts[rows]
         at = segments.labels() * number + places[kind]
         found = []
         for limb in limbs(weights, int(segments.totals(count).max(initial=0))):
@@ -289,8 +288,8 @@ class SummaryGroups(Sequence[Summary]):
         found = []
         for part in self.segments.parts(chosen, _AT_ONCE):
             rows, segments = self.segments.rows(part)
-            kind, count = self.kind[rows], self.count[rows]
-            exact = shifted(segments.totals(np.where(within[kind], self.total[rows], 0)), self.bits)
+            kind, count = self.kind[rows], self.counts[rows]
+            exact = shifted(segments.totals(np.where(within[kind], self.totals[rows], 0)), self.bits)
             most = int(segments.totals(count).max(initial=0))
             less = joined([segments.totals(limb[kind] * count) for limb in limbs(narrowed(cut), most)])
             found.append(plus(exact, less))

@@ -1,4 +1,4 @@
-"""Exact totals of many runs of rows at once, in 64 bits wherever they fit, by way of limbs where they may not."""
+"""Exact totals of many runs of rows at once: in 64 bits where they fit, in limbs where they may not."""
 
 from __future__ import annotations
 

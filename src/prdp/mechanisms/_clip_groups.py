@@ -1,8 +1,8 @@
 """Proportional clipping of thousands of groups at once: each group's own law, all of them side by side.
 
-What is drawn for a group is drawn from ``Clip.law`` of its summary, or from the law of the groups that choose a
-point together; here the integers of these laws are worked out for all groups in columns, and their noises are
-drawn together. The tests hold both to each other, integer by integer and byte by byte.
+What is drawn for a group is drawn from ``Clip.law`` of its summary, or from the law of the groups that choose
+a point together. Here the integers of these laws are worked out for all groups in columns, and their noises
+are drawn together. The tests hold both to each other, integer by integer and byte by byte.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, Places, exact_column, over, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import RecordLadder, SparingLadder, evidence
+from prdp.mechanisms._point import RecordLadder, SparingLadder, Tuning, evidence
 from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -99,21 +99,21 @@ class ClipGroups:
 
     def drawn(self, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for all groups; those too poor to choose a point choose one together."""
-        law = self.clip.finder.law(RecordLadder(self.public), self.share, lambda _tuning, _place: Noisy((), ()))
+        law = self.clip.finder.law(RecordLadder(self.public), self.share, _nothing)
         rows = len(self.groups) * runs  # a group's runs side by side
         (noise,) = law.first.noises
         masses = plus(np.repeat(self.gates(), runs), noise.draw_many(entropy, rows))
-        which = _first_reached(masses, [least for _, least in law.rule.tests])
+        which = _first_reached(masses, self.clip.finder.reached(RecordLadder(self.public), self.share))
         chosen = self._together(masses, which, runs, entropy)
+        alone, pooled = np.flatnonzero(chosen.sparing == 0), np.flatnonzero(chosen.sparing)
         steps: Column = np.zeros(rows, dtype=np.int64)
-        last = len(self.clip.finder.tunings)
-        for tuning in range(last):
-            mine = np.flatnonzero((chosen.which == tuning) & (chosen.sparing == 0))
-            self._choose(tuning, mine, chosen.place, runs, entropy)
-            steps = self._answer(tuning, mine, chosen.place, steps, runs, entropy)
-        for tuning in range(last):
-            pooled = np.flatnonzero((chosen.which == tuning) & (chosen.sparing != 0))
-            steps = self._answer(tuning, pooled, chosen.place, steps, runs, entropy)
+        for tuning in np.unique(chosen.which[alone]).tolist():
+            mine = alone[chosen.which[alone] == tuning]
+            chosen.place[mine] = self._points(tuning, mine // runs, entropy)
+            steps = _filled(steps, mine, self._noisy(tuning, mine // runs, chosen.place[mine], entropy))
+        for tuning in np.unique(chosen.which[pooled]).tolist():
+            mine = pooled[chosen.which[pooled] == tuning]
+            steps = _filled(steps, mine, self._noisy(tuning, mine // runs, chosen.place[mine], entropy))
         return self._said(chosen, steps, runs)
 
     def _together(self, masses: Column, which: NDArray[np.intp], runs: int, entropy: Entropy) -> _Chosen:
@@ -147,39 +147,30 @@ class ClipGroups:
         merged = self.groups.together(poor)
         spared = int(PER_GROUP * len(poor) / (self.share * merged.levels.quantum))
         ladder = SparingLadder(RecordLadder(merged), spared)
-        law = self.clip.finder.law(ladder, self.share, lambda _tuning, _place: Noisy((), ()))
+        law = self.clip.finder.law(ladder, self.share, _nothing)
         return law, spared * ladder.quantum
 
-    def _choose(
-        self, tuning: int, rows: Places, place: NDArray[np.intp], runs: int, entropy: Entropy
-    ) -> None:
-        """Choose a point for each row by itself."""
-        groups, group = np.unique(rows // runs, return_inverse=True)
+    def _points(self, tuning: int, rows: Places, entropy: Entropy) -> Places:
+        """Choose a point for each row by itself; rows are numbers of groups."""
+        groups, group = np.unique(rows, return_inverse=True)
         points = Points.spanning(self.public, self.clip.finder.tunings[tuning][1].stride)
         at_once = max(1, _CELLS // len(points.numerators))
+        found = np.zeros(len(rows), np.intp)
         for start in range(0, len(groups), at_once):
             flips = self.flips(groups[start : start + at_once], tuning)
             here = np.flatnonzero((group >= start) & (group < start + at_once))
-            place[rows[here]] = flips.draw(entropy, group[here] - start)
+            found[here] = flips.draw(entropy, group[here] - start)
+        return found
 
-    def _answer(
-        self,
-        tuning: int,
-        rows: Places,
-        place: NDArray[np.intp],
-        steps: Column,
-        runs: int,
-        entropy: Entropy,
-    ) -> Column:
-        """Return the noisy totals with those of some rows filled in: one point after the other."""
-        for point in np.unique(place[rows]).tolist():
-            here = rows[place[rows] == point]
-            groups, group = np.unique(here // runs, return_inverse=True)
-            noises = self.noise(tuning, point).draw_many(entropy, len(here))
-            noisy = plus(self.totals(groups, tuning, point)[group], noises)
-            steps = steps.astype(object) if noisy.dtype == object else steps
-            steps[here] = noisy
-        return steps
+    def _noisy(self, tuning: int, rows: Places, places: Places, entropy: Entropy) -> Column:
+        """Return the noisy totals of groups, each clipped at the point of its place."""
+        found: Column = np.zeros(len(rows), dtype=np.int64)
+        for place in np.unique(places).tolist():
+            here = np.flatnonzero(places == place)
+            groups, group = np.unique(rows[here], return_inverse=True)
+            noises = self.noise(tuning, place).draw_many(entropy, len(here))
+            found = _filled(found, here, plus(self.totals(groups, tuning, place)[group], noises))
+        return found
 
     def _said(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
         """Return the answers, with what is said of each: all of it released or public."""
@@ -190,10 +181,8 @@ class ClipGroups:
             self.answer(int(which), int(place), chosen.spared[sparing])
             for which, place, sparing in zip(*np.unravel_index(different, sizes), strict=True)
         )
-        columns = steps.reshape(-1, runs), said.reshape(-1, runs)
-        return ByGroup(
-            tuple(AnswerColumn(columns[0][:, run].copy(), columns[1][:, run].copy(), words) for run in range(runs))
-        )
+        by_run = zip(steps.reshape(-1, runs).T, said.reshape(-1, runs).T, strict=True)
+        return ByGroup(tuple(AnswerColumn(number.copy(), each.copy(), words) for number, each in by_run))
 
     def answer(self, which: int, place: int, spared: Fraction) -> Answer:
         """Return what is said of a noisy total, but for the number itself.
@@ -209,10 +198,22 @@ class ClipGroups:
         return Answer(0, self.step, (noise,), choices, clipping=clipping)
 
 
+def _nothing(_tuning: Tuning, _place: int) -> Noisy:
+    """Return the law of no answer: of a law with it, the choices alone are drawn from."""
+    return Noisy((), ())
+
+
 def _reserve(law: Gated, groups: int) -> int:
     """Return what is taken off the noisy mass of several groups: its noise is that of all of them."""
     (noise,) = law.first.noises
     return int(2 * noise.scale * (isqrt(groups) - 1))
+
+
+def _filled(column: Column, places: Places, numbers: Column) -> Column:
+    """Return a column with numbers at some places."""
+    column = column.astype(object) if numbers.dtype == object and column.dtype != object else column
+    column[places] = numbers
+    return column
 
 
 def _first_reached(masses: Column, leasts: Sequence[int]) -> NDArray[np.intp]:

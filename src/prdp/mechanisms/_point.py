@@ -163,12 +163,6 @@ class PointFinder:
         strides = {tuning.stride for _, tuning in self.tunings}
         masses = {stride: ladder.masses(stride, 1) for stride in strides}
         heights = {stride: ladder.heights(stride) for stride in strides}
-        leasts: list[Fraction] = []
-        for margin, tuning in self.tunings:
-            if margin is None:
-                break
-            usual = heights[tuning.stride][: ladder.usual(tuning.stride)]
-            leasts.append(self.least(margin, tuning, usual))
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
@@ -179,9 +173,20 @@ class PointFinder:
 
         return Gated(
             first=Noisy((ladder.mass(lattice),), (DiscreteLaplace(1 / (share * self.gate * step)),)),
-            rule=FirstReaching(tuple((0, ceil(least / (step * share))) for least in leasts)),
+            rule=FirstReaching(tuple((0, least) for least in self.reached(ladder, share))),
             laws=Lazily(len(self.tunings), rest),
         )
+
+    def reached(self, ladder: Ladder, share: Fraction) -> list[int]:
+        """Return what the noisy mass must reach for each tuning but the last, on its lattice; all public."""
+        step = ladder.quantum * self.lattice(ladder.quantum, share)
+        found: list[int] = []
+        for margin, tuning in self.tunings:
+            if margin is None:
+                break
+            usual = ladder.heights(tuning.stride)[: ladder.usual(tuning.stride)]
+            found.append(ceil(self.least(margin, tuning, usual) / (step * share)))
+        return found
 
     def choice(
         self,

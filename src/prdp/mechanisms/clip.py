@@ -86,13 +86,10 @@ class Clip:
         said = cache(partial(group.answer, spared=Fraction(0)))
         law = self.law(summary.refined(finer_bits(summary, self.finest_bits)), share)
         return [
-            replace(said(which, place), steps=total)
-            for which, (place, (total,)) in law.draw(entropy, runs)
+            replace(said(which, place), steps=total) for which, (place, (total,)) in law.draw(entropy, runs)
         ]
 
-    def grouped(
-        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
-    ) -> ByGroup:
+    def grouped(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for disjoint groups; those too poor to choose a point choose one together.
 
         Which groups those are is read off their noisy masses. In full: proofs/point.md. Where answers are

@@ -77,9 +77,7 @@ class Tiers:
         heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
         return next(heavy, 0) + 1
 
-    def answers(
-        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
-    ) -> ByGroup:
+    def answers(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for disjoint groups: for each group, one a run."""
         return self.grouped(SummaryGroups.of(summaries), share, entropy, runs, Fraction(1))
 
@@ -100,7 +98,8 @@ class Tiers:
         for run in range(runs):
             least = self._worth_keeping([tier[run::runs] for tier in noisy], law)
             kept[run::runs] = np.maximum(kept[run::runs], least)
-        steps = reduce(plus, (product(tier, (kept > place).astype(np.int64)) for place, tier in enumerate(noisy)))
+        parts = (product(tier, (kept > place).astype(np.int64)) for place, tier in enumerate(noisy))
+        steps = reduce(plus, parts)
         said = tuple(self._said(law, share, thresholds, number, step) for number in range(1, len(noisy) + 1))
         by_run = (AnswerColumn(steps[run::runs].copy(), kept[run::runs] - 1, said) for run in range(runs))
         return ByGroup(tuple(by_run))

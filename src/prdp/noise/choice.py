@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
 
@@ -66,11 +66,10 @@ class ExponentialChoice:
 
     def _proposal(self, least: int | Fraction) -> _Sums | _WideSums:
         """Return the sums of the weights with which candidates are proposed."""
-        most = (max(self.penalties) - least) * self.unit.numerator * _PER_UNIT
-        if not self.multiples and isinstance(most, int) and most < _FITS and self.unit.denominator < _FITS:
+        most = max(self.penalties) - least
+        if not self.multiples and isinstance(most, int) and most < _FITS and isinstance(least, int):
             excess = np.array([penalty - least for penalty in self.penalties], dtype=np.int64)
-            sixteenths = excess * (self.unit.numerator * _PER_UNIT) // self.unit.denominator
-            return _WideSums.of(np.minimum(sixteenths, len(_weights()) - 1))
+            return _WideSums.of(np.searchsorted(_sixteenths(self.unit), excess, "right"))
         weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
         weights = map(weight_of.__getitem__, self.penalties)
         return _Sums(list(accumulate(map(mul, weights, self.multiples) if self.multiples else weights)))
@@ -124,6 +123,14 @@ class _WideSums:
         high, low = divmod(word, 1 << _HALF)
         first, last = (int(np.searchsorted(self.high, high, side)) for side in ("left", "right"))
         return first + int(np.searchsorted(self.low[first:last], low, "right"))
+
+
+@lru_cache(maxsize=64)
+def _sixteenths(unit: Fraction) -> NDArray[np.int64]:
+    """Return the least whole penalty that costs 1/16, the least that costs 2/16, and so on; 2^62 is all."""
+    costs = range(1, len(_weights()))
+    least = (-(-cost * unit.denominator // (_PER_UNIT * unit.numerator)) for cost in costs)
+    return np.array([min(penalty, _FITS) for penalty in least], dtype=np.int64)
 
 
 @cache

@@ -128,7 +128,7 @@ def _carried(parts: Sequence[Integers]) -> list[Integers]:
     carried: list[Integers] = []
     carry: Integers | int = 0
     for part in parts[:-1]:
-        whole = part + carry
+        whole: Integers = part + carry
         carried.append(whole & ((1 << _LIMB) - 1))
         carry = whole >> _LIMB
     return [*carried, parts[-1] + carry]

@@ -35,8 +35,8 @@ class PermuteAndFlip:
     a coin shows heads: the first of the heads in a random order is any of them, equally likely. Its loss is
     that of the exponential choice with the same penalties, and it is sharper (proofs/point.md).
 
-    A coin compares a random word with the first 64 bits of its probability. A double with a bound on its error
-    decides the comparisons that it can decide for certain, all but about one in 2^40; integers decide the rest.
+    A coin compares a random word with the first 64 bits of its probability. A double with a bound on its
+    error decides what it can decide for certain, all but about one in 2^40; integers decide the rest.
     """
 
     penalties: tuple[Fraction, ...] = field(repr=False)
@@ -49,7 +49,7 @@ class PermuteAndFlip:
         """Draw a candidate's index, once a run; every run flips every coin."""
         least = min(self.penalties)
         excess = [penalty - least for penalty in self.penalties]
-        near = np.array([float(min(penalty, _FAR)) for penalty in excess])
+        near = np.array([float(min(penalty, Fraction(_FAR))) for penalty in excess])
         between = word_bounds(near, ROUNDING * (near + 1))
         rows = max(1, CHUNK_WORDS // len(excess))
         drawn: list[int] = []

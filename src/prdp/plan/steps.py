@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
+import numpy as np
+
+from prdp.cells.columns import exact_column
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
@@ -20,7 +22,7 @@ from prdp.release.derived import combined
 from prdp.release.drawn import Answer, AnswerColumn
 from prdp.release.label import Label
 from prdp.release.release import Release
-from prdp.release.rows import DerivedColumn, ReleaseColumn, ReleaseRows, Row
+from prdp.release.rows import ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
 """A derived answer is given on a lattice this many bits finer than its column's grain."""
@@ -56,9 +58,7 @@ class Step:
         answers = mechanism.answers(shown, self.share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
-    def drawn(
-        self, shown: Any, together: Together, entropy: Entropy, runs: int
-    ) -> tuple[AnswerColumn, ...]:
+    def drawn(self, shown: Any, together: Together, entropy: Entropy, runs: int) -> tuple[AnswerColumn, ...]:
         """Draw independent answers for groups that are drawn together: for each run, one a group."""
         mechanism: Any = self.mechanism
         if together == "joint":
@@ -89,20 +89,39 @@ class Derived:
 
     def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
         """Return the answer that follows from its parts."""
-        limits = _limits(self.rule, self.measure)
-        finest = self.measure.grain / (1 << _FINER_BITS)
-        value = combined(self.rule, [part.exact for part in parts], limits)
+        said = self._said(about, clipped=any(part.caveat for part in parts), simulated=simulated)
+        return replace(said, steps=self._steps([part.exact for part in parts]), parts=parts)
+
+    def column(
+        self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
+    ) -> ReleaseColumn:
+        """Return the answers of many groups that follow from those of their parts."""
+        said = tuple(self._said("", clipped=clipped, simulated=simulated) for clipped in (False, True))
+        caveats = [np.array([bool(one.caveat) for one in part.said])[part.which] for part in parts]
+        which = np.any(caveats, axis=0).astype(np.intp)
+        steps = exact_column(map(self._steps, zip(*(part.exact() for part in parts), strict=True)))
+        return ReleaseColumn(said, which, steps, abouts, parts)
+
+    def _steps(self, parts: Sequence[Fraction]) -> int:
+        """Return the answer as a whole number of its lattice's steps."""
+        return round(combined(self.rule, parts, _limits(self.rule, self.measure)) / self._finest)
+
+    @property
+    def _finest(self) -> Fraction:
+        return self.measure.grain / (1 << _FINER_BITS)
+
+    def _said(self, about: str, *, clipped: bool, simulated: bool) -> Release:
+        """Return what is said of an answer, but for the number and the parts."""
         return Release(
             question=f"{self.label.words}{about}",
-            steps=round(value / finest),
-            step=finest,
+            steps=0,
+            step=self._finest,
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat if any(part.caveat for part in parts) else "",
+            caveat=self.label.caveat if clipped else "",
             simulated=simulated,
-            ends=limits,
-            parts=parts,
+            ends=_limits(self.rule, self.measure),
             rule=self.rule,
         )
 
@@ -215,18 +234,18 @@ class QueryPlan:
         self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
     ) -> list[Columns]:
         """Draw independent answers about all groups, one step after the other."""
-        first: list[list[Sequence[Release]]] = []
+        first: list[list[ReleaseColumn]] = []
         for step in self.steps:
             if step.sees is not None:
                 drawn = step.drawn(_seen(step.sees, found), self.together, entropy, runs)
-                first.append([ReleaseColumn(step.labels[0], each, abouts, simulated) for each in drawn])
+                (label,) = step.labels
+                first.append([ReleaseColumn.of(label, one, abouts, simulated=simulated) for one in drawn])
         columns = list(zip(*first, strict=True))
         derived = self.derived
         if derived is None:
-            return columns
+            return list(columns)
         if all(step.sees is not None for step in self.steps):
-            derive = partial(derived.release, simulated=simulated)
-            return [(DerivedColumn(derive, parts, abouts),) for parts in columns]
+            return [(derived.column(parts, abouts, simulated=simulated),) for parts in columns]
         return [
             (
                 tuple(

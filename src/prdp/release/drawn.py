@@ -70,7 +70,8 @@ class AnswerColumn(Sequence[Answer]):
     def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        return replace(self.said[self.which[place]], steps=int(self.steps[place]))
+        said: Answer = self.said[self.which[place]]
+        return replace(said, steps=int(self.steps[place]))
 
 
 @dataclass(frozen=True, slots=True)

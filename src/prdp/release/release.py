@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ENDLESS = Fraction(10) ** 400
 """Further than any answer that bounds allow: an end that far away is no end."""
 
+_ENDLESS_HALF = ENDLESS / 2
 _LEAST_FAILURE = Fraction(1, 10**100)
 _QUOTED = 60
 
@@ -239,6 +240,11 @@ def _quoted(value: object) -> str:
 
 
 def _number(exact: Fraction) -> float:
-    if abs(exact) >= ENDLESS / 2:
+    return int(exact) if exact.denominator == 1 and abs(exact) < _ENDLESS_HALF else as_float(exact)
+
+
+def as_float(exact: Fraction) -> float:
+    """Return an end as a float; one that is ``ENDLESS`` away is infinite."""
+    if abs(exact) >= _ENDLESS_HALF:
         return math.inf if exact > 0 else -math.inf
-    return int(exact) if exact.denominator == 1 else float(exact)
+    return float(exact)

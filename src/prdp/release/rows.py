@@ -7,17 +7,19 @@ Nothing of the records is held here; a column says no more than its releases do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from prdp.noise.discrete_laplace import Integers
 from prdp.release import shown
+from prdp.release.derived import combined_interval
 from prdp.release.drawn import AnswerColumn
 from prdp.release.label import Label
-from prdp.release.release import Release, chance_of
+from prdp.release.release import ENDLESS, Release, as_float, chance_of
 from prdp.release.strays import Strays, strays
 
 Row = tuple[Release, ...]
@@ -87,63 +89,77 @@ class Named(_Lazy[str]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleaseColumn(_Lazy[Release]):
-    """The releases of one question, one a group.
+    """The releases of one question, one a group; what is said of many is held once.
 
     Attributes:
-        label: What is said of each.
-        answers: What was drawn.
+        said: Releases without their numbers, parts, and what their questions are about.
+        which: For each group, which of them has what is said of its answer.
+        steps: The numbers.
         abouts: What each question is about.
-        simulated: Whether the records were a stand-in's.
+        parts: The columns of the parts that answers were computed from; none where they were drawn.
     """
 
-    label: Label
-    answers: AnswerColumn
+    said: tuple[Release, ...]
+    which: Integers
+    steps: Integers
     abouts: Sequence[str]
-    simulated: bool
+    parts: tuple[ReleaseColumn, ...] = ()
+
+    @classmethod
+    def of(
+        cls, label: Label, answers: AnswerColumn, abouts: Sequence[str], *, simulated: bool
+    ) -> ReleaseColumn:
+        """Return the releases of drawn answers."""
+        said = tuple(label.on(answer, "", simulated=simulated) for answer in answers.said)
+        return cls(said, answers.which, answers.steps, abouts)
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.steps)
 
     def item(self, place: int) -> Release:
         """Make one group's release."""
-        return self.label.on(self.answers[place], self.abouts[place], simulated=self.simulated)
+        said: Release = self.said[self.which[place]]
+        parts = tuple(part[place] for part in self.parts)
+        question = said.question + self.abouts[place]
+        return replace(said, question=question, steps=int(self.steps[place]), parts=parts)
+
+    def examples(self) -> list[Release]:
+        """Return one release for all that is said of any, in the order of the groups."""
+        number = self.which
+        for part in self.parts:
+            number = np.unique(np.stack((number, part.which), axis=1), axis=0, return_inverse=True)[1]
+        places = np.unique(number.reshape(-1), return_index=True)[1]
+        return [self[int(place)] for place in np.sort(places)]
+
+    def numbers(self) -> Iterator[tuple[int, int]]:
+        """Yield each group's number, and which of ``said`` belongs to it."""
+        return zip(self.steps.tolist(), self.which.tolist(), strict=True)
+
+    def exact(self) -> list[Fraction]:
+        """Return the answers as fractions."""
+        steps = [one.step for one in self.said]
+        return [number * steps[which] for number, which in self.numbers()]
 
     @property
-    def alike(self) -> Any:
-        """For each group a number: groups with the same one are told the same, but for key and answer."""
-        return self.answers.which
+    def told(self) -> bool:
+        """Whether intervals follow from the numbers and from what is said of many."""
+        drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.said)
+        return drawn or (bool(self.parts) and all(part.told for part in self.parts))
 
-    def example(self, which: int) -> Release:
-        """Return the release of an answer of 0 of which that is said."""
-        return self.label.on(self.answers.said[which], "", simulated=self.simulated)
+    def between(self, chance: Fraction, reach: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """Return what ``Release.between`` says of each release."""
+        if self.parts:
+            each = 1 - (1 - chance) / len(self.parts)
+            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS)) for one in self.said]
+            ends = zip(self.which.tolist(), *(part.between(each, reach) for part in self.parts), strict=True)
+            return [combined_interval(rules[which][0], parts, rules[which][1]) for which, *parts in ends]
+        steps = (one.step for one in self.said)
+        found = list(zip(self.strays(1 - chance, reach), steps, strict=True))
+        return [_ends(*found[which], number) for number, which in self.numbers()]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DerivedColumn(_Lazy[Release]):
-    """The releases of a question whose answers follow from others, one a group.
-
-    Attributes:
-        derive: From the releases of the parts and what the question is about to the release.
-        parts: The columns that it follows from.
-        abouts: What each question is about.
-    """
-
-    derive: Callable[[Row, str], Release]
-    parts: tuple[Sequence[Release], ...]
-    abouts: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.abouts)
-
-    def item(self, place: int) -> Release:
-        """Make one group's release."""
-        return self.derive(tuple(part[place] for part in self.parts), self.abouts[place])
-
-    @property
-    def alike(self) -> Any:
-        """For each group a number, as in ``ReleaseColumn``."""
-        found = [alike(part) for part in self.parts]
-        return np.unique(np.stack(found, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    def strays(self, failure: Fraction, reach: Fraction) -> list[Strays]:
+        """Return, for all that is said of drawn answers, how far from them the truth may lie."""
+        return [strays(one.noise_scales, one.noise, one.clipping, failure, reach) for one in self.said]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,78 +185,60 @@ def column_of(rows: Sequence[Row], place: int) -> Sequence[Release]:
     return rows.columns[place] if isinstance(rows, ReleaseRows) else [row[place] for row in rows]
 
 
-def alike(column: Sequence[Release]) -> Any:
-    """Return for each release a number, the same for releases of which the same is said but for the answer."""
-    known = getattr(column, "alike", None)
-    return np.arange(len(column)) if known is None else known
-
-
-def examples(column: Sequence[Release]) -> list[Release]:
+def examples(column: Sequence[Release]) -> Sequence[Release]:
     """Return releases of which all different things are said that are said of a column's, in their order."""
-    if not isinstance(column, ReleaseColumn | DerivedColumn):
-        return list(column)
-    places = np.unique(column.alike, return_index=True)[1]
-    return [column[int(place)] for place in np.sort(places)]
+    return column.examples() if isinstance(column, ReleaseColumn) else column
 
 
 def values_of(column: Sequence[Release]) -> list[float]:
     """Return the answers as floats."""
-    if not isinstance(column, ReleaseColumn):
-        return [float(release.value) for release in column]
-    steps = [(one.step.numerator, one.step.denominator) for one in _examples(column)]
-    pairs = zip(column.answers.steps.tolist(), column.alike.tolist(), strict=True)
-    return [number * steps[which][0] / steps[which][1] for number, which in pairs]
+    if isinstance(column, ReleaseColumn):
+        steps = [(one.step.numerator, one.step.denominator) for one in column.said]
+        return [number * steps[which][0] / steps[which][1] for number, which in column.numbers()]
+    return [float(release.value) for release in column]
 
 
 def intervals_of(column: Sequence[Release], level: float | Fraction | str) -> list[tuple[float, float]]:
-    """Return the intervals of the answers at the usual reach."""
-    if not isinstance(column, ReleaseColumn) or not all(map(_is_noisy, _examples(column))):
-        return [(float(low), float(high)) for low, high in (one.interval(level) for one in column)]
-    failure = 1 - chance_of(level)
-    found = [_strays(one, failure, shown.REACH) for one in _examples(column)]
-    steps = [one.step for one in _examples(column)]
-    pairs = zip(column.answers.steps.tolist(), column.alike.tolist(), strict=True)
-    return [_ends(found[which], number, steps[which]) for number, which in pairs]
+    """Return the intervals of the answers, as ``Release.interval`` does."""
+    if isinstance(column, ReleaseColumn) and column.told:
+        ends = column.between(chance_of(level), shown.REACH)
+        return [(as_float(low), as_float(high)) for low, high in ends]
+    return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
 
 
 def flags_of(column: Sequence[Release]) -> list[str]:
-    """Return what is wrong with each answer, as ``Release.flag`` says it."""
-    if not isinstance(column, ReleaseColumn) or not all(map(_is_noisy, _examples(column))):
+    """Return what is wrong with each answer, as ``Release.flag`` does."""
+    if not (isinstance(column, ReleaseColumn) and column.told):
         return [release.flag for release in column]
-    told = _examples(column)
-    poor = [one.clipping is not None and one.clipping.too_poor for one in told]
-    noise = [_strays(one, 1 - shown.LEVEL, Fraction(1)) for one in told]
-    pairs = zip(column.answers.steps.tolist(), column.alike.tolist(), strict=True)
+    poor = _too_poor(column)
+    noise = _mostly_noise(column)
     return [
-        shown.TOO_POOR if poor[which] else shown.MOSTLY_NOISE if _mostly_noise(noise[which], number) else ""
-        for number, which in pairs
+        shown.TOO_POOR if none else shown.MOSTLY_NOISE if wide else ""
+        for none, wide in zip(poor, noise, strict=True)
     ]
 
 
-def _examples(column: ReleaseColumn) -> list[Release]:
-    """Return, for all that may be said of a column's answers, the release of an answer of 0."""
-    return [column.example(which) for which in range(len(column.answers.said))]
+def _mostly_noise(column: ReleaseColumn) -> list[bool]:
+    """Say of each answer whether the interval of its noise is as wide as twice the answer."""
+    found = [] if column.parts else column.strays(1 - shown.LEVEL, Fraction(1))
+    if found and all(one.up is None and one.down is None for one in found):  # as wide whatever the answer is
+        widths = [
+            math.inf if one.below is None or one.above is None else (one.below + one.above) // 2
+            for one in found
+        ]
+        return [abs(number) <= widths[which] for number, which in column.numbers()]
+    ends = column.between(shown.LEVEL, Fraction(1))
+    return [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]
 
 
-def _is_noisy(release: Release) -> bool:
-    """Say whether the interval is that around an answer that noise was added to."""
-    return not release.parts and release.chosen is None and release.ends is None
+def _too_poor(column: ReleaseColumn) -> list[bool]:
+    """Say of each answer, or of a part of it, whether it cannot be told how much was clipped."""
+    said = [one.clipping is not None and one.clipping.too_poor for one in column.said]
+    own = [said[which] for which in column.which.tolist()]
+    return [any(each) for each in zip(own, *map(_too_poor, column.parts), strict=True)]
 
 
-def _strays(release: Release, failure: Fraction, reach: Fraction) -> Strays:
-    return strays(release.noise_scales, release.noise, release.clipping, failure, reach)
-
-
-def _ends(found: Strays, steps: int, step: Fraction) -> tuple[float, float]:
-    """Return the ends around an answer as floats."""
+def _ends(found: Strays, step: Fraction, steps: int) -> tuple[Fraction, Fraction]:
+    """Return the ends around an answer; where there is none, ``ENDLESS`` away."""
     low, high = found.around(steps)
-    return (
-        -math.inf if low is None else low.numerator * step.numerator / (low.denominator * step.denominator),
-        math.inf if high is None else high.numerator * step.numerator / (high.denominator * step.denominator),
-    )
-
-
-def _mostly_noise(found: Strays, steps: int) -> bool:
-    """Say whether the interval around an answer is as wide as twice the answer."""
-    low, high = found.around(steps)
-    return low is None or high is None or high - low >= 2 * abs(steps)
+    return -ENDLESS if low is None else low * step, ENDLESS if high is None else high * step

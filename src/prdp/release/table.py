@@ -73,7 +73,7 @@ class ReleaseTable:
         return any(release.simulated for column in self._examples for release in column)
 
     @cached_property
-    def _examples(self) -> list[list[Release]]:
+    def _examples(self) -> list[Sequence[Release]]:
         """Releases of each question of which all is said that is said of any, but for the answer itself."""
         return [examples(column_of(self.releases, place)) for place in range(len(self.asked))]
 
