@@ -77,11 +77,12 @@ def word_bounds(
 
 def flipped(word: int, excess: Fraction, entropy: Entropy) -> bool:
     """Flip one coin in integers: its uniform number begins with a word."""
+    if excess == 0:
+        return True
     first = first_word(excess)
-    tossed = word < first
     if word == first:
-        tossed = bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
-    return tossed or excess == 0
+        return bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
+    return word < first
 
 
 def _heads(
