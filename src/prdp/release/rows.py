@@ -61,8 +61,11 @@ class _Lazy(Sequence[_Item]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)}>"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Named(_Lazy[str]):
     """What the question about each group ends with.
 
@@ -87,7 +90,7 @@ class Named(_Lazy[str]):
         return f"{self.about} for " + ", ".join(f"{name} = {value}" for name, value in key)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReleaseColumn(_Lazy[Release]):
     """The releases of one question, one a group; what is said of many is held once.
 
@@ -180,7 +183,7 @@ class ReleaseColumn(_Lazy[Release]):
         return [horizon.shown(exact, pair) for horizon, exact, pair in each]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReleaseRows(_Lazy[Row]):
     """The answers to several questions, a row for each group.
 
