@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.declare.groups import Calendar, first_moment
-from prdp.declare.key_domains import EPOCH, KeyClass, Moments, WholeNumbers, microseconds_of
+from prdp.declare.key_domains import EPOCH, KeyClass, MomentRange, WholeNumbers, microseconds_of
 from prdp.declare.key_search import KeySearch, read_keys
 from prdp.declare.patterns import LARGEST_DOMAIN, TextClass
 from prdp.declare.text_costs import COSTS, END, LETTERS
@@ -82,7 +82,7 @@ def test_a_text_is_in_one_class_of_likely_texts_at_most(text: str) -> None:
 @pytest.mark.parametrize("part", ["hour", "day", "week", "month", "quarter", "year"])
 def test_moments_are_the_first_of_their_part_one_after_another(part: Calendar) -> None:
     low, high = first_moment(datetime(2023, 12, 30, 5), part), first_moment(datetime(2025, 3, 2), part)
-    keys = Moments(part, low, high)
+    keys = MomentRange(part, low, high)
     moments = [EPOCH + timedelta(microseconds=keys.nth(rank)) for rank in range(keys.size)]
     assert moments[0] == low
     assert moments[-1] == high

@@ -149,6 +149,9 @@ def nested(template: str, times: int) -> str:
 @pytest.mark.parametrize(
     "template",
     [
+        "({}) % ({})",
+        "round({} % 7, 2)",
+        "sign({}) + floor({})",
         "3 / ({} - 1)",
         "(small - {}) / (2 - {})",
         "sqrt({} + 2)",

@@ -115,6 +115,7 @@ def test_an_expression_has_one_spelling_that_reads_back(text: str, meaning: str)
         ("[a]", "[", "sign"),
         ("a like b", "b", "constant"),
         ("a like 'x!' escape '!'", "'x!'", "ends in its escape"),
+        (f"a like '{'_' * 1_001}'", f"'{'_' * 1_001}'", "1,000 characters"),
         ("a like 'x' escape '!!'", "'!!'", "one character"),
         ("a similar to 'x'", "similar", "LIKE"),
         ("a ~ 'x'", "~", "LIKE"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prdp.declare.computed import derived_grain
+from prdp.engines._expressions import to_sql
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.check import check, checked_kind
 from prdp.expressions.evaluate import Value, evaluate, value_of
@@ -149,6 +150,26 @@ def test_ends_are_as_tight_as_promised(text: str, low: float, high: float) -> No
 )
 def test_what_may_be_unknown_is_known(text: str, total: bool) -> None:
     assert outcome(parse(text), RANGES).total is total
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *("1 + ({} % 7)", "round({} - 1, 2)", "coalesce({}, 1)", "nullif({}, 1)", "sign(least({}, 1))"),
+        *("CAST(CAST({} AS VARCHAR) AS DOUBLE)", "length(lower(CAST({} AS VARCHAR)))"),
+        "CASE WHEN {} > 1 THEN 1 END",
+    ],
+)
+def test_every_part_is_looked_at_once_however_deep_it_is(template: str) -> None:
+    """At twice a level, none of these would end."""
+    text = "x"
+    while text.count("(") + text.count("CASE") < 28:
+        text = template.replace("{}", text)
+    node = check(parse(text), SCHEMA, Kind.NUMBER, text)
+    assert to_sql(node, SCHEMA)
+    assert bound(node, RANGES)
+    assert evaluate(node, {"x": 1.0}) is not False
+    derived_grain(node, SCHEMA, {})
 
 
 _pattern = st.text(st.sampled_from("ab%_!"), max_size=7)

@@ -54,6 +54,8 @@ def test_pandas_reads_a_statement(accounts: prdp.Table) -> None:
         "SELECT 1",
         "select 1 as one;",
         "SELECT * FROM accounts LIMIT 0",
+        "SELECT a.age, job AS j FROM accounts a WHERE age > 3 LIMIT 0",
+        "SELECT * FROM (SELECT age * 2 AS twice FROM accounts) AS t LIMIT 0",
         "SELECT job, COUNT(*) FROM accounts WHERE job = 'chef' GROUP BY job LIMIT 0",
     ],
 )

@@ -100,10 +100,10 @@ class WholeNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class MomentRange:
     """The first moments of the hours, days, ... of a range; a key is in microseconds since 1970.
 
-    >>> year = Moments("month", datetime(2026, 1, 1), datetime(2026, 12, 1))
+    >>> year = MomentRange("month", datetime(2026, 1, 1), datetime(2026, 12, 1))
     >>> year.size, EPOCH + year.nth(11) * _MICROSECOND, year.holds(year.nth(3)), year.holds(year.nth(3) + 1)
     (12, datetime.datetime(2026, 12, 1, 0, 0), True, False)
     """
@@ -216,6 +216,7 @@ class KeyDomain:
 
     A key that nobody has is shown with a probability of at most its weight; weights add up to ``false_keys``.
 
+    >>> from prdp.declare.patterns import TextClass
     >>> digits = ColumnKeys("d", ColumnType(Kind.TEXT), ((TextClass.of_pattern("[0-9]"), Fraction(1)),), {})
     >>> domain = KeyDomain((digits, digits), Fraction(1, 100))
     >>> domain.size, domain.classes[0].weight, domain.class_of((b"1", b"2")), domain.class_of((b"1", b"x"))

@@ -16,7 +16,7 @@ from prdp.declare.key_domains import (
     KeyClass,
     KeyDomain,
     ListedKeys,
-    Moments,
+    MomentRange,
     RawKey,
     WholeNumbers,
     listed_facts,
@@ -212,7 +212,7 @@ class _Column:
         low, high = (typed_key(end, name, kind) for end in _ends(between, name))
         if not isinstance(low, datetime) or not isinstance(high, datetime) or low > high:
             raise InvalidRequest(f"between={told(between)} for {name!r}: the first day comes first.")
-        found = Moments(part, first_moment(low, part), first_moment(high, part))
+        found = MomentRange(part, first_moment(low, part), first_moment(high, part))
         facts["between"] = [found.low.isoformat(), found.high.isoformat()]
         return [(found, Fraction(1))]
 

@@ -144,7 +144,7 @@ class Guards:
         if not right.values.contains(0.0):
             return f"({left.sql} % {right.sql})"
         return self.once(
-            [right.sql], lambda b: f"(CASE WHEN {right.is_zero(b)} THEN NULL ELSE {left.sql} % {b} END)"
+            [left.sql, right.sql], lambda a, b: f"(CASE WHEN {right.is_zero(b)} THEN NULL ELSE {a} % {b} END)"
         )
 
     def call(self, name: NumberFunction, args: Sequence[Double]) -> Double:

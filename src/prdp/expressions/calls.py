@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prdp.expressions.functions import ADDED, COUNTED_IN, MOST_ADDED, MOST_DIGITS, SIGNATURES, TRUNCATED_TO
+from prdp.expressions.functions import (
+    ADDED,
+    COUNTED_IN,
+    LONGEST_PATTERN,
+    MOST_ADDED,
+    MOST_DIGITS,
+    SIGNATURES,
+    TRUNCATED_TO,
+)
 from prdp.expressions.nodes import Call, Moment, Node, Number, Span, Text
 from prdp.expressions.patterns import pieces_of
 from prdp.expressions.strict import is_whole
@@ -65,6 +73,8 @@ def _added(number: Node) -> Misuse | None:
 def _pattern(pattern: Text, escape: Node | None = None) -> Misuse | None:
     if escape is not None and not (isinstance(escape, Text) and len(escape.value) == 1):
         return escape, "ESCAPE names one character", "Write such as LIKE '100!%' ESCAPE '!'."
+    if len(pattern.value) > LONGEST_PATTERN:
+        return pattern, f"a pattern has at most {LONGEST_PATTERN:,} characters", "Write it shorter."
     if pieces_of(pattern.value, escape.value if isinstance(escape, Text) else "") is None:
         advice = "Write the escape character twice for itself."
         return pattern, "the pattern ends in its escape character", advice

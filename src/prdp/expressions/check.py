@@ -137,22 +137,25 @@ class _Checker:
         """Return a check that its operand is of a kind."""
 
         def fitting(operand: Node) -> Node:
-            checked, kind = self.typed(operand)
-            if kind not in (None, expected):
-                reason = f"this is a {kind.value}, and a {expected.value} is needed here"
-                self._refuse(operand, reason, _how_to_convert(operand, kind, expected))
-            return checked
+            return self._fitting(operand, self.typed(operand), expected)
 
         return fitting
 
+    def _fitting(self, operand: Node, typed: Typed, expected: Kind) -> Node:
+        checked, kind = typed
+        if kind not in (None, expected):
+            reason = f"this is a {kind.value}, and a {expected.value} is needed here"
+            self._refuse(operand, reason, _how_to_convert(operand, kind, expected))
+        return checked
+
     def _sides(self, node: Arithmetic) -> tuple[Node, Node]:
         """Return both sides of an operation on numbers, or those of the difference of two dates."""
-        kinds = [self.typed(side)[1] for side in (node.left, node.right)]
-        both = self._each(Kind.MOMENT if node.op == "-" and kinds[0] is Kind.MOMENT else Kind.NUMBER)
-        if node.op in ("+", "-") and kinds == [Kind.MOMENT, Kind.NUMBER]:
+        left, right = self.typed(node.left), self.typed(node.right)  # once: what they hold is checked, too
+        expected = Kind.MOMENT if node.op == "-" and left[1] is Kind.MOMENT else Kind.NUMBER
+        if node.op in ("+", "-") and (left[1], right[1]) == (Kind.MOMENT, Kind.NUMBER):
             advice = f"Write such as {node.op} INTERVAL '1 day', or '1 month'."
             self._refuse(node.right, "a number of what is added to a date must be said", advice)
-        return both(node.left), both(node.right)
+        return self._fitting(node.left, left, expected), self._fitting(node.right, right, expected)
 
     def _call(self, node: Call) -> Typed:
         """Check a function's arguments, and those of one that takes any kind against each other."""

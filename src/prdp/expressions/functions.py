@@ -45,6 +45,9 @@ ADDED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 MOST_DIGITS = 15
 """How many digits before or behind the point ``round`` may keep."""
 
+LONGEST_PATTERN = 1_000
+"""How many characters a pattern of LIKE may have: the time that it takes grows with them."""
+
 MOST_ADDED = 1_000_000_000
 """How many units an INTERVAL may have."""
 

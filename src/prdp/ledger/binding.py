@@ -54,7 +54,7 @@ class Binding:
         """
         said: dict[str, Any] = {} if fixed is None else {_FIXED: sorted(fixed)}
         said |= {_ONE_ROW: True} if one_row_each else {}
-        said |= {_SOURCE: source} if source else {}
+        said |= {_SOURCE: _settled(source)} if source else {}
         return cls(
             {
                 "name": name,
@@ -117,6 +117,11 @@ class Binding:
             or (fact == _SOURCE and self.facts.get(_FIXED))
             for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
         ]
+
+
+def _settled(source: str) -> str:
+    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
+    return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
 
 
 def _end(end: Fraction | None) -> str:

@@ -25,29 +25,29 @@ class Around:
     Attributes:
         strays: How far from the answer the truth may lie.
         step: What one step is worth.
-        least: The least that the truth can be, in steps; None for any.
-        most: The greatest.
+        sign: The sign that the truth has, unless it is zero; 0 for any.
     """
 
     strays: Strays
     step: Fraction
-    least: int | None = None
-    most: int | None = None
+    sign: int = 0
 
     def ends(self, steps: int) -> Ends:
-        """Return the ends around an answer of so many steps.
+        """Return the ends around an answer of so many steps, which lies within them.
 
-        >>> around = Around(Strays(Fraction(3), None), step=Fraction(1, 2), least=0)
+        >>> around = Around(Strays(Fraction(3), None), step=Fraction(1, 2), sign=1)
         >>> around.ends(10)[0], around.ends(2)[0], around.ends(2)[1] == ENDLESS
         (Fraction(7, 2), Fraction(0, 1), True)
         """
         low, high = self.strays.around(steps)
-        if self.least is not None:  # an answer so far below that nothing would be left says nothing but that
-            low = Fraction(self.least) if low is None else max(low, Fraction(self.least))
-            high = None if high is not None and high <= self.least else high
-        if self.most is not None:
-            high = Fraction(self.most) if high is None else min(high, Fraction(self.most))
-            low = None if low is not None and low >= self.most else low
+        if self.sign > 0:
+            least = Fraction(min(0, steps))
+            low = least if low is None else max(low, least)
+            high = None if high is None else max(high, Fraction(0))
+        elif self.sign < 0:
+            most = Fraction(max(0, steps))
+            high = most if high is None else min(high, most)
+            low = None if low is None else min(low, Fraction(0))
         return (
             -ENDLESS if low is None else low * self.step,
             ENDLESS if high is None else high * self.step,

@@ -174,16 +174,15 @@ class Release(NumberLike):
             far = Fraction(self.shape.spread(1 - failure))
             return Around(Strays(far, far), self.step)
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
-        least, most = (None, None) if reach <= 1 or self.even else self._signs
-        return Around(found, self.step, least, most)
+        return Around(found, self.step, 0 if reach <= 1 or self.even else self._sign)
 
     @property
-    def _signs(self) -> tuple[int | None, int | None]:
-        """The least and the greatest that the truth can be where values have one sign; None for any."""
+    def _sign(self) -> int:
+        """The sign that the truth has where values have one sign; 0 for any."""
         pull = self.clipping
         if pull is None or pull.below == pull.above or (isinstance(pull, Clipping) and pull.mixed):
-            return None, None
-        return (None, 0) if pull.below else (0, None)
+            return 0
+        return -1 if pull.below else 1
 
     @property
     def even(self) -> bool:

@@ -359,6 +359,7 @@ Released = Release | ReleaseTable | CustomRelease
 def shown_key(value: KeyValue) -> str:
     """Return a key in words: a moment at midnight is its day.
 
+    >>> from datetime import datetime
     >>> shown_key(datetime(2026, 1, 31)), shown_key("clerk"), shown_key(30)
     ('2026-01-31', 'clerk', '30')
     """

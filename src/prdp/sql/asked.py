@@ -20,7 +20,7 @@ from prdp.sql.catalog import Catalog, read_public
 from prdp.sql.compiled import Compiled, Sorted, compiled
 from prdp.sql.door import Door, Questioned
 from prdp.sql.estimates import ComputedAnswer
-from prdp.sql.reading import span_of
+from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
 from prdp.sql.writer import CheckedText
 
@@ -71,7 +71,7 @@ def explained(
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
     for query, source in zip(plan.queries, asked.sources, strict=True):
-        said = source.sql(dialect="duckdb")
+        said = sql_of(source)
         lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
     return "\n".join([*lines, groups.explain(*asked.queries, share=share, shares=parts)])
 

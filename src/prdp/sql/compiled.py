@@ -18,7 +18,7 @@ from prdp.sql.construct import unread
 from prdp.sql.door import Door
 from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
 from prdp.sql.membership import row_leaf
-from prdp.sql.reading import SqlStatement, read_statement
+from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation
 from prdp.sql.subqueries import first_names, rows_of
@@ -93,26 +93,27 @@ def compiled(
     """Return what a statement asks, or refuse it; reads and charges nothing."""
     statement = read_statement(text)
     select = statement.tree
-    if type(select).__name__ != "Select":
-        refuse_construct(statement, select)
     if keys is not None and not isinstance(keys, Mapping):
         raise InvalidRequest(
             f"keys={told(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
         )
     _refuse_odd_clauses(statement, select)
-    if not select.expressions:
-        statement.refuse(select, "nothing is selected", "Write such as SELECT COUNT(*) FROM accounts.")
     names = first_names(statement, catalog=catalog, public=public)
     if select.args.get("from_") is None:
         return _constants(statement, select, names)
-    limit, offset = (whole_number(statement, select, clause) for clause in ("limit", "offset"))
-    if limit == 0 and any(type(item).__name__ == "Star" for item in select.expressions):
-        return _nothing(statement, catalog)
+    if whole_number(statement, select, "limit") == 0 and all(map(_is_raw, select.expressions)):
+        return _nothing(select, names)
     relation, names = rows_of(select, names)
     asked = door if catalog.over is None else catalog.over(*relation.tables)
-    reader = SelectReader(names, relation, asked.planner.schema)
+    return _about_rows(select, SelectReader(names, relation, asked.planner.schema), asked, keys or {})
+
+
+def _about_rows(select: Any, reader: SelectReader, door: Door, keys: Mapping[str, Any]) -> Compiled:
+    """Return what a statement asks about rows that are known: clause by clause, in SQL's own order."""
+    statement = reader.names.statement
+    limit, offset = (whole_number(statement, select, clause) for clause in ("limit", "offset"))
     reader.hoisted = _common_filter(select, reader)
-    asked, where = _filtered(asked, relation, reader)
+    door, where = _filtered(door, reader.relation, reader)
     reader.groups = tuple(group_items(select, reader))
     items = tuple(read_items(select, reader))
     having = select.args.get("having")
@@ -125,9 +126,9 @@ def compiled(
         items,
         tuple(reader.queries),
         tuple(reader.sources),
-        asked,
+        door,
         reader.groups,
-        _keys(reader, keys or {}, where, asked) if reader.groups else None,
+        _keys(reader, keys, where, door) if reader.groups else None,
         dict(reader.ends),
         kept,
         order,
@@ -137,6 +138,11 @@ def compiled(
 
 
 def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
+    """Refuse what is no SELECT, selects nothing, or has a clause that is not read."""
+    if type(select).__name__ != "Select":
+        refuse_construct(statement, select)
+    if not select.expressions:
+        statement.refuse(select, "nothing is selected", "Write such as SELECT COUNT(*) FROM accounts.")
     distinct = select.args.get("distinct")
     if distinct is not None:
         refuse_construct(statement, distinct)
@@ -170,12 +176,26 @@ def _constants(statement: SqlStatement, select: Any, names: Names) -> Compiled:
     return Compiled(statement, items, limit=whole_number(statement, select, "limit"))
 
 
-def _nothing(statement: SqlStatement, catalog: Catalog) -> Compiled:
-    """Return the columns of a table and no row: what tools ask to see what there is."""
-    columns = [name for names in catalog.tables.values() for name in names.values()]
-    empty = Writer(statement, nothing_special)
-    null = empty.check(empty.write(_null()), statement.tree, {})
-    return Compiled(statement, tuple(Item(name, null) for name in columns), limit=0)
+def _is_raw(item: Any) -> bool:
+    """Say whether an item is a column or a star, of which LIMIT 0 gives the names."""
+    return type(item.unalias()).__name__ in {"Star", "Column"}
+
+
+def _nothing(select: Any, names: Names) -> Compiled:
+    """Return the columns of rows, and no row: what tools ask to see what there is."""
+    relation, names = rows_of(select, names)
+    scope = relation.scope(names.statement)
+    columns: list[str] = []
+    for item in select.expressions:
+        inner = item.unalias()
+        if type(inner).__name__ == "Star" or type(inner.this).__name__ == "Star":
+            columns += [name for source in scope.sources for name in source.columns]
+        else:
+            scope.find(inner)
+            columns.append(name_of(item))
+    empty = Writer(names.statement, nothing_special)
+    null = empty.check(empty.write(_null()), select, {})
+    return Compiled(names.statement, tuple(Item(name, null) for name in columns), limit=0)
 
 
 def _null() -> Any:
@@ -261,7 +281,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
         same = [item for item in select.expressions if item.alias.lower() == entry.name.lower()]
         node = entry if here or not same else same[0]
     names += [part.alias for part in select.expressions if part.unalias() == node.unalias() and part.alias]
-    names += [name_of(node), node.sql(dialect="duckdb")]
+    names += [name_of(node), sql_of(node)]
     node = node.unalias()
     for part in node.walk():
         if type(part).__name__ in AGGREGATE_RULES:
@@ -289,7 +309,7 @@ def name_of(node: Any) -> str:
     """Return what a column of the answers is called: its alias, its column, or its SQL."""
     if node.alias or type(node).__name__ == "Column":
         return str(node.alias or node.name)
-    return str(node.sql(dialect="duckdb"))
+    return sql_of(node)
 
 
 def read_condition(reader: SelectReader, node: Any) -> CheckedText:

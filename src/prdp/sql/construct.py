@@ -31,8 +31,8 @@ class Construct:
     instead: str = ""
 
 
-HARMLESS = frozenset({"big_int", "nested", "_type", "kind", "quoted", "db", "catalog", "copy", "is_string"})
-"""Parts of a node that say nothing more than the class does, or are looked at where names are read."""
+HARMLESS = frozenset({"big_int", "nested", "_type", "quoted", "is_string"})
+"""Parts of a node that say nothing more than its class and its value do."""
 
 
 def unread(node: Any, reads: tuple[str, ...]) -> Any | None:

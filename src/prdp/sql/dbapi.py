@@ -96,12 +96,12 @@ class Connection:
         self._closed = False
         self.share = share
 
-    def cursor(self) -> Cursor:
+    def cursor(self) -> SqlCursor:
         """Return a new cursor."""
         self._refuse_closed()
-        return Cursor(self)
+        return SqlCursor(self)
 
-    def execute(self, text: str, parameters: Sequence[object] | None = None) -> Cursor:
+    def execute(self, text: str, parameters: Sequence[object] | None = None) -> SqlCursor:
         """Answer a statement with a new cursor."""
         return self.cursor().execute(text, parameters)
 
@@ -137,7 +137,7 @@ class Connection:
             raise InvalidRequest("this connection is closed. Write prdp.connect(...) again.")
 
 
-class Cursor:
+class SqlCursor:
     """Answers of one statement after the other; ``answers`` has the intervals too."""
 
     arraysize = 1
@@ -161,7 +161,7 @@ class Cursor:
         """How many rows there are; -1 where no statement was answered."""
         return -1 if self.answers is None else len(self._rows)
 
-    def execute(self, text: str, parameters: Sequence[object] | None = None) -> Cursor:
+    def execute(self, text: str, parameters: Sequence[object] | None = None) -> SqlCursor:
         """Answer a statement; a ``?`` in it stands for a value."""
         self._refuse_closed()
         self.answers = self.connection.answered(with_values(text, parameters))
@@ -169,7 +169,7 @@ class Cursor:
         self._at = 0
         return self
 
-    def executemany(self, _text: str, _sequence: Sequence[Sequence[object]]) -> Cursor:
+    def executemany(self, _text: str, _sequence: Sequence[Sequence[object]]) -> SqlCursor:
         """Refuse: every statement is charged, and is asked for itself."""
         raise InvalidRequest("executemany would charge every statement: write execute for each.")
 

@@ -17,6 +17,7 @@ from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.lookups import looked_up
 from prdp.sql.membership import row_leaf
+from prdp.sql.reading import sql_of
 from prdp.sql.relation import Names, RowRelation, conjuncts
 from prdp.sql.scope import Scope, Source
 from prdp.sql.writer import Writer
@@ -38,6 +39,9 @@ class FromClause:
     def add(self, node: Any) -> None:
         """Read one entry: a table, a CTE or a subquery."""
         statement = self.names.statement
+        alias = node.args.get("alias")
+        if alias is not None and unread(alias, ("this",)) is not None:
+            statement.refuse(node, "a table is renamed, and its columns are not", "Write AS in a subquery.")
         if type(node).__name__ == "Subquery":
             odd = unread(node, ("this", "alias"))
             if odd is not None or not node.alias:
@@ -46,7 +50,10 @@ class FromClause:
                 )
             self._add_relation(node, node.alias, self.names.subquery(node.this, self.names))
             return
-        if type(node).__name__ != "Table" or unread(node, ("this", "alias", "joins")) is not None:
+        if (
+            type(node).__name__ != "Table"
+            or unread(node, ("this", "alias", "joins", "db", "catalog")) is not None
+        ):
             statement.refuse(node, "FROM takes tables, CTEs and subqueries", "Write FROM accounts AS a.")
         if node.args.get("db") or node.args.get("catalog"):
             statement.refuse(node, "tables have no schema here", "Write the table's name alone.")
@@ -71,7 +78,7 @@ class FromClause:
             known = [*self.names.queries, *self.names.catalog.tables, *self.names.public]
             self.names.statement.refuse(
                 node,
-                f"there is no table {node.name or node.sql(dialect='duckdb')}",
+                f"there is no table {node.name or sql_of(node)}",
                 f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as "
                 "tables={'jobs': frame}.",
             )

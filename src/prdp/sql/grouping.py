@@ -31,6 +31,7 @@ from prdp.expressions.nodes import (
     Not,
     Null,
     Number,
+    Or,
     canonical,
 )
 from prdp.plan.planner import Planner
@@ -102,25 +103,30 @@ def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
 
 
 def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:
-    """Return the values that a condition allows: of an IN list or an equality."""
+    """Return the values that all conditions allow, as far as they list any."""
     found: list[Any] | None = None
     for condition in conditions:
-        values: list[Any] | None = None
-        match condition:
-            case Among() if canonical(condition.operand) == text:
-                values = [item.value for item in condition.items]
-            case Compare(op="=") if (
-                isinstance(condition.right, Literals) and canonical(condition.left) == text
-            ):
-                values = [condition.right.value]
-            case Compare(op="=") if (
-                isinstance(condition.left, Literals) and canonical(condition.right) == text
-            ):
-                values = [condition.left.value]
+        values = _allowed(condition, text)
         if values is not None:
-            distinct = list(dict.fromkeys(values))
-            found = distinct if found is None else [value for value in found if value in distinct]
+            found = values if found is None else [value for value in found if value in values]
     return found
+
+
+def _allowed(condition: Node, text: str) -> list[Any] | None:
+    """Return the values that a condition allows: of an IN list, an equality, or several joined by OR."""
+    match condition:
+        case Among() if canonical(condition.operand) == text:
+            return list(dict.fromkeys(item.value for item in condition.items))
+        case Compare(op="=") if isinstance(condition.right, Literals) and canonical(condition.left) == text:
+            return [condition.right.value]
+        case Compare(op="=") if isinstance(condition.left, Literals) and canonical(condition.right) == text:
+            return [condition.left.value]
+        case Or():
+            parts = [_allowed(part, text) for part in condition.parts]
+            listed = [value for part in parts if part is not None for value in part]
+            return None if None in parts else list(dict.fromkeys(listed))
+        case _:
+            return None
 
 
 def _denied(text: str, conditions: Sequence[Node]) -> list[Any]:

@@ -100,7 +100,13 @@ def span_of(node: Any, text: str) -> tuple[int, int]:
     while opened > 0 and text[end : end + 1].strip() in {"", ")"} and end < len(text):
         opened -= text[end] == ")"
         end += 1
-    return start, end
+    return start, max(start + 1, len(text[:end].rstrip()))
+
+
+def sql_of(node: Any) -> str:
+    """Return a part of a statement as SQL, for names and messages; nothing is logged of what is odd in it."""
+    level = optional_library("sqlglot", "sql").ErrorLevel.IGNORE
+    return str(node.sql(dialect="duckdb", unsupported_level=level))
 
 
 def _tamed(text: str) -> str:
@@ -178,7 +184,9 @@ def _without_comments(text: str, tokens: Sequence[Token]) -> str:
     for token in tokens:
         gap = text[at : token.start]
         if any(opening in gap for opening in ("/*+", "/*!", "{#")):
-            raise SqlError(text, (at, token.start), "hints and templates are not read", "Leave it out.")
+            begin = at + len(gap) - len(gap.lstrip())
+            span = (begin, begin + len(gap.strip()))
+            raise SqlError(text, span, "hints and templates are not read", "Leave it out.")
         pieces += ["".join("\n" if sign == "\n" else " " for sign in gap), token.written]
         at = token.end
     return "".join(pieces) + " " * (len(text) - at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from prdp.sql.construct import Construct
-from prdp.sql.reading import ONLY_SELECT, ONLY_SELECT_INSTEAD, SqlStatement
+from prdp.sql.reading import ONLY_SELECT, ONLY_SELECT_INSTEAD, SqlStatement, sql_of
 
 _ROWS_STAY = "records never leave the table"
 _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, VARIANCE and STDDEV."
@@ -171,5 +171,5 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     known = _REFUSED.get(name)
     if known is not None:
         statement.refuse(node, known.note, known.instead)
-    shown = node.sql(dialect="duckdb").partition("(")[0].strip()[:40] or "this"
+    shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
     statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")

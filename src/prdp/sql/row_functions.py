@@ -8,6 +8,7 @@ from prdp.expressions.functions import MOMENT_PARTS
 from prdp.expressions.spelling import text_literal
 from prdp.sql.constants import MOMENTS
 from prdp.sql.construct import Construct
+from prdp.sql.reading import sql_of
 from prdp.sql.rows import RowWriter, function, of_row, two
 from prdp.sql.written import COMPARE, CONCAT, NOT, PRODUCT, Written, joined, listed
 
@@ -26,7 +27,7 @@ def write_cast(writer: RowWriter, node: Any) -> Written:
     if word not in _TYPES or node.to.expressions:
         writer.refuse(
             node,
-            f"a cast to {node.to.sql(dialect='duckdb')} is not read",
+            f"a cast to {sql_of(node.to)} is not read",
             "Write DOUBLE, INTEGER, BIGINT, VARCHAR, DATE or TIMESTAMP; round(x, 2) for decimals.",
         )
     if word in MOMENTS and type(node.this).__name__ == "Literal" and node.this.is_string:

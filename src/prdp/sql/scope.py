@@ -13,6 +13,7 @@ from typing import Any
 
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import Place
+from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement
 from prdp.sql.written import Written
 
@@ -44,6 +45,8 @@ class Scope:
     def find(self, node: Any) -> tuple[Source, str]:
         """Return the source of a column and its name there, or refuse it; capitals do not matter."""
         name, table = node.name, node.table
+        if unread(node, ("this", "table")) is not None:
+            self.statement.refuse(node, "a column has its table before it, and nothing else", "Write a.x.")
         named = [source for source in self.sources if not table or source.alias.lower() == table.lower()]
         if not named:
             known = ", ".join(source.alias for source in self.sources)

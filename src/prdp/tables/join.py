@@ -109,24 +109,17 @@ def open_join(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    refuse_unless_mappings(tables=tables, references=references, bounds=bounds, grain=grain, types=types)
-    read_most_rows(most_rows)
-    _refuse_bad_types(types or {}, tables)
-    engine = open_tables(tables, types or {})
-    tree = Tree.of(engine.schemas, private, key, public, references)
-    refuse_two_names(tables, tree)
-    _refuse_duplicates(engine, tree)
-    names = _names(engine.schemas)
-    schema = {shown: engine.schemas[table][column] for shown, (table, column) in names.items()}
+    engine = _opened(tables, types, references=references, bounds=bounds, grain=grain)
+    tree = _tree(engine, tables, Tree.of(engine.schemas, private, key, public, references))
+    names, schema = _columns(engine.schemas)
     ends = read_bounds(bounds or {}, schema)
-    own = {names[column][1]: pair for column, pair in ends.items() if names[column][0] == private}
-    checked = fitted_policy(policy, engine.schemas[private], own)
+    checked = fitted_policy(policy, engine.schemas[private], _own_bounds(ends, names, private))
     called = name_of(name, private)
     grains = read_grains(grain or {}, schema)
     constant = _fixed_of(private, read_fixed(fixed, schema), names)
     alone = read_one_row_each(one_row_each, private)
     facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
-    binding = Binding({**facts, **tree.facts(), "most_rows": str(most_rows)})
+    binding = Binding({**facts, **tree.facts(), "most_rows": str(read_most_rows(most_rows))})
     account = account_of(ledger, binding, who, stand_in=stand_in)
     return Join(
         _engine=engine,
@@ -146,6 +139,27 @@ def open_join(
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
     )
+
+
+def _own_bounds(bounds: Bounds, names: Mapping[str, tuple[str, str]], private: str) -> Bounds:
+    """Return the bounds of the private table's columns, by their names there."""
+    return {names[column][1]: pair for column, pair in bounds.items() if names[column][0] == private}
+
+
+def _opened(
+    tables: Mapping[str, object], types: Mapping[str, Mapping[str, str]] | None, **others: object
+) -> DuckDBTables:
+    """Return the opened tables, or refuse what is no dict."""
+    refuse_unless_mappings(tables=tables, types=types, **others)
+    _refuse_bad_types(types or {}, tables)
+    return open_tables(tables, types or {})
+
+
+def _tree(engine: DuckDBTables, tables: Mapping[str, object], tree: Tree) -> Tree:
+    """Return the references, or refuse one table under two names and public keys that stand twice."""
+    refuse_two_names(tables, tree)
+    _refuse_duplicates(engine, tree)
+    return tree
 
 
 def _fixed_of(
@@ -333,6 +347,12 @@ class Join(Queried):
         tables = tuple((self._engine.view(table), table) for table in self.tables)
         owners = Owners(self._key, join=self._joined(self.names), one_row=self.one_row_each)
         return Whose(owners.noun, "proofs/owners.md", tables)
+
+
+def _columns(schemas: Mapping[str, Schema]) -> tuple[dict[str, tuple[str, str]], Schema]:
+    """Return where each column of a join is from, and its type."""
+    names = _names(schemas)
+    return names, {shown: schemas[table][column] for shown, (table, column) in names.items()}
 
 
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:

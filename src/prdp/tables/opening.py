@@ -90,11 +90,11 @@ def read_edition(edition: str | None) -> str:
 
 
 def account_of(
-    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
+    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool, forgets: str = ""
 ) -> Ledger:
     """Return the ledger that was asked for, attached to the public facts of what is opened.
 
-    A stand-in has none.
+    A stand-in has none. ``forgets`` names a table that outlives an account in memory, which is warned of.
     """
     if not isinstance(stand_in, bool):
         raise InvalidRequest(
@@ -103,6 +103,8 @@ def account_of(
     if stand_in:
         _refuse_an_account(ledger=ledger, who=who)
         return NoAccount()
+    if ledger is None and forgets:
+        _warn_of_no_ledger(forgets)
     if isinstance(ledger, str | Path):
         ledger = DurableLedger.opened(ledger, facts, who=who)
     account: Ledger = MemoryLedger() if ledger is None else ledger
@@ -112,7 +114,7 @@ def account_of(
     return account
 
 
-def warn_of_no_ledger(name: str) -> None:
+def _warn_of_no_ledger(name: str) -> None:
     """Say, once a process, that the account of a file's table is forgotten when the process ends."""
     if not _SAID:
         _SAID.append(name)
@@ -120,7 +122,7 @@ def warn_of_no_ledger(name: str) -> None:
             f"the account of {name!r} ends with this process: whoever opens the file again begins from "
             f"nothing, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'.",
             NoLedgerFile,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -42,7 +42,6 @@ from prdp.tables.opening import (
     read_fixed,
     read_one_row_each,
     read_policy,
-    warn_of_no_ledger,
 )
 from prdp.tables.outcomes import Mechanism
 from prdp.tables.queried import Queried
@@ -121,35 +120,23 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
-    ends = read_bounds(bounds or {}, engine.schema)
-    checked = fitted_policy(policy, engine.schema, ends)
-    levels = checked.levels
-    called = name_of(name, default_name(source))
-    grains = read_grains(grain or {}, engine.schema)
-    protected = read_protect(protect, engine.schema)
-    constant = read_fixed(fixed, engine.schema)
-    alone = read_one_row_each(one_row_each, protected)
-    owners = _owners(protected, most_rows, one_row=alone)
-    facts = Binding.of(
-        called,
-        engine.schema,
-        checked,
-        ends,
-        grains,
-        protected,
-        constant,
-        one_row_each=alone,
-        source=_settled(engine.source),
+    schema, made = engine.schema, engine.source
+    ends = read_bounds(bounds or {}, schema)
+    checked = fitted_policy(policy, schema, ends)
+    called, grains = name_of(name, default_name(source)), read_grains(grain or {}, schema)
+    whose = read_protect(protect, schema)
+    constant = read_fixed(fixed, schema)
+    owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
+    public = Binding.of(
+        called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
-    if owners is not None and not alone and owners.most_rows != MOST_ROWS:
-        facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
-    account = account_of(ledger, facts, who, stand_in=stand_in)
-    if ledger is None and not stand_in and isinstance(source, str | Path | list):
-        warn_of_no_ledger(called)
+    facts = _with_most_rows(public, owners)
+    forgets = called if isinstance(source, str | Path | list) else ""
+    account = account_of(ledger, facts, who, stand_in=stand_in, forgets=forgets)
     return Table(
         _engine=engine,
         policy=checked,
-        levels=levels,
+        levels=checked.levels,
         bounds=ends,
         grain=grains,
         name=called,
@@ -162,9 +149,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     )
 
 
-def _settled(source: str) -> str:
-    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
-    return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
+def _with_most_rows(facts: Binding, owners: Owners | None) -> Binding:
+    """Return the facts of a table, and how many rows an owner has at most where that was said."""
+    if owners is None or owners.one_row or owners.most_rows == MOST_ROWS:
+        return facts
+    return Binding({**facts.facts, "most_rows": str(owners.most_rows)})
 
 
 def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:

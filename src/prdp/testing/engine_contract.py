@@ -4,40 +4,33 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
 from prdp.cells.cell import magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
 from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
-from prdp.expressions.check import check
-from prdp.expressions.nodes import Node
-from prdp.expressions.parse import parse
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
-from prdp.schema import Kind
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import (
     BUDGETS,
     DAYS,
     FRACTIONS,
     NAN,
-    ONE_ROW_EACH,
     OWNERS,
     WHOLES,
     record_of,
 )
 from prdp.testing.key_contract import KeyContract
+from prdp.testing.owner_contract import PERSONAL, VALUE, OwnerContract, owner_reading, read_condition
 from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
@@ -50,13 +43,11 @@ from prdp.testing.reference import (
 )
 from prdp.testing.row_contract import RowContract
 
+__all__ = ["PERSONAL", "VALUE", "EngineContract"]
 
-class EngineContract(RowContract, KeyContract):
+
+class EngineContract(RowContract, KeyContract, OwnerContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
-
-    def engine(self, records: Sequence[Record]) -> Engine:
-        """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
-        raise NotImplementedError
 
     def lost(self, records: Sequence[Record]) -> Engine | None:
         """Open the same table, then take its source away; None where nobody can, as with Arrow in memory."""
@@ -77,7 +68,7 @@ class EngineContract(RowContract, KeyContract):
         """Return what the engine finds, and what it should."""
         engine = self.engine(records)
         checked = policy.within(engine.schema, bounds or {})
-        condition = _condition(engine, where)
+        condition = read_condition(engine, where)
         reading = CellRead(checked, checked.levels, bounds or {}, measure, condition)
         (found,) = engine.summarise(reading)
         return found, reference_summary(records, reading)
@@ -224,72 +215,6 @@ class EngineContract(RowContract, KeyContract):
             words = {_refusal(engine) for engine in engines if engine is not None}
             assert len(words) <= 1, words
 
-    def test_owners_are_folded_from_all_their_rows(self) -> None:
-        """Tell owners apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
-        signed = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
-        engine = self.engine(OWNERS)
-        cases: list[tuple[str, Measure | None, str | None, Fold]] = [
-            ("job", None, None, "sum"),
-            ("job", None, "v > 5", "sum"),
-            ("x", None, "eps < 1", "sum"),
-            ("day", None, None, "sum"),
-            ("job", signed, None, "sum"),
-            ("x", signed, "v IS NULL OR v < 10", "sum"),
-            ("day", VALUE, "eps < 1", "sum"),
-            ("job", Measure("v", Fraction(1), -9, -2), None, "sum"),
-            ("job", VALUE, "v > 5", "max"),
-            ("x", signed, None, "max"),
-            ("job", signed, "eps < 1", "min"),
-        ]
-        for protect, measure, where, fold in cases:
-            reading = _owner_reading(engine, protect, measure, where, None, fold)
-            found = engine.fold_owners(reading)
-            assert found == reference_owners(OWNERS, reading), (protect, measure, where, fold)
-            assert found[0][0].cells
-
-    def test_what_owners_add_to_several_groups_is_scaled_down_together(self) -> None:
-        """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
-        signed = Measure("v", Fraction(1), -(2**42), 2**42)
-        engine = self.engine(OWNERS)
-        for protect, by, keys, measure, where, other in (
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None, False),
-            ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None, False),
-            ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000", False),
-            ("job", ["x"], [2.5], signed, "v < 5000", True),
-            ("x", ["job"], ["clerk", "nobody", "several"], None, "v > 5", False),
-            ("x", ["job"], ["several"], None, None, True),
-        ):
-            grouping = read_grouping(by, keys, engine.schema, other=other)
-            reading = _owner_reading(engine, protect, measure, where, grouping)
-            assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
-            count_rows = measure is None
-            for caps in rising_caps(reading):
-                found = engine.scale_owners(reading, caps, count_rows=count_rows)
-                expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
-                assert found == expected, (protect, by, where, caps)
-                assert any(found) or not any(caps.by_level)
-
-    def test_owners_with_more_than_one_row_are_left_out_where_each_has_one(self) -> None:
-        """Count own rows before any filter and whatever their budgets; in groups, with and without them."""
-        signed = Measure("v", Fraction(1), -(2**42), 2**42)
-        records = [*OWNERS, *ONE_ROW_EACH]
-        engine = self.engine(records)
-        by_value = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
-        for protect, measure, where, groups in product(
-            ("job", "x", "day"), (None, signed), (None, "v > 5", "eps < 1"), (None, by_value)
-        ):
-            plain = _owner_reading(engine, protect, measure, where, groups)
-            for apart in {False, groups is not None}:
-                owners = Owners(protect, 1 if apart else 1000, one_row=True)
-                reading = replace(plain, owners=owners, apart=apart)
-                found = engine.fold_owners(reading)
-                assert found == reference_owners(records, reading), (protect, measure, where, apart)
-                if groups is not None and not apart:
-                    for caps in rising_caps(reading):
-                        scaled = engine.scale_owners(reading, caps, count_rows=measure is None)
-                        expected = reference_scaled(records, reading, caps, count_rows=measure is None)
-                        assert scaled == expected, (protect, measure, where, caps)
-
     def test_computed_columns_are_those_of_the_reference(self) -> None:
         """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""
         records = [
@@ -361,10 +286,6 @@ def _totals(summary: Summary) -> dict[tuple[int, int], tuple[int, int]]:
     return totals
 
 
-PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
-VALUE = Measure("v", Fraction(1), 0, 10**12)
-
-
 def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -> CellRead:
     policy = PERSONAL.within(engine.schema, {})
     return CellRead(policy, policy.levels, {}, measure, None, groups)
@@ -372,16 +293,12 @@ def _reading(engine: Engine, measure: Measure | None, groups: Grouping | None) -
 
 def _key_reading(engine: Engine, column: str, where: str | None, groups: Grouping | None = None) -> KeyRead:
     policy = PERSONAL.within(engine.schema, {})
-    return KeyRead(policy, policy.levels, column, _condition(engine, where), groups)
+    return KeyRead(policy, policy.levels, column, read_condition(engine, where), groups)
 
 
 def _row_reading(engine: Engine, columns: tuple[str, ...], where: str | None, least: int) -> RowRead:
     policy = PERSONAL.within(engine.schema, {})
-    return RowRead(policy, policy.levels, columns, least, _condition(engine, where))
-
-
-def _condition(engine: Engine, where: str | None) -> Node | None:
-    return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
+    return RowRead(policy, policy.levels, columns, least, read_condition(engine, where))
 
 
 def _rows(engine: Engine, reading: RowRead) -> Counter[str]:
@@ -397,7 +314,7 @@ def _everything(engine: Engine) -> tuple[object, ...]:
     """Return all that an engine can be asked for, of one table; rows in no order."""
     grouping = read_grouping(["job"], ["clerk", "several", ""], engine.schema)
     keys = _key_reading(engine, "x", "v > 5", grouping)
-    owners = _owner_reading(engine, "job", VALUE, None, grouping)
+    owners = owner_reading(engine, "job", VALUE, None, grouping)
     return (
         engine.summarise(_reading(engine, VALUE, grouping)),
         engine.key_totals(keys),
@@ -418,15 +335,3 @@ def _refusal(engine: Engine) -> str:
     assert isinstance(came, InvalidRequest), f"a source that is not what was opened gave {type(came)}"
     assert not table.ledger.entries
     return str(came)
-
-
-def _owner_reading(  # noqa: PLR0917
-    engine: Engine,
-    protect: str,
-    measure: Measure | None,
-    where: str | None,
-    groups: Grouping | None,
-    fold: Fold = "sum",
-) -> OwnerRead:
-    policy = PERSONAL.within(engine.schema, {})
-    return OwnerRead(policy, policy.levels, Owners(protect), measure, fold, _condition(engine, where), groups)
