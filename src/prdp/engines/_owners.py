@@ -87,7 +87,8 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
         return _scaled_where_needed(reading, rows, column, cap, (fine, scaled))
     shared = (
         f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
-        f"{cap.replace('level', 'owners.level')} AS cap FROM parts JOIN owners USING (id) WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
+        f"{cap.replace('level', 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
     return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
