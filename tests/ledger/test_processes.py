@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -89,25 +90,24 @@ def test_a_disk_that_is_full_is_said_and_nothing_is_charged(tmp_path: Path) -> N
     assert DurableLedger(path).left == 1 - Fraction(charged, 1000)
 
 
-def test_a_file_that_may_not_be_written_is_said_and_nothing_is_charged(tmp_path: Path) -> None:
-    path = tmp_path / "t.ledger"
-    ledger = DurableLedger.opened(path, FACTS)
-    path.chmod(0o444)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.owner() == path.owner() and folder != Path(folder.anchor) and "pytest" in str(folder):
-            folder.chmod(0o555)
+def test_a_file_that_may_not_be_written_is_said_and_nothing_is_charged() -> None:
+    """In a folder of its own: another user cannot pass pytest's, whose rights each new session resets."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "t.ledger"
+        ledger = DurableLedger.opened(path, FACTS)
 
-    def write() -> None:
-        if os.getuid() == 0:
-            os.setuid(65534)  # root may write anything
-        ledger.charge("a", Fraction(1, 2))
+        def write() -> None:
+            if os.getuid() == 0:
+                os.setuid(65534)  # root may write anything
+            ledger.charge("a", Fraction(1, 2))
 
-    try:
-        said = told_by_a_process(write)
-    finally:
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder.owner() == path.owner() and folder != Path(folder.anchor) and "pytest" in str(folder):
-                folder.chmod(0o755)
-        path.chmod(0o644)
-    assert "cannot be used (the file is read-only): nothing was charged" in said
-    assert DurableLedger(path).left == 1
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        try:
+            said = told_by_a_process(write)
+        finally:
+            folder.chmod(0o755)
+            path.chmod(0o644)
+        assert "cannot be used (the file is read-only): nothing was charged" in said
+        assert DurableLedger(path).left == 1
