@@ -19,6 +19,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
 from prdp.release.extras import optional_library
+from prdp.release.frame_columns import named_apart, numbers_of
 from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.rows import column_of, examples, flags_of, intervals_of, values_of
@@ -155,7 +156,7 @@ class ReleaseTable:
     @property
     def names(self) -> list[str]:
         """What the columns of keys and answers are called, each differently."""
-        return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
+        return list(named_apart([(name, []) for name in (*self.by, *self.asked)]))
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -198,8 +199,8 @@ class ReleaseTable:
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
             if column and all(isinstance(value, Bin) for value in column):
-                columns.append((f"{name}_from", _numbers([value.low for value in column])))  # type: ignore[union-attr]
-                columns.append((f"{name}_to", _numbers([value.high for value in column])))  # type: ignore[union-attr]
+                columns.append((f"{name}_from", numbers_of([value.low for value in column])))  # type: ignore[union-attr]
+                columns.append((f"{name}_to", numbers_of([value.high for value in column])))  # type: ignore[union-attr]
             elif column and all(is_day(value) for value in column):
                 columns.append((name, [value.date() for value in column]))  # type: ignore[union-attr]
             else:
@@ -213,7 +214,7 @@ class ReleaseTable:
                 for k, end in enumerate(_ends(self._examples[place]))
             )
             columns.append((f"{name}_flag", flags_of(answers)))
-        return _named_apart(columns)
+        return named_apart(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question and the rows as plain values; an end that is not there is None."""
@@ -366,13 +367,6 @@ def is_day(value: KeyValue) -> bool:
     return isinstance(value, datetime) and value.time() == time()
 
 
-def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
-    """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
-    if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
-        return [int(edge) for edge in edges]
-    return [float(edge) for edge in edges]
-
-
 def _ends(answers: Sequence[Release]) -> tuple[str, str]:
     """Return what the ends of a column's intervals are called."""
     chosen = any(release.kind == shown.RANGE for release in answers)
@@ -388,14 +382,3 @@ def _plain(value: Any) -> Any:
 
 def _sortable(value: KeyValue) -> Any:
     return value.low if isinstance(value, Bin) else value
-
-
-def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Return the columns by name; a name that is taken already gets a number."""
-    named: dict[str, list[Any]] = {}
-    for name, column in columns:
-        free, number = name, 2
-        while free in named:
-            free, number = f"{name}_{number}", number + 1
-        named[free] = column
-    return named
