@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.group_speed`` asks 10 million rows (Parquet, zstd) for the count and the sum of 10,
 1,000 and 100,000 branches: plainly, by prdp's one pass, and by a whole question with its noise. With
-``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall's clock and
+``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock and
 of the time that the processor worked: on a machine that others use too, the second is what to compare.
 With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
 answers take; with ``--memory``, the peak of a process that asks one question.

@@ -55,9 +55,7 @@ def looks(engine: Any, read: OwnerRead) -> list[Any]:
 
 @pytest.mark.parametrize("most_rows", [3, 1000])
 @pytest.mark.parametrize("query", [prdp.count(), prdp.sum("v")], ids=str)
-def test_both_statements_find_the_same(
-    query: Query, most_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_statements_find_the_same(query: Query, most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = table(most_rows)
     read = opened.group_by("g", keys=range(LISTED)).plan(query, share="1/2").queries[0].read
     assert isinstance(read, OwnerRead)
