@@ -1,4 +1,4 @@
-"""Laws that are built for all groups at once are those of each group, and what is drawn is from them."""
+"""Laws that are built for all groups at once are those of each group, and are what is drawn from."""
 
 from __future__ import annotations
 

@@ -80,8 +80,9 @@ def test_a_word_next_to_the_probability_is_decided_in_integers(more: int) -> Non
 
 
 def test_penalties_that_are_equal_are_all_heads() -> None:
-    climbs = [Fraction(k, 2) for k in range(3)]
-    flips = ManyFlips.of([np.array([[2, 1, 0], [5, 5, 5]])], Fraction(1, 2), climbs)
+    flips = ManyFlips.of(
+        [np.array([[2, 1, 0], [5, 5, 5]])], Fraction(1, 2), [Fraction(k, 2) for k in range(3)]
+    )
     drawn = flips.draw(Seeded(3), [0] * 300)
     assert drawn == flips.law(0).draw(Seeded(3), 300)
     assert set(drawn) == {0, 1, 2}

@@ -113,10 +113,13 @@ class SummaryGroups(Sequence[Summary]):
             groups: How many groups there are.
         """
         size = np.dtype(np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64)
-        number: Column = budgets[1].astype(size) * size.type(len(keys[0]))
-        pairs, pair = numbered(number + keys[1].astype(size))
+        number: Column = budgets[1].astype(size)
+        number *= size.type(len(keys[0]))
+        number += keys[1].astype(size, copy=False)
+        pairs, pair = numbered(number)
         budget, key = np.divmod(pairs, max(1, len(keys[0])))
         kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
+        del number  # before more of its size is made
         return cls._of_kinds(empty, rows, kinds, kind[pair], groups)
 
     @classmethod
@@ -125,8 +128,7 @@ class SummaryGroups(Sequence[Summary]):
     ) -> SummaryGroups:
         """Return the groups of rows of which each one's kind is known."""
         order = _by_number(rows.group, groups)
-        sizes = np.bincount(rows.group, minlength=groups)
-        ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
+        ends = np.searchsorted(rows.group[order], np.arange(groups + 1, dtype=rows.group.dtype))
         count, total, squares = rows.ordered(order)
         facts = empty.levels, empty.smallest, empty.largest
         kind = kind.astype(np.int32, copy=False)[order]
@@ -313,7 +315,7 @@ def _kinds(keys: Sequence[Column]) -> tuple[CellColumns, Places]:
     order = np.lexsort(keys[::-1])
     keys = [key[order] for key in keys]
     starts = runs(keys, len(order))
-    which = np.empty(len(order), np.intp)
+    which = np.empty(len(order), np.int32)
     which[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     none = np.zeros(len(starts), np.int64)
     quanta, low, high, sign, missing = (key[starts] for key in keys)

@@ -29,7 +29,7 @@ from prdp.levels import Levels
 from prdp.plan.reads import CellRead
 from prdp.schema import ColumnType, Schema
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
 """The columns of a statement, by name; masked where there is NULL."""
 
 _SUMS = ("total", "squares")
@@ -84,6 +84,7 @@ class Statement:
         valid = (budgets != 0)[budget]
         if not valid.all():
             rows, budget, key = rows.where(valid), budget[valid], key[valid]
+        found.clear()  # of millions of cells, what is not needed any more should not stay
         empty = Summary.of(reading.levels, reading.smallest, reading.largest, ())
         return SummaryGroups.crossed(empty, rows, (budgets, budget), (keys, key), groups)
 
@@ -92,7 +93,7 @@ class Statement:
         if self.own is None:
             levels = self.reading.levels
             quanta = (levels.quanta(step) for step in range(levels.top + 1))
-            return exact_column((0, *quanta)), np.ma.filled(found["level"], -1).astype(np.int32) + 1
+            return exact_column((0, *quanta)), np.ma.filled(found["level"], -1) + np.int16(1)
         codes, number = numbered(np.ma.filled(found["code"], 0))
         return exact_column(self.own.quanta.get(code, 0) for code in codes.tolist()), number
 

@@ -87,8 +87,8 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
         return _scaled_where_needed(reading, rows, column, cap, (fine, scaled))
     shared = (
         f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
-        f"{cap.replace('level', 'owners.level')} AS cap "
-        f"FROM parts JOIN owners USING (id) WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
+        f"{cap.replace('level', 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
     return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
@@ -115,16 +115,16 @@ def _scaled_where_needed(
         f"{_never_negative(rows)}, "
         f"capped AS MATERIALIZED (SELECT id, level, CASE WHEN {whole} THEN NULL ELSE id END AS who "
         "FROM owners), "
-        "found AS MATERIALIZED (SELECT who, grp, "
+        "parts AS MATERIALIZED (SELECT who, grp, "
         f"{'count' if column == 'counted' else 'sum'}(value) AS whole, {total} AS total, "
         f"{counted} AS counted "
         f"FROM ({rows}) AS rows JOIN capped USING (id) WHERE grp IS NOT NULL AND value IS NOT NULL "
         "GROUP BY who, grp), "
-        f"sizes AS (SELECT who, sum({column}) AS size FROM found WHERE who IS NOT NULL GROUP BY who), "
-        f"parts AS (SELECT grp, {column} AS added, size, {cap} AS cap FROM found JOIN sizes USING (who) "
-        "JOIN capped ON capped.id = found.who) "
-        f"SELECT grp, sum(added) FROM (SELECT grp, CAST(whole AS HUGEINT) * {fine} AS added FROM found "
-        f"WHERE who IS NULL UNION ALL SELECT grp, {scaled} FROM parts) GROUP BY grp"
+        f"sizes AS (SELECT who, sum({column}) AS size FROM parts WHERE who IS NOT NULL GROUP BY who), "
+        f"shared AS (SELECT grp, parts.{column} AS added, size, {cap} AS cap FROM parts "
+        "JOIN sizes USING (who) JOIN capped ON capped.id = parts.who) "
+        f"SELECT grp, sum(added) FROM (SELECT grp, CAST(whole AS HUGEINT) * {fine} AS added FROM parts "
+        f"WHERE who IS NULL UNION ALL SELECT grp, {scaled} FROM shared) GROUP BY grp"
     )
 
 

@@ -6,20 +6,17 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from itertools import accumulate
 from operator import mul
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
 
 _WEIGHT_BITS = 64
-_PER_UNIT = 16
-_HALF = 32
-_FITS = 1 << 62
+PER_UNIT = 16
+FITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +61,42 @@ class ExponentialChoice:
 
         return [drawn() for _ in range(runs)]
 
-    def _proposal(self, least: int | Fraction) -> _Sums | _WideSums:
+    def _proposal(self, least: int | Fraction) -> Sums:
         """Return the sums of the weights with which candidates are proposed."""
-        most = max(self.penalties) - least
-        if not self.multiples and isinstance(most, int) and most < _FITS and isinstance(least, int):
-            excess = np.array([penalty - least for penalty in self.penalties], dtype=np.int64)
-            return _WideSums.of(np.searchsorted(_sixteenths(self.unit), excess, "right"))
+        whole = [penalty for penalty in self.penalties if isinstance(penalty, int)]
+        if not self.multiples and len(whole) == len(self.penalties) and max(whole) - min(whole) < FITS:
+            from prdp.noise.wide_sums import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
+
+            best = min(whole)
+            return wide_sums([penalty - best for penalty in whole], self.unit)
         weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
-        weights = map(weight_of.__getitem__, self.penalties)
-        return _Sums(list(accumulate(map(mul, weights, self.multiples) if self.multiples else weights)))
+        each = map(weight_of.__getitem__, self.penalties)
+        return _Sums(list(accumulate(map(mul, each, self.multiples) if self.multiples else each)))
 
     def _proposed(self, excess: int | Fraction) -> int:
         """Return an integer that is at least exp(-excess · unit) · 2^64, and hardly more.
 
         The penalty is rounded down to a sixteenth, so that thousands of candidates share a short table.
         """
-        weights = _weights()
-        sixteenths = excess * self.unit.numerator * _PER_UNIT // self.unit.denominator
-        return weights[min(sixteenths, len(weights) - 1)]
+        proposed = weights()
+        sixteenths = excess * self.unit.numerator * PER_UNIT // self.unit.denominator
+        return proposed[min(sixteenths, len(proposed) - 1)]
+
+
+class Sums(Protocol):
+    """Sums of weights up to each candidate."""
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights."""
+
+    def place(self, word: int) -> int:
+        """Return the first candidate with a sum above a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Sums of weights up to each candidate."""
+    """The sums as Python's integers."""
 
     sums: list[int]
 
@@ -100,52 +110,11 @@ class _Sums:
         return bisect_right(self.sums, word)
 
 
-@dataclass(frozen=True, slots=True)
-class _WideSums:
-    """The same sums in two columns: their upper parts, and their lower 32 bits."""
-
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, sixteenths: NDArray[np.int64]) -> _WideSums:
-        """Return the sums of the weights of penalties that were rounded down to a sixteenth."""
-        high, low = (np.cumsum(part[sixteenths]) for part in _weight_parts())
-        return cls(high + (low >> _HALF), low & ((1 << _HALF) - 1))
-
-    @property
-    def total(self) -> int:
-        """The sum of all weights."""
-        return (int(self.high[-1]) << _HALF) + int(self.low[-1])
-
-    def place(self, word: int) -> int:
-        """Return the first candidate with a sum above a number."""
-        high, low = divmod(word, 1 << _HALF)
-        first, last = (int(np.searchsorted(self.high, high, side)) for side in ("left", "right"))
-        return first + int(np.searchsorted(self.low[first:last], low, "right"))
-
-
-@lru_cache(maxsize=64)
-def _sixteenths(unit: Fraction) -> NDArray[np.int64]:
-    """Return the least whole penalty that costs 1/16, the least that costs 2/16, and so on; 2^62 is all."""
-    costs = range(1, len(_weights()))
-    least = (-(-cost * unit.denominator // (_PER_UNIT * unit.numerator)) for cost in costs)
-    return np.array([min(penalty, _FITS) for penalty in least], dtype=np.int64)
-
-
 @cache
-def _weight_parts() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the upper and the lower 32 bits of all weights, of which 2^29 can be added up."""
-    weights = _weights()
-    high = np.array([weight >> _HALF for weight in weights], dtype=np.int64)
-    return high, np.array([weight & ((1 << _HALF) - 1) for weight in weights], dtype=np.int64)
-
-
-@cache
-def _weights() -> Sequence[int]:
+def weights() -> Sequence[int]:
     """Return upper bounds of exp(-k/16) · 2^64, up to where the bound is 1."""
-    steps = range(_WEIGHT_BITS * _PER_UNIT + 1)
-    return tuple(exp_bounds(Fraction(step, _PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
+    steps = range(_WEIGHT_BITS * PER_UNIT + 1)
+    return tuple(exp_bounds(Fraction(step, PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
 
 
 def _accepted(penalty: Fraction, weight: int, entropy: Entropy) -> bool:

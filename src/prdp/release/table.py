@@ -18,6 +18,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
 from prdp.release.extras import optional_library
+from prdp.release.frame_columns import named_apart
 from prdp.release.html import html_table
 from prdp.release.key_columns import is_day, key_columns
 from prdp.release.release import Release
@@ -157,7 +158,7 @@ class ReleaseTable:
     @property
     def names(self) -> list[str]:
         """What the columns of keys and answers are called, each differently."""
-        return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
+        return list(named_apart([(name, []) for name in (*self.by, *self.asked)]))
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -215,7 +216,7 @@ class ReleaseTable:
                 for k, end in enumerate(_ends(self._examples[place]))
             )
             columns.append((f"{name}_flag", flags_of(answers)))
-        return _named_apart(columns)
+        return named_apart(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question and the rows as plain values; an end that is not there is None."""
@@ -381,14 +382,3 @@ def _plain(value: Any) -> Any:
 
 def _sortable(value: KeyValue) -> Any:
     return value.low if isinstance(value, Bin) else value
-
-
-def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Return the columns by name; a name that is taken already gets a number."""
-    named: dict[str, list[Any]] = {}
-    for name, column in columns:
-        free, number = name, 2
-        while free in named:
-            free, number = f"{name}_{number}", number + 1
-        named[free] = column
-    return named
