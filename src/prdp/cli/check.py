@@ -80,7 +80,8 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         ("policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}"),
     ]
     for column, keys in facts.keys.items():
-        listed = "found by questions, which pay for it" if keys == PRIVATE else f"{len(keys):,} public ones"
+        found = keys == PRIVATE or isinstance(keys, dict)
+        listed = "found by questions, which pay for it" if found else f"{len(keys):,} public ones"
         said.append((f"keys of {column}", listed))
     return said
 

@@ -13,8 +13,10 @@ PRIVATE = "private"
 """ProjectText in place of keys that nobody lists: a question finds them, and pays for it."""
 
 
-def read_keys(said: Any, column: str, folder: Path) -> list[object] | str:
-    """Return the keys of a column: a list, the values of a public file's column, or ``PRIVATE``."""
+def read_keys(said: Any, column: str, folder: Path) -> Any:
+    """Return the keys of a column: a list, the values of a public file's column, or how they are found."""
+    if isinstance(said, Mapping) and "file" not in said:
+        return dict(said)
     if not isinstance(said, Mapping):
         return said if said == PRIVATE else list(said)
     path = folder / said["file"]

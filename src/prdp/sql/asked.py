@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +21,8 @@ from prdp.sql.catalog import Catalog, read_public
 from prdp.sql.compiled import Compiled, Sorted, compiled
 from prdp.sql.door import Door, Questioned
 from prdp.sql.estimates import ComputedAnswer
+from prdp.sql.grouping import SearchedKeys
+from prdp.sql.key_search import explained_search, searched
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
 from prdp.sql.writer import CheckedText
@@ -40,10 +43,16 @@ def answered(
     asked = _compiled(text, door, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return _without_charge(asked)
-    groups, parts = _questioned(asked), _shares(asked, share, shares)
-    _refuse_unless_planned(asked, groups, share, parts)
-    table = groups.agg(*asked.queries, share=share, shares=parts, fresh=fresh)
-    return _computed(asked, table)
+    parts = _shares(asked, share, shares)
+    whole = rest = exact_share(share)
+    if isinstance(asked.keys, SearchedKeys):
+        asked, rest = searched(asked, asked.keys, whole, parts, fresh=fresh)
+        if not asked.keys:  # nothing was found: only the search is paid for
+            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None)
+    groups = _questioned(asked)
+    _refuse_unless_planned(asked, groups, rest, parts)
+    table = groups.agg(*asked.queries, share=rest, shares=parts, fresh=fresh)
+    return replace(_computed(asked, table), share=whole if rest < whole else table.share)
 
 
 def explained(
@@ -60,7 +69,10 @@ def explained(
     asked = _compiled(text, door, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return "costs    nothing: no record is asked about"
-    groups, parts = _questioned(asked), _shares(asked, share, shares)
+    parts = _shares(asked, share, shares)
+    if isinstance(asked.keys, SearchedKeys):
+        return explained_search(asked, asked.keys, exact_share(share), parts)
+    groups = _questioned(asked)
     _refuse_unless_planned(asked, groups, share, parts)
     plan = groups.plan(*asked.queries, share=share, shares=parts)
     fit = math.floor(groups.left / plan.share)

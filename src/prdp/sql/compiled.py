@@ -16,7 +16,7 @@ from prdp.sql.asking import SelectReader, unit_of
 from prdp.sql.catalog import Catalog, PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.door import Door
-from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
+from prdp.sql.grouping import GroupItem, SearchedKeys, callers_keys, crossed, found_keys, search_of
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import refuse_construct
@@ -346,6 +346,10 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
     lists: list[Any] = []
     for item in reader.groups:
         listed = callers_keys(item, keys)
+        search = search_of(listed)
+        if search is not None:
+            lists.append(search)
+            continue
         found = found_keys(item, where, door.planner) if listed is None else list(listed)
         if not found:
             name = item.names[0]
@@ -354,7 +358,9 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
                 f"the keys of {item.text} are not known, and cannot be read from the records: which values "
                 "occur may give one away",
                 f"List them: WHERE {item.text} IN (...), keys={{{name!r}: [...]}}, or JOIN a public table "
-                "that has them.",
+                f"that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}.",
             )
         lists.append(found)
+    if any(isinstance(listed, Mapping) for listed in lists):
+        return SearchedKeys(tuple(lists))
     return crossed(reader.groups, lists)

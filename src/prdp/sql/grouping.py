@@ -16,8 +16,10 @@ from itertools import product
 from typing import Any, get_args
 
 from prdp.declare.computed import derived_grain
+from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.keys import MOST_KEYS
+from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import bound
 from prdp.expressions.nodes import (
     MIRRORED,
@@ -41,6 +43,13 @@ from prdp.sql.writer import CheckedText
 
 MOST_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
+
+
+PRIVATE = "private"
+"""What a caller writes in place of keys that nobody has listed."""
+
+SEARCHED_BY = (PRIVATE, "pattern", "among", "between", "alphabet", "longest", "false_keys")
+"""What a dict in place of keys may hold: what ``find_keys`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,24 @@ def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[s
         return list(keys[0])
     count = math.prod(map(len, keys))
     return [] if count > MOST_KEYS else list(product(*keys))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedKeys:
+    """Keys of which some are to be found first: for each entry a list, or what its search takes."""
+
+    lists: tuple[list[Any] | Mapping[str, Any], ...]
+
+
+def search_of(listed: Any) -> Mapping[str, Any] | None:
+    """Return what ``find_keys`` takes where a caller wants keys found: "private", or a dict for it."""
+    if isinstance(listed, Mapping):
+        unknown = [name for name in listed if name not in SEARCHED_BY]
+        if unknown:
+            known = ", ".join(SEARCHED_BY[1:])
+            raise InvalidRequest(f"keys are searched by {known}, and not by {told(unknown[0])}.")
+        return {name: value for name, value in listed.items() if name != PRIVATE}
+    return {} if isinstance(listed, str) and listed == PRIVATE else None
 
 
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
