@@ -17,9 +17,9 @@ from prdp.noise.entropy import Entropy
 from prdp.plan.key_queries import FindKeys
 from prdp.plan.plan import Plan
 from prdp.plan.reads import PlanReader
-from prdp.plan.steps import Row
 from prdp.release.drawn import Answer
 from prdp.release.release import Release
+from prdp.release.rows import Row
 from prdp.release.table import Key, Released, ReleaseTable
 
 _OUT_OF_REACH = 10_000
