@@ -43,8 +43,12 @@ def written(text: str) -> str:
 
 
 def masked(text: str) -> list[str]:
-    """Return the words of each line; numbers, noise and the width of columns differ from run to run."""
-    plain = written(text)
+    """Return the words of each line; numbers, noise and the width of columns differ from run to run.
+
+    Below answers, the notes after the first say what was drawn, and differ too.
+    """
+    plain, _, _ = written(text).partition("\nends:")
+    plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
     plain = re.sub(r" ?\((?:mostly noise|too poor)\)", "", plain)
     lines = [re.sub(r"-?\d[\d,.]*(?:e-?\d+)?", "#", line) for line in plain.splitlines()]
     return [" ".join(re.sub(r"[-|]{3,}", "---", line).split()) for line in lines if line.strip()]

@@ -137,7 +137,10 @@ class SqlAnswers:
         more = len(self.rows) - _SHOWN_ROWS
         said = [f"... and {more} more"] * (more > 0) + said
         said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
-        said += [f"an interval {text}" for text in dict.fromkeys(n.condition for n in numbers) if text]
+        if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
+            said.append(shown.LEFT_AWAY)
+        if numbers and self.released is not None:
+            said += self.released.conditions
         said += [f"{n}: {text}" for n, text in dict.fromkeys((n.method, n.caveat) for n in numbers) if text]
         flags = {number.flag for number in numbers}
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
