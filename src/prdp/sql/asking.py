@@ -22,6 +22,9 @@ from prdp.sql.relation import Names, RowRelation
 from prdp.sql.writer import CheckedText, Writer
 from prdp.sql.written import OR, PRODUCT, Written, joined
 
+MOST_AGGREGATES = 50
+"""Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
+
 ENDS = {"low": 0, "high": 1}
 """The functions that give an end of an interval, and which."""
 
@@ -219,6 +222,12 @@ class SelectReader:
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
         """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
+        if query not in self.queries and len(self.queries) >= MOST_AGGREGATES:
+            self.refuse(
+                source,
+                f"a statement has at most {MOST_AGGREGATES} different aggregates",
+                "Ask several statements.",
+            )
         if query not in self.queries:
             self.queries.append(query)
             self.sources.append(source)
