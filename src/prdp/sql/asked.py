@@ -235,9 +235,10 @@ class AnswerRow:
         return found if not cell.whole else float(math.ceil(found) if end else math.floor(found))
 
     def value(self, checked: CheckedText) -> Value:
-        """Return what an expression gives for the released values."""
+        """Return what an expression gives for the released values; an infinity is no answer."""
         values = {name: float(shown.value_of(part)) for name, part in self._parts.items()}
-        return evaluate(checked.node, {**self._known, **values})
+        value = evaluate(checked.node, {**self._known, **values})
+        return None if isinstance(value, float) and math.isinf(value) else value
 
     def cell(self, name: str, checked: CheckedText) -> Cell:
         """Return a column's cell: a release, a number computed from such, a key or another plain value."""

@@ -102,6 +102,8 @@ class SelectReader:
             refuse_construct(self.names.statement, inner)
         if unread(inner, rule.reads) is not None:
             self.refuse(inner, "this has a part that is not read")
+        if inner.args.get("this") is None:
+            self.refuse(inner, "this aggregate is over nothing", "Write COUNT(*), or SUM(x).")
         if self.relation.per_owner is not None:
             return self._per_owner(inner, self.relation.per_owner)
         if self.relation.has_rows and type(inner.this).__name__ != "Star":
@@ -165,7 +167,7 @@ class SelectReader:
         assert owners is not None  # noqa: S101  (such a relation has owners)
         assert inner is not None  # noqa: S101
         kind, of = type(node).__name__, node.this
-        of = of.expressions[0] if type(of).__name__ == "Distinct" else of
+        of = of.expressions[0] if kind == "Count" and type(of).__name__ == "Distinct" else of
         what, source = ("id", None)
         if type(of).__name__ == "Column":
             known = {name.lower(): column for name, column in columns.items()}
