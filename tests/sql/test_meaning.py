@@ -110,9 +110,9 @@ def test_the_grain_of_a_cast_is_that_of_its_type() -> None:
 
 @pytest.mark.parametrize("total", ["SUM(DISTINCT total)", "AVG(DISTINCT total)"])
 def test_distinct_sums_of_records_are_refused(total: str) -> None:
-    text = f"SELECT {total} FROM (SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id) t"
+    inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
     with pytest.raises(prdp.SqlError, match="plain columns"):
-        shop().sql(text, share=0.1)
+        shop().sql(f"SELECT {total} FROM ({inner}) t", share=0.1)
 
 
 def test_a_sum_of_each_record_is_not_redefined_by_its_name() -> None:
