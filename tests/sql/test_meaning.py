@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import prdp
@@ -110,9 +114,9 @@ def test_the_grain_of_a_cast_is_that_of_its_type() -> None:
 
 @pytest.mark.parametrize("total", ["SUM(DISTINCT total)", "AVG(DISTINCT total)"])
 def test_distinct_sums_of_records_are_refused(total: str) -> None:
-    text = f"SELECT {total} FROM (SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id) t"
+    inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
     with pytest.raises(prdp.SqlError, match="plain columns"):
-        shop().sql(text, share=0.1)
+        shop().sql(f"SELECT {total} FROM ({inner}) t", share=0.1)
 
 
 def test_a_sum_of_each_record_is_not_redefined_by_its_name() -> None:
@@ -151,3 +155,23 @@ def test_the_last_groups_of_the_calendar_have_keys(part: str, first: str) -> Non
         f"WHERE opened >= DATE '{first}' AND opened <= DATE '9999-12-31' GROUP BY k"
     )
     assert values(text) == [(datetime.fromisoformat(first), 0)]
+
+
+def test_times_with_a_zone_are_read_in_utc_in_every_storage(tmp_path: Path) -> None:
+    """Midnight in Tokyo is 15 o'clock of the day before."""
+    midnight = [datetime(2024, 12, 31, 15, tzinfo=UTC), datetime(2025, 1, 1, 15, tzinfo=UTC), None]
+    frame = pyarrow.table({"at": pyarrow.array(midnight, pyarrow.timestamp("us", tz="Asia/Tokyo"))})
+    path = tmp_path / "times.parquet"
+    pyarrow.parquet.write_table(frame, path)
+    connection = duckdb.connect()
+    for source in (frame, str(path), frame.to_pandas(), connection.from_parquet(str(path))):
+        times = prdp.open(source, policy=HUGE, name="times", ledger=tmp_path / f"{id(source)}.ledger")
+        [(years, days)] = times.sql(
+            "SELECT COUNT_IF(year(at) = 2024), COUNT(DISTINCT date_trunc('day', at)) FROM times", share="1/4"
+        ).values
+        assert (years, days) == (1, 2)
+        text = (
+            "SELECT date_trunc('day', at) AS day, COUNT(*) FROM times WHERE at >= DATE '2024-12-31' AND at < "
+        )
+        rows = times.sql(text + "DATE '2025-01-02' GROUP BY day", share="1/4").values
+        assert rows == [(datetime(2024, 12, 31), 1), (datetime(2025, 1, 1), 1)]

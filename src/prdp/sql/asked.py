@@ -13,6 +13,7 @@ from prdp.declare.exact import Exact, exact, exact_share, told
 from prdp.errors import InvalidRequest, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Column, Node, columns
+from prdp.plan.explain import ANSWERED_BEFORE
 from prdp.release import shown
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
@@ -75,6 +76,7 @@ def explained(
     groups = _questioned(asked)
     _refuse_unless_planned(asked, groups, share, parts)
     plan = groups.plan(*asked.queries, share=share, shares=parts)
+    whole = groups.explain(*asked.queries, share=share, shares=parts)
     fit = math.floor(groups.left / plan.share)
     after = groups.left - plan.share
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
@@ -82,10 +84,12 @@ def explained(
         f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(groups.left)} left",
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
+    if whole.startswith(f"charges  {ANSWERED_BEFORE}"):
+        lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(groups.left)}"]
     for query, source in zip(plan.queries, asked.sources, strict=True):
         said = sql_of(source)
         lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
-    return "\n".join([*lines, groups.explain(*asked.queries, share=share, shares=parts)])
+    return "\n".join([*lines, whole])
 
 
 def _compiled(

@@ -264,7 +264,7 @@ def _is_nearest(node: Node, planner: Planner) -> bool:
             return _is_exact(node, planner)
 
 
-def _is_exact(node: Node, planner: Planner) -> bool:
+def _is_exact(node: Node, planner: Planner) -> bool:  # noqa: PLR0911  (one return a class)
     """Say whether doubles hold every value of an expression as it is, and not the nearest to it."""
     match node:
         case Number():
