@@ -69,7 +69,7 @@ def terminal(
 
 def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folder: Path) -> None:
     child = terminal(folder, "init", "loans.csv")
-    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500", "north,south", "none"]
+    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500:0.01", "north,south", "none"]
     shown = ""
     for answer in answers:
         child.expect(r"\]: ")

@@ -11,9 +11,9 @@ from prdp.cli import table_options as given
 from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
+from prdp.declare.computed import grain_of
 from prdp.errors import PrdpError, shown_part
 from prdp.projects.fields import json_schema
-from prdp.projects.keys import PRIVATE
 from prdp.projects.project import Facts, Project, project
 from prdp.testing.sample import sample_counts
 
@@ -80,8 +80,12 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         ("policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}"),
     ]
     for column, keys in facts.keys.items():
-        listed = "found by questions, which pay for it" if keys == PRIVATE else f"{len(keys):,} public ones"
-        said.append((f"keys of {column}", listed))
+        said.append((f"keys of {column}", f"{len(keys):,} public ones"))
+    said += [
+        (f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here")
+        for column in facts.bounds
+        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None
+    ]
     return said
 
 

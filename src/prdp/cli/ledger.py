@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 
 from prdp.cli.ledger_regions import by_region, left_where, set_quota
@@ -138,7 +138,8 @@ def _show(account: DurableLedger) -> None:
 
 def _bar(left: Fraction, *, by_region: bool) -> list[str]:
     spent = 1 - left
-    filled = int(spent * _BAR)
+    room = min(_BAR, Console().width - 2)
+    filled = int(spent * room)
     if spent and not filled:
         filled = 1
     words = [
@@ -148,7 +149,7 @@ def _bar(left: Fraction, *, by_region: bool) -> list[str]:
             (left, "left", "at least " if by_region else ""),
         )
     ]
-    return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
+    return [f"[{'#' * filled}{'.' * (room - filled)}]", f"{', '.join(words)} of every budget"]
 
 
 def _entry(entry: Entry, clock_went_back: bool) -> list[RenderableType]:

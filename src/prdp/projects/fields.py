@@ -62,7 +62,7 @@ def _is_text(value: Any) -> bool:
 def _are_keys(value: Any) -> bool:
     if isinstance(value, dict):
         return set(value) in ({"file"}, {"file", "column"}) and all(map(_is_text, value.values()))
-    return value == "private" or _all(_is_plain)(value)
+    return _all(_is_plain)(value)
 
 
 def _is_range(value: Any) -> bool:
@@ -74,7 +74,6 @@ _A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _KEYS = {
     "anyOf": [
         {"type": "array"},
-        {"const": "private"},
         {
             "type": "object",
             "properties": {"file": _A_TEXT, "column": _A_TEXT},
@@ -121,7 +120,7 @@ PAIRS = ValueKind(
     'texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT)
 )
 KEYS = ValueKind(
-    'by column a list of values, a file { file = "jobs.csv" }, or "private"',
+    'by column a list of values, or a file { file = "jobs.csv" }',
     _by_column(_are_keys),
     _object(_KEYS),
 )

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.errors import InvalidRequest
-from prdp.projects.keys import PRIVATE
 from prdp.projects.project import Facts
 from prdp.schema import Kind
 
 _SEED = 2026
 _MOST = 50_000_000
 _ROWS = 100_000
+_MOST_LOGARITHM = 700  # e^700 is near the largest number there is
 _WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
 
 _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
@@ -53,6 +53,11 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     needed, draw = _LAWS[found["law"]]
     if len(numbers) != needed:
         raise InvalidRequest(f"{text!r}: {found['law']} takes {needed} numbers.")
+    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MOST_LOGARITHM:
+        raise InvalidRequest(
+            f"{text!r}: lognormal takes the mean and the spread of the logarithm. For a median of "
+            "200,000 write lognormal:12.2,0.9."
+        )
     column = found["column"] or _only(facts, bounds)
     if column not in facts.schema:
         raise InvalidRequest(f"{text!r}: there is no column {column}.")
@@ -89,7 +94,7 @@ def _only(facts: Facts, bounds: Mapping[str, Any]) -> str:
 
 
 def _filled(random: Any, rows: int, kind: Kind, keys: Any, bounds: Any) -> NDArray[Any]:
-    if keys is not None and keys != PRIVATE and len(keys):
+    if keys is not None and len(keys):
         return np.asarray(np.asarray(keys)[random.integers(0, len(keys), rows)])
     if kind is Kind.NUMBER:
         low, high = (float(end) for end in bounds) if bounds is not None else (0.0, 1.0)
