@@ -78,7 +78,8 @@ def ledger(  # noqa: PLR0917  (each is an option)
     words = list(words or [])
     if file == Path("quota"):
         file, words = None, ["quota", *words]
-    account = DurableLedger(file if file is not None else _only_ledger_here())
+    to_read = not any((words, as_json, as_csv, backup, plot, where))
+    account = DurableLedger(file if file is not None else _only_ledger_here(to_read=to_read))
     if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
         raise InvalidRequest("quota and --where stand alone: leave the other options away.")
     if words:
@@ -100,13 +101,16 @@ def ledger(  # noqa: PLR0917  (each is an option)
         _show(account)
 
 
-def _only_ledger_here() -> Path:
-    """Return the only ledger of this folder, or of the project around it."""
+def _only_ledger_here(*, to_read: bool) -> Path:
+    """Return the only ledger of this folder, or of the project around it; to a reader, none is no mistake."""
     found = sorted(Path().glob("*.ledger"))
     if not found:
         with suppress(PrdpError):
             opened = project()
             found = [path for path in map(opened.ledger_of, opened) if path.exists()]
+            if not found and to_read:
+                write("Nothing has been asked yet. The first prdp ask begins the ledger.")
+                raise typer.Exit
     if len(found) == 1:
         return found[0]
     if not found:

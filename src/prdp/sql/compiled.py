@@ -11,6 +11,7 @@ from prdp.declare.exact import told
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.nodes import Node, conjunction
 from prdp.plan.queries import Query
+from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.asking import SelectReader, unit_of
@@ -359,7 +360,7 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
     """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
     together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
     if together is not None:
-        return together
+        return list(together.keys) if isinstance(together, ReleaseTable) else together
     lists: list[Any] = []
     for item in reader.groups:
         listed = callers_keys(item, keys)
