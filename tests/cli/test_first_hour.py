@@ -256,6 +256,14 @@ def test_preview_shows_the_error_at_several_shares(folder: Path) -> None:
     assert not (folder / "loans.ledger").exists()
 
 
+def test_a_lognormal_law_in_the_units_of_the_column_is_refused(folder: Path) -> None:
+    declared(folder)
+    law = "days=lognormal:200000,300000"
+    ran = piped("preview", "SELECT COUNT(*) AS n FROM loans", "--like", law, folder=folder)
+    assert ran.returncode == 2
+    assert "the mean and the spread of the logarithm" in ran.stderr
+
+
 def test_compare_shows_policies_side_by_side(folder: Path) -> None:
     declared(folder)
     ran = piped(
@@ -267,6 +275,7 @@ def test_compare_shows_policies_side_by_side(folder: Path) -> None:
         "--runs",
         "3",
         folder=folder,
+        columns=100,  # so that no line breaks by how long the numbers are
     )
     assert ran.returncode == 0, ran.stderr
     assert as_kept("compare", ran.stdout)

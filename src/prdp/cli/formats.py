@@ -122,8 +122,14 @@ def _json(answers: SqlAnswers) -> str:
         "share": str(answers.share),
         "simulated": answers.simulated,
     }
+    from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415  (its parser is an extra)
+
     aside = [
-        {name: cell.condition for name, cell in zip(answers.columns, row, strict=True) if _is_number(cell)}
+        {
+            name: cell.condition
+            for name, cell in zip(answers.columns, row, strict=True)
+            if isinstance(cell, Release | ComputedAnswer)
+        }
         for row in answers.rows
     ]
     return as_json({**facts, "notes": list(answers.notes), "rows": rows, "conditions": aside})
