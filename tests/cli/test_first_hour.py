@@ -50,6 +50,9 @@ def masked(text: str) -> list[str]:
     plain, _, _ = written(text).partition("\nends:")
     plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
     plain = re.sub(r" ?\((?:mostly noise|too poor)\)", "", plain)
+    # How far an end lies, and so what is said of ends, is chance too.
+    plain = re.sub(r"^(?:or more:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE)
+    plain = re.sub(r"\bor (?:more|less)\b", "0", plain)
     lines = [re.sub(r"-?\d[\d,.]*(?:e-?\d+)?", "#", line) for line in plain.splitlines()]
     return [" ".join(re.sub(r"[-|]{3,}", "---", line).split()) for line in lines if line.strip()]
 
@@ -73,7 +76,7 @@ def terminal(
 
 def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folder: Path) -> None:
     child = terminal(folder, "init", "loans.csv")
-    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500", "north,south", "none"]
+    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500:0.01", "north,south", "none"]
     shown = ""
     for answer in answers:
         child.expect(r"\]: ")
@@ -118,6 +121,55 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:
     assert "method clip" in ran.stdout
     left = piped("ledger", folder=folder)
     assert "Nothing has been asked yet." in left.stdout
+    assert not (folder / "loans.ledger").exists()
+
+
+def test_a_refused_question_begins_no_account(folder: Path) -> None:
+    declared(folder)
+    ran = piped("ask", "SELECT days, COUNT(*) FROM loan GROUP BY days", "--share", "0.1", folder=folder)
+    assert ran.returncode == 2
+    assert "write FROM loans" in ran.stderr
+    ran = piped("ask", "SELECT AVG(sqrt(days)) FROM loans", "--share", "0.1", folder=folder)
+    assert ran.returncode == 2
+    assert not (folder / "loans.ledger").exists()
+
+
+def test_a_wrong_answer_to_init_is_asked_for_again(folder: Path) -> None:
+    child = terminal(folder, "init")
+    answers = [
+        ("table: ", "loan.csv"), ("table: ", "loans.csv"),
+        (r"\]: ", "text"), (r"\]: ", "whole"), (r"\]: ", "money"),
+        (r"Policy\? \[1\]: ", "20 / greatest(day, 2)"), (r"Policy\? \[1\]: ", LOANS_POLICY),
+        ("of days.*: ", "zero"), ("of days.*: ", "9:1"), ("of days.*: ", "0:1000"), ("of fine.*: ", "0:500"),
+        ("of branch.*: ", "branches.csv"), ("of branch.*: ", "north,south"),
+        ("whose row.*: ", "owner"), ("whose row.*: ", "none"),
+    ]  # fmt: skip
+    for question, answer in answers:
+        child.expect(question)
+        child.sendline(answer)
+    shown = finished(child)
+    assert child.exitstatus == 0, shown
+    asked = piped("ask", "SELECT SUM(fine) FROM loans", "--share", "0.1", folder=folder)
+    assert asked.returncode == 0, asked.stderr
+
+
+def test_a_narrow_window_loses_no_digit_and_a_file_s_ending_is_its_format(folder: Path) -> None:
+    declared(folder)
+    question = ("ask", "SELECT branch, COUNT(*) AS n, AVG(fine) AS mean FROM loans GROUP BY branch")
+    assert piped(*question, "--share", "0.1", "--output", "n.csv", folder=folder).returncode == 0
+    head, *rows = (folder / "n.csv").read_text(encoding="utf-8").splitlines()
+    assert head.startswith("branch,n,n_low,n_high,n_flag,mean")
+    narrow = piped(*question, "--share", "0.1", columns=34, folder=folder).stdout
+    for row in rows:
+        branch, n = row.split(",")[:2]
+        assert f"- branch  {branch}\n  n       {int(n):,} (" in narrow
+
+
+def test_keys_that_are_no_list_are_refused(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace('["north", "south"]', '"private"'))
+    ran = piped("check", folder=folder)
+    assert ran.returncode == 2
+    assert "tables.loans.keys: is not understood" in ran.stderr
 
 
 def test_one_line_is_enough_without_a_project(folder: Path) -> None:
@@ -208,6 +260,14 @@ def test_preview_shows_the_error_at_several_shares(folder: Path) -> None:
     assert not (folder / "loans.ledger").exists()
 
 
+def test_a_lognormal_law_in_the_units_of_the_column_is_refused(folder: Path) -> None:
+    declared(folder)
+    law = "days=lognormal:200000,300000"
+    ran = piped("preview", "SELECT COUNT(*) AS n FROM loans", "--like", law, folder=folder)
+    assert ran.returncode == 2
+    assert "the mean and the spread of the logarithm" in ran.stderr
+
+
 def test_compare_shows_policies_side_by_side(folder: Path) -> None:
     declared(folder)
     ran = piped(
@@ -219,6 +279,7 @@ def test_compare_shows_policies_side_by_side(folder: Path) -> None:
         "--runs",
         "3",
         folder=folder,
+        columns=100,  # so that no line breaks by how long the numbers are
     )
     assert ran.returncode == 0, ran.stderr
     assert as_kept("compare", ran.stdout)

@@ -216,3 +216,40 @@ def test_a_filter_of_python_s_holds_for_sql() -> None:
     python = accounts.where("vip AND age > 30").count(share=0.1)
     answers = accounts.where("vip").sql("SELECT COUNT(*) FROM self WHERE age > 30", share=0.1)
     assert answers.answer == python
+
+
+def test_keys_that_were_found_are_keys_of_a_statement() -> None:
+    accounts = table()
+    found = accounts.find_keys("age", between=(0, 100), share=0.5)
+    assert found.keys
+    text = "SELECT age, COUNT(*) AS n FROM accounts GROUP BY age"
+    answers = accounts.sql(text, share=0.1, keys={"age": found})
+    assert [(age,) for age in answers["age"]] == list(found.keys)
+    both = accounts.find_keys(["age", "vip"], between={"age": (0, 100)}, share=0.2)
+    text = "SELECT age, vip, COUNT(*) AS n FROM accounts GROUP BY age, vip"
+    answers = accounts.sql(text, share=0.1, keys={"age,vip": both})
+    assert list(zip(answers["age"], answers["vip"], strict=True)) == list(both.keys)
+
+
+def test_what_intervals_leave_aside_is_said_once_for_many_groups() -> None:
+    values = np.exp(np.arange(8_000) % 97 / 8).astype(np.int64)
+    skewed = prdp.open(
+        {"part": np.arange(8_000) % 20, "value": values},
+        policy="1000 / greatest(value, 100)",
+        bounds={"part": (0, 19), "value": (0, 10**9)},
+        name="skewed",
+    )
+    answers = skewed.sql("SELECT part, SUM(value) AS total FROM skewed GROUP BY part", share=0.1)
+    totals: list[Any] = answers["total"]
+    assert len({total.condition for total in totals}) > len(answers.columns), "groups differ"
+    assert sum(note.startswith("an interval") for note in answers.notes) == 1
+
+
+def test_a_quantile_lies_within_its_interval() -> None:
+    accounts = table(400)
+    for share in range(1, 60):
+        text = "SELECT MEDIAN(balance) AS half, QUANTILE_CONT(balance, 0.9) AS most FROM accounts"
+        cells: Any = accounts.sql(text, share=Fraction(share, 2_000)).rows[0]
+        for cell in cells:
+            low, high = cell.interval()
+            assert low <= cell.value <= high

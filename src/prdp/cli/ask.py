@@ -17,7 +17,6 @@ from prdp.cli.messages import complain, write
 from prdp.cli.printing import waiting
 from prdp.errors import InvalidRequest
 from prdp.projects.named import named_in
-from prdp.projects.project import Project
 from prdp.release.style import save
 from prdp.release.table import shown_key
 
@@ -52,6 +51,11 @@ _PLOT = typer.Option(
 _WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
 _DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
 _FRESH = typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
+_FORMAT = typer.Option(
+    "--format",
+    help="How to print the answers; by default a table, or what the ending of --output says.",
+    show_default=False,
+)
 _OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
 
@@ -74,7 +78,7 @@ def ask(
     who: Annotated[str | None, _WHO] = None,
     dry_run: Annotated[bool, _DRY_RUN] = False,
     fresh: Annotated[bool, _FRESH] = False,
-    form: Annotated[Format, typer.Option("--format", help="How to print the answers.")] = Format.TABLE,
+    form: Annotated[Format | None, _FORMAT] = None,
     output: Annotated[Path | None, _OUTPUT] = None,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
@@ -103,20 +107,21 @@ def ask(
     if dry_run:
         write(opened.explain_sql(statement, share=share, shares=parts))
         return
-    _announce(opened, statement)
+    path = opened.ledger_of(named_in(statement, opened))
+    begun = path.exists()
     with waiting("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
+    if not begun and path.exists():
+        _announce(path)
     show_answers(answers, form, output)
     if plot is not None:
         _draw(answers, plot)
 
 
-def _announce(opened: Project, statement: str) -> None:
-    """Say in one line that an account is begun, if this question begins one."""
-    path = opened.ledger_of(named_in(statement, opened))
-    if not path.exists():
-        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
+def _announce(path: Path) -> None:
+    """Say in one line that an account was begun."""
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
 
 
 def _draw(answers: SqlAnswers, where: str) -> None:

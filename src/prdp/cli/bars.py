@@ -10,10 +10,11 @@ from prdp.cli.messages import plain
 from prdp.cli.printing import number
 
 _LEAST_WIDTH = 20
+_FAR = 10  # times the answers
 
 
 def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
-    """Return a line for each answer, on one axis; an arrow stands for an end that is not there.
+    """Return a line for each answer, on one axis; an arrow stands for an end that is far away or not there.
 
     >>> from prdp.release.release import Release
     >>> from fractions import Fraction
@@ -22,7 +23,7 @@ def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]
     >>> lines[0].startswith("clerk "), "o" in lines[0], len(lines)
     (True, True, 2)
     """
-    ends = [answer.interval() for answer in answers]
+    ends = _near([answer.interval() for answer in answers], [float(one) for one in answers])
     finite = [end for pair in ends for end in pair if math.isfinite(end)] + [float(one) for one in answers]
     low, high = min(finite), max(finite)
     margin = (high - low or 1.0) / 10  # room for arrows
@@ -36,6 +37,16 @@ def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]
     ]
     left, right = number(low), number(high)
     return [*lines, " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right]
+
+
+def _near(ends: list[tuple[float, float]], values: list[float]) -> list[tuple[float, float]]:
+    """Return the ends; those so far from all answers that these would fall on one place get an arrow."""
+    low, high = min(values), max(values)
+    far = _FAR * max(high - low, abs(high), abs(low))
+    return [
+        (-math.inf if least < low - far else least, math.inf if most > high + far else most)
+        for least, most in ends
+    ]
 
 
 def _bar(value: float, ends: tuple[float, float], low: float, high: float, columns: int) -> str:

@@ -11,6 +11,7 @@ from prdp.cli import table_options as given
 from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
+from prdp.declare.computed import grain_of
 from prdp.errors import PrdpError, shown_part
 from prdp.projects.fields import json_schema
 from prdp.projects.keys import PRIVATE
@@ -83,6 +84,11 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         found = keys == PRIVATE or isinstance(keys, dict)
         listed = "found by questions, which pay for it" if found else f"{len(keys):,} public ones"
         said.append((f"keys of {column}", listed))
+    said += [
+        (f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here")
+        for column in facts.bounds
+        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None
+    ]
     return said
 
 

@@ -10,18 +10,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
 from prdp.errors import InvalidRequest
 from prdp.release.extras import optional_library
 from prdp.release.release import Release
-from prdp.release.shown import as_json, value_and_ends
+from prdp.release.shown import as_json, in_a_cell, value_and_ends
 from prdp.release.table import shown_key
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
+
+_ANY_WIDTH = 10_000
 
 
 class Format(StrEnum):
@@ -33,8 +35,11 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def show_answers(answers: SqlAnswers, form: Format, output: Path | None) -> None:
-    """Print answers, or write them to a file."""
+def show_answers(answers: SqlAnswers, form: Format | None, output: Path | None) -> None:
+    """Print answers, or write them to a file; its ending says how, unless a format is given."""
+    if form is None:
+        ending = output.suffix.lower().removeprefix(".") if output is not None else ""
+        form = Format(ending) if ending in {*Format} else Format.TABLE
     if form is Format.PARQUET:
         if output is None:
             raise InvalidRequest("--format parquet needs a file: add --output answers.parquet")
@@ -62,7 +67,26 @@ def _for_people(answers: SqlAnswers) -> list[RenderableType]:
     made = grid(heads, left=left)
     for row in answers.rows:
         made.add_row(*_cells(row, numbers))
+    console = Console()
+    if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
+        return [*_stacked(answers), "", *answers.notes]
     return [made, "", *answers.notes]
+
+
+def _stacked(answers: SqlAnswers) -> list[str]:
+    """Return the answers for a window that is too narrow for a grid: a line for each cell, no digit lost."""
+    room = max(map(len, answers.columns))
+    return [
+        f"{'  ' if place else '- '}{plain(name):{room}}  {_in_one(cell)}"
+        for row in answers.rows
+        for place, (name, cell) in enumerate(zip(answers.columns, row, strict=True))
+    ]
+
+
+def _in_one(cell: Any) -> str:
+    if _is_number(cell):
+        return in_a_cell(cell)
+    return plain("NULL" if cell is None else shown_key(cell))
 
 
 def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
@@ -98,7 +122,17 @@ def _json(answers: SqlAnswers) -> str:
         "share": str(answers.share),
         "simulated": answers.simulated,
     }
-    return as_json({**facts, "notes": list(answers.notes), "rows": rows})
+    from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415  (its parser is an extra)
+
+    aside = [
+        {
+            name: cell.condition
+            for name, cell in zip(answers.columns, row, strict=True)
+            if isinstance(cell, Release | ComputedAnswer)
+        }
+        for row in answers.rows
+    ]
+    return as_json({**facts, "notes": list(answers.notes), "rows": rows, "conditions": aside})
 
 
 def _closed(value: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,14 +14,25 @@ import typer
 from prdp.cli import table_options as given
 from prdp.cli.completion import columns_of, tables_here
 from prdp.cli.messages import complain, plain, write
+from prdp.declare.exact import exact
 from prdp.engines._csv import ENDINGS
-from prdp.errors import InvalidRequest, PrdpError
+from prdp.errors import ExpressionError, InvalidRequest, PrdpError
+from prdp.projects.keys import read_keys
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
 from prdp.projects.written import NAME
 
+_FLOATS = ("DOUBLE", "FLOAT", "REAL")
+_SHOWN = 10  # files
 _TEXT = "VARCHAR"
-_KINDS = {"text": _TEXT, "number": "DOUBLE", "whole": "BIGINT", "date": "DATE", "time": "TIMESTAMP"}
+_KINDS = {
+    "text": _TEXT,
+    "number": "DOUBLE",
+    "whole": "BIGINT",
+    "money": "DECIMAL(18,2)",
+    "date": "DATE",
+    "time": "TIMESTAMP",
+}
 
 
 def init(
@@ -51,12 +64,11 @@ def init(
     if Path(NAME).exists() and not force:
         raise InvalidRequest(f"there is a {NAME} here already. Edit it, or write over it with --force.")
     asks = sys.stdin.isatty() and policy is None
-    source = source or (_asked("Which file holds the table?") if asks else None)
+    if source is None and asks:
+        source = _asked("Which file holds the table", check=_columns)
     if source is None:
         raise InvalidRequest("say which file: prdp init accounts.parquet --policy '1'")
-    if source.endswith(ENDINGS) and not Path(source).is_file():
-        raise InvalidRequest(f"there is no file {source}.")
-    columns = columns_of(source)
+    columns = _columns(source)
     declared = given.entry(
         source,
         policy or "1",
@@ -73,6 +85,18 @@ def init(
     if asks:
         _ask_the_rest(declared, columns)
     _write(given.name_of(source), declared, said=policy is not None or asks)
+
+
+def _columns(source: str) -> dict[str, str]:
+    """Return the columns of a file and their types, or refuse what is no file."""
+    if "*" not in source and "://" not in source and not Path(source).exists():
+        raise InvalidRequest(f"there is no file {source}.{_files_here()}")
+    return columns_of(source)
+
+
+def _files_here() -> str:
+    found = sorted(path.name for path in Path().iterdir() if path.name.endswith((*ENDINGS, ".parquet")))
+    return f" Here are {', '.join(found[:_SHOWN])}." if found else ""
 
 
 def _add_types(declared: dict[str, Any], columns: dict[str, str], *, asks: bool) -> None:
@@ -106,26 +130,93 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
     numbers = [name for name in columns if not kinds[name].startswith((_TEXT, "DATE", "TIME", "BOOL"))]
     write("The budget of a record, public, as SQL over its columns: 1 for everybody alike, or for instance")
     write(f"10000 / greatest(abs({(numbers or ['balance'])[0]}), 100): the larger, the better protected.")
-    declared["policy"] = _asked("Policy?", "1")
+    write("A record whose policy is unknown, because a value is missing, is left out of every answer.")
+    declared["policy"] = _asked("Policy?", "1", check=lambda text: _check_policy(declared, text))
+    if any(kinds[name].startswith(_FLOATS) for name in numbers):
+        write("The grain is what values are rounded to before they are added up: 0.01 for cents.")
     for name in numbers:
-        ends = _asked(f"Public bounds of {name}, such as 0:1e9 (none: not added up)?", "none")
-        if ends != "none":
-            declared.setdefault("bounds", {}).update(given.entry("", "", bounds=[f"{name}={ends}"])["bounds"])
+        _ask_bounds(declared, name, needs_grain=kinds[name].startswith(_FLOATS))
     for name in (name for name in columns if name not in numbers):
-        keys = _asked(f"Public keys of {name}, to group by: a file, or a,b,c (none: no groups)?", "none")
-        if keys != "none":
-            declared.setdefault("keys", {}).update(given.entry("", "", keys=[f"{name}={keys}"])["keys"])
-    owner = _asked("Which column says whose row it is (none: every row is a record of its own)?", "none")
+        _ask_keys(declared, name)
+    owner = _asked(
+        "Which column says whose row it is (none: every row is a record of its own)?",
+        "none",
+        choices=["none", *columns],
+    )
     if owner != "none":
         declared["owner"] = owner
 
 
-def _asked(question: str, default: str | None = None, choices: dict[str, str] | None = None) -> str:
+def _check_policy(declared: dict[str, Any], text: str) -> None:
+    """Refuse a policy that cannot be read; whether it fits the bounds is seen when these are known."""
+    name = given.name_of(declared["source"])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given.project_of(name, declared | {"policy": text}).facts(name)
+    except ExpressionError:
+        raise
+    except PrdpError:
+        return
+
+
+def _ask_bounds(declared: dict[str, Any], name: str, *, needs_grain: bool) -> None:
+    """Ask for a number column's bounds; of one that is not whole, for its grain in the same line."""
+    said: dict[str, Any] = {}
+
+    def read(text: str) -> None:
+        said.clear()
+        if text == "none":
+            return
+        low, high, grain = (*text.split(":"), "", "")[:3]
+        if not high or exact(low, "the least value") > exact(high, "the greatest value"):
+            raise InvalidRequest(f"{text} has no least and greatest value: write 0:1e9, or none.")
+        if grain and exact(grain, "the grain") <= 0:
+            raise InvalidRequest(f"the grain {grain} is not more than 0: write 0.01 for cents.")
+        grains = [f"{name}={grain}"] if grain else []
+        said.update(given.entry("", "", bounds=[f"{name}={low}:{high}"], grain=grains))
+
+    asked = ", and its grain, such as 0:1e9:0.01" if needs_grain else ", such as 0:1e9"
+    _asked(f"Public bounds of {name}{asked} (none: not added up)?", "none", check=read)
+    for key in ("bounds", "grain"):
+        if key in said:
+            declared.setdefault(key, {}).update(said[key])
+
+
+def _ask_keys(declared: dict[str, Any], name: str) -> None:
+    """Ask for a grouping column's public keys; a file that is not there is asked for again."""
+    said: dict[str, Any] = {}
+
+    def read(text: str) -> None:
+        said.clear()
+        if text != "none":
+            said.update(given.entry("", "", keys=[f"{name}={text}"])["keys"])
+            read_keys(said[name], name, Path())
+
+    _asked(f"Public keys of {name}, to group by: a file, or a,b,c (none: no groups)?", "none", check=read)
+    if said:
+        declared.setdefault("keys", {}).update(said)
+
+
+def _asked(
+    question: str,
+    default: str | None = None,
+    choices: Collection[str] | None = None,
+    check: Callable[[str], object] | None = None,
+) -> str:
+    """Ask until the answer is one of the choices and passes the check."""
     while True:
         answer = str(typer.prompt(question, default=default)).strip()
-        if choices is None or answer in choices:
-            return answer
-        complain(f"{plain(answer)} is none of {', '.join(choices)}.")
+        if choices is not None and answer not in choices:
+            complain(f"{plain(answer)} is none of {plain(', '.join(choices))}.")
+            continue
+        try:
+            if check is not None:
+                check(answer)
+        except (PrdpError, OSError) as error:
+            complain(str(error))
+            continue
+        return answer
 
 
 def _write(name: str, declared: dict[str, Any], *, said: bool) -> None:

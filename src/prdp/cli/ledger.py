@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 
 from prdp.cli.ledger_regions import by_region, left_where, set_quota
@@ -78,7 +78,8 @@ def ledger(  # noqa: PLR0917  (each is an option)
     words = list(words or [])
     if file == Path("quota"):
         file, words = None, ["quota", *words]
-    account = DurableLedger(file if file is not None else _only_ledger_here())
+    to_read = not any((words, as_json, as_csv, backup, plot, where))
+    account = DurableLedger(file if file is not None else _only_ledger_here(to_read=to_read))
     if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
         raise InvalidRequest("quota and --where stand alone: leave the other options away.")
     if words:
@@ -100,13 +101,16 @@ def ledger(  # noqa: PLR0917  (each is an option)
         _show(account)
 
 
-def _only_ledger_here() -> Path:
-    """Return the only ledger of this folder, or of the project around it."""
+def _only_ledger_here(*, to_read: bool) -> Path:
+    """Return the only ledger of this folder, or of the project around it; to a reader, none is no mistake."""
     found = sorted(Path().glob("*.ledger"))
     if not found:
         with suppress(PrdpError):
             opened = project()
             found = [path for path in map(opened.ledger_of, opened) if path.exists()]
+            if not found and to_read:
+                write("Nothing has been asked yet. The first prdp ask begins the ledger.")
+                raise typer.Exit
     if len(found) == 1:
         return found[0]
     if not found:
@@ -138,7 +142,8 @@ def _show(account: DurableLedger) -> None:
 
 def _bar(left: Fraction, *, by_region: bool) -> list[str]:
     spent = 1 - left
-    filled = int(spent * _BAR)
+    room = min(_BAR, Console().width - 2)
+    filled = int(spent * room)
     if spent and not filled:
         filled = 1
     words = [
@@ -148,7 +153,7 @@ def _bar(left: Fraction, *, by_region: bool) -> list[str]:
             (left, "left", "at least " if by_region else ""),
         )
     ]
-    return [f"[{'#' * filled}{'.' * (_BAR - filled)}]", f"{', '.join(words)} of every budget"]
+    return [f"[{'#' * filled}{'.' * (room - filled)}]", f"{', '.join(words)} of every budget"]
 
 
 def _entry(entry: Entry, clock_went_back: bool) -> list[RenderableType]:

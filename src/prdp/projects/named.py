@@ -32,4 +32,6 @@ def named_in(text: str, project: Project) -> str:
         return next(iter(known))
     names = [table for name in project for table in project.tables_of(name)]
     said = f"names {listed(sorted(found))}" if found else "names no table"
-    raise InvalidRequest(f"the statement {said}. {project.file.path.name} has {listed(names)}.")
+    raise InvalidRequest(
+        f"the statement {said}. {project.file.path.name} has {listed(names)}: write FROM {names[0]}."
+    )

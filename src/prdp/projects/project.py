@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import Exact
 from prdp.engines._csv import ENDINGS
 from prdp.engines._origins import origin_of
-from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
+from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.policy import Policy
 from prdp.projects.checked import check
 from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import read_keys, read_public
 from prdp.projects.named import named_in
 from prdp.projects.written import NAME, ProjectText, find, listed, read
-from prdp.schema import Bounds, Schema
+from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
@@ -73,6 +74,7 @@ class Facts:
     policy: Policy
     bounds: Bounds
     keys: Mapping[str, Any]
+    grain: Grains
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Project(Mapping[str, Table | Join]):
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
-        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name))
+        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name), opened.grain)
 
     def sql(
         self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, fresh: bool = False
@@ -131,12 +133,22 @@ class Project(Mapping[str, Table | Join]):
         Grouping columns have the keys that the project file lists, and its public tables can be joined.
         """
         name = named_in(text, self)
+        if not self.ledger_of(name).exists():
+            self.explain_sql(text, share=share, shares=shares)  # what is refused begins no account
         return self[name].sql(text, share=share, shares=shares, fresh=fresh, **self.listed_for(name))
 
     def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
-        """Return what a statement would cost and do; nothing is charged."""
+        """Return what a statement would cost and do; nothing is charged, and no account is begun."""
         name = named_in(text, self)
-        return self[name].explain_sql(text, share=share, shares=shares, **self.listed_for(name))
+        begun = self.ledger_of(name).exists()
+        opened = self[name] if begun else self._without_account(name)
+        return opened.explain_sql(text, share=share, shares=shares, **self.listed_for(name))
+
+    def _without_account(self, name: str) -> Table | Join:
+        """Open a table or join for what charges nothing, so that no account is begun."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoLedgerFile)
+            return self._open(name, None, {"who": self.who})
 
     def listed_for(self, name: str) -> dict[str, Any]:
         """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""

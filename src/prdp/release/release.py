@@ -160,9 +160,9 @@ class Release(NumberLike):
             return combined_interval(self.rule, ends, self.ends)
         if self.chosen is not None:
             low, high = self.chosen.between(1 - chance)
-            return (
-                -ENDLESS if low is None else low * self.step,
-                ENDLESS if high is None else high * self.step,
+            return (  # a quantile's may lie beside its answer: widened, it covers no less
+                -ENDLESS if low is None else min(low * self.step, self.exact),
+                ENDLESS if high is None else max(high * self.step, self.exact),
             )
         if self.ends is not None:
             return self.ends

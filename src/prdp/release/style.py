@@ -53,4 +53,5 @@ def save(panel: Any, path: Path | str) -> None:
     svg = drawn.getvalue()
     title = escape(str((panel[0] if hasattr(panel, "__len__") else panel).get_title(loc="left")))
     page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+    page += "<style>svg { max-width: 100%; height: auto }</style>"
     path.write_text(page + svg[svg.index("<svg") :] + "</html>\n", encoding="utf-8")

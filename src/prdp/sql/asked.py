@@ -136,7 +136,7 @@ def _refuse_unless_planned(
 def _in_sql(refusal: str) -> str:
     """Return how SQL says what a refusal asks Python's callers to write."""
     if "needs the grain" in refusal:
-        return "In SQL, write round(x, 2) in place of x."
+        return "In SQL, write round(x, 2) in place of x. In prdp.toml, write grain = { x = 0.01 }."
     return "In SQL, write least(greatest(x, 0), 1000) in place of x." if "no finite range" in refusal else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from prdp.declare.exact import told
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.nodes import Node, conjunction
 from prdp.plan.queries import Query
+from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.asking import SelectReader, unit_of
@@ -26,6 +28,8 @@ from prdp.sql.subqueries import first_names, rows_of
 from prdp.sql.writer import CheckedText, Writer, nothing_special
 
 _SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
+
+_DATE_PART = re.compile(r"date_trunc\('\w+', (\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +339,25 @@ def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
     return found
 
 
+def _advice(text: str, name: str) -> str:
+    """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
+    dates = _DATE_PART.search(text)
+    where = (
+        f"WHERE {dates[1]} BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
+        if dates
+        else f"WHERE {text} IN (...)"
+    )
+    return (
+        f"List them: {where}, keys={{{name!r}: [...]}} in Python, [tables.NAME.keys] in prdp.toml, or JOIN a "
+        f"public table that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}."
+    )
+
+
 def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, door: Door) -> Any:
     """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
     together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
     if together is not None:
-        return together
+        return list(together.keys) if isinstance(together, ReleaseTable) else together
     lists: list[Any] = []
     for item in reader.groups:
         listed = callers_keys(item, keys)
@@ -349,13 +367,11 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
             continue
         found = found_keys(item, where, door.planner) if listed is None else list(listed)
         if not found:
-            name = item.names[0]
             reader.refuse(
                 item.checked.source,
                 f"the keys of {item.text} are not known, and cannot be read from the records: which values "
                 "occur may give one away",
-                f"List them: WHERE {item.text} IN (...), keys={{{name!r}: [...]}}, or JOIN a public table "
-                f"that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}.",
+                _advice(item.text, item.names[0]),
             )
         lists.append(found)
     if any(isinstance(listed, Mapping) for listed in lists):

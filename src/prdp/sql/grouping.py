@@ -44,6 +44,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of
+from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.writer import CheckedText
 
@@ -130,9 +131,10 @@ def search_of(listed: Any) -> Mapping[str, Any] | None:
 
 
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
-    """Return what a caller lists for an entry of GROUP BY; capitals do not matter."""
+    """Return what a caller lists for an entry of GROUP BY, or what was found; capitals do not matter."""
     wanted = {name.lower() for name in (*item.names, item.text)}
-    return next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
+    listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
+    return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed
 
 
 def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:

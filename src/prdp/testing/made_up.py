@@ -16,6 +16,7 @@ from prdp.schema import Kind
 _SEED = 2026
 _MOST = 50_000_000
 _ROWS = 100_000
+_MOST_LOGARITHM = 700  # e^700 is near the largest number there is
 _WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
 
 _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
@@ -52,6 +53,11 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     needed, draw = _LAWS[found["law"]]
     if len(numbers) != needed:
         raise InvalidRequest(f"{text!r}: {found['law']} takes {needed} numbers.")
+    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MOST_LOGARITHM:
+        raise InvalidRequest(
+            f"{text!r}: lognormal takes the mean and the spread of the logarithm. For a median of "
+            "200,000 write lognormal:12.2,0.9."
+        )
     column = found["column"] or _only(facts, bounds)
     if column not in facts.schema:
         raise InvalidRequest(f"{text!r}: there is no column {column}.")
