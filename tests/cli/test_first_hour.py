@@ -166,7 +166,7 @@ def test_a_narrow_window_loses_no_digit_and_a_file_s_ending_is_its_format(folder
 
 
 def test_keys_that_are_no_list_are_refused(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(LOANS.replace('["north", "south"]', '"private"'))
+    (folder / "prdp.toml").write_text(LOANS.replace('["north", "south"]', '"north"'))
     ran = piped("check", folder=folder)
     assert ran.returncode == 2
     assert "tables.loans.keys: is not understood" in ran.stderr
