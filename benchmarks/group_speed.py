@@ -1,63 +1,185 @@
 """What private groups cost beside a plain GROUP BY: ratios, in the same DuckDB, in the same run.
 
-``python -m benchmarks.group_speed`` asks 10 million rows for the count and the sum of 1,000 branches:
-plainly, by prdp's one pass, and by a whole question with its noise. Medians of 5.
+``python -m benchmarks.group_speed`` asks 10 million rows (Parquet, zstd) for the count and the sum of 10,
+1,000 and 100,000 branches: plainly, by prdp's one pass, and by a whole question with its noise. With
+``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock and
+of the time that the processor worked: on a machine that others use too, the second is what to compare.
+With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
+answers take; with ``--memory``, the peak of a process that asks one question.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import duckdb
+import numpy as np
 
 import prdp
-from benchmarks.scan_speed import OWN, print_ratios, table_file
+from benchmarks.scan_speed import OWN, table_file
 from prdp.testing.raw_cells import raw_cells
 
-KEYS = 1_000
+KEYS = (10, 1_000, 100_000)
 REPEATS = 5
 PLAIN = "SELECT branch, count(*), sum(balance) FROM '{path}' GROUP BY branch"
+ROWS_OF_A_CUSTOMER = 10
+FOLDER = Path(tempfile.gettempdir())
 
 
-def grouped_file(rows: int, folder: Path) -> Path:
-    """Write the benchmark's table with 1,000 branches once; return the file."""
-    path = folder / f"prdp_bench_{rows}_{KEYS}.parquet"
+def grouped_file(rows: int, keys: int, folder: Path) -> Path:
+    """Write the benchmark's table with so many branches, and customers of 10 rows each, once."""
+    path = folder / f"prdp_bench_{rows}_{keys}_keys.parquet"
     if not path.exists():
         source = table_file(rows, folder)
-        branch = f"CAST(hash(balance, age, branch, row_number() OVER ()) % {KEYS} AS INTEGER)"
+        number = "row_number() OVER ()"
+        branch = f"CAST(hash(balance, age, branch, {number}) % {keys} AS INTEGER) AS branch"
+        customer = f"CAST(hash({number}) % {max(1, rows // ROWS_OF_A_CUSTOMER)} AS INTEGER) AS customer"
         duckdb.execute(
-            f"COPY (SELECT balance, age, {branch} AS branch FROM '{source}') TO '{path}' (COMPRESSION zstd)"
+            f"COPY (SELECT balance, age, {branch}, {customer} FROM '{source}') TO '{path}' (COMPRESSION zstd)"
         )
     return path
+
+
+def groups(path: Path, keys: int, *, protect: str | None = None, stand_in: bool = False) -> prdp.Groups:
+    table = prdp.open(
+        path,
+        policy=prdp.Policy(OWN, at_most=100),
+        bounds={"balance": (0, 10**9 if protect else 10**12)},
+        protect=protect,
+        most_rows=100 if protect else None,
+        stand_in=stand_in,
+    )
+    return table.group_by("branch", keys=range(keys))
+
+
+def question(path: Path, keys: int, protect: str | None = None) -> prdp.ReleaseTable:
+    return groups(path, keys, protect=protect).agg(prdp.count(), prdp.sum("balance"), share="1/10")
+
+
+def reading(path: Path, keys: int) -> None:
+    opened = groups(path, keys, stand_in=True)
+    raw_cells(opened.table, opened.plan(prdp.sum("balance"), share=1))
+
+
+def plainly(path: Path) -> Callable[[], object]:
+    connection = duckdb.connect()
+    return lambda: connection.execute(PLAIN.format(path=path)).fetchall()
+
+
+def speed(rows: int, keys: Sequence[int], repeats: int, *, protect: bool) -> None:
+    for number in keys:
+        path = grouped_file(rows, number, FOLDER)
+        print(f"{rows:,} rows, {number:,} public keys, count and sum, median of {repeats}", flush=True)
+        asked: dict[str, Callable[[], object]] = {"plain GROUP BY": plainly(path)}
+        if protect:
+            connection = duckdb.connect()
+            by_owner = f"SELECT customer, count(*), sum(balance) FROM '{path}' GROUP BY customer"
+            asked["plain GROUP BY owner"] = partial(connection.execute, by_owner)
+            asked["the whole question, of owners"] = partial(question, path, number, "customer")
+        else:
+            asked["one private pass, in cells"] = partial(reading, path, number)
+            asked["the whole question"] = partial(question, path, number)
+        print_both(asked, repeats)
+
+
+def medians(rows: int, keys: int) -> None:
+    path = grouped_file(rows, keys, FOLDER)
+    print(f"{rows:,} rows, medians of {keys:,} groups, once")
+    print_both(
+        {
+            "plain GROUP BY": plainly(path),
+            "a median of each group": lambda: groups(path, keys).median("balance", share="1/10"),
+        },
+        1,
+    )
+
+
+def frames(rows: int, keys: int) -> None:
+    """Print what the forms of a table of so many groups take, in seconds of the processor's time."""
+    answers = question(grouped_file(rows, keys, FOLDER), keys)
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "answers.parquet"
+        forms: dict[str, Callable[[], object]] = {
+            "to_pandas": answers.to_pandas,
+            "print": answers.__str__,
+            "to_parquet": lambda: answers.to_parquet(written),
+            "to_csv": answers.to_csv,
+        }
+        for name, form in forms.items():
+            wall, worked = timed(form)
+            print(f"{keys:,} groups, count and sum: {name:12}{worked:6.2f} s worked{wall:8.2f} s")
+
+
+def memory(rows: int, keys: Sequence[int]) -> None:
+    for number in keys:
+        path = grouped_file(rows, number, FOLDER)
+        for who in ("", "customer"):
+            command = [sys.executable, "-m", "benchmarks.group_speed", "--one", str(path), str(number), who]
+            peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            told = "owners" if who else "records"
+            print(f"{rows:,} rows, {number:,} keys, {told}: {int(peak) / 1024:.0f} MB at its peak")
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds on the wall's clock, and those that the processor worked."""
+    wall, worked = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - worked
+
+
+def print_both(asked: Mapping[str, Callable[[], object]], repeats: int) -> None:
+    """Run everything in turn, and print medians and their ratios to the first, on both clocks."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+    for repeat in range(repeats + 1):
+        for name, ask in asked.items():
+            both = timed(ask)
+            if repeat:  # the first round warms the file cache
+                seconds[name].append(both)
+    middle = {
+        name: [statistics.median(clock) for clock in zip(*times, strict=True)]
+        for name, times in seconds.items()
+    }
+    base = middle[next(iter(asked))]
+    for name, (wall, worked) in middle.items():
+        print(
+            f"{name:30}{wall * 1e3:9.0f} ms{wall / base[0]:7.1f} x    "
+            f"worked{worked * 1e3:9.0f} ms{worked / base[1]:7.1f} x",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    arguments = parser.parse_args()
-    path = grouped_file(arguments.rows, Path(tempfile.gettempdir()))
-    connection = duckdb.connect()
-
-    def groups(*, stand_in: bool = False) -> prdp.Groups:
-        policy = prdp.Policy(OWN, at_most=100)
-        table = prdp.open(path, policy=policy, bounds={"balance": (0, 10**12)}, stand_in=stand_in)
-        return table.group_by("branch", keys=range(KEYS))
-
-    def question() -> None:
-        groups().agg(prdp.count(), prdp.sum("balance"), share="1/10")
-
-    def reading() -> None:
-        opened = groups(stand_in=True)
-        raw_cells(opened.table, opened.plan(prdp.sum("balance"), share=1))
-
-    def plain() -> None:
-        connection.execute(PLAIN.format(path=path)).fetchall()
-
-    asked = {"plain GROUP BY": plain, "one private pass, in cells": reading, "the whole question": question}
-    print(f"{arguments.rows:,} rows, {KEYS} public keys, count and sum, median of {REPEATS}")
-    print_ratios(asked, REPEATS)
+    parser.add_argument("--keys", type=int, nargs="+", default=KEYS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    for option in ("--protect", "--medians", "--frames", "--memory"):
+        parser.add_argument(option, action="store_true")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        question(Path(asked.one[0]), int(asked.one[1]), asked.one[2] or None)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return
+    print(f"DuckDB {duckdb.__version__}, NumPy {np.__version__}, {os.cpu_count()} processors")
+    if asked.medians:
+        medians(asked.rows, min(asked.keys[-1], 1_000))
+    elif asked.frames:
+        frames(asked.rows, asked.keys[-1])
+    elif asked.memory:
+        memory(asked.rows, asked.keys)
+    else:
+        speed(asked.rows, asked.keys, asked.repeats, protect=asked.protect)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sqlglot
 import prdp
 from prdp.sql.reading import MOST_CHARACTERS
 
-REPEATS = 7
+REPEATS = 3
 
 Q1 = """
     SELECT branch, SUM(age) AS s1, SUM(balance) AS s2, SUM(balance * (100 - age)) AS s3,
@@ -35,7 +35,8 @@ TEXTS = {
     "TPC-H Q1 alike": Q1,
     "20 kB of aggregates": longest("SUM(age + {0})", "SELECT "),
     "20 kB of conditions": longest("age <> {0}", "SELECT COUNT(*) FROM accounts WHERE ", " AND ", ""),
-    "9 kB of aggregates": longest("SUM(age + {0})", "SELECT ")[:9_013] + " FROM accounts",
+    "50 aggregates": f"SELECT {', '.join(f'SUM(age + {place})' for place in range(50))} FROM accounts",
+    "600 aggregates": f"SELECT {', '.join(f'SUM(age + {place})' for place in range(600))} FROM accounts",
     "20 kB of an IN list": longest("{0}.5", "SELECT COUNT(*) FROM accounts WHERE age IN (", ", ", ")"),
     "90 CTEs": "WITH "
     + ", ".join(

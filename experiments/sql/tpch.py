@@ -4,6 +4,9 @@ Make the tables with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER`` and run
 experiments.sql.tpch --data FOLDER``. The error is the mean relative one over all numbers of an answer.
 Budgets are public functions of a record's own content: a line item's falls with its price, an order's with
 its total, a customer's with the account's balance.
+
+The budgets of line items and orders were set after a first look: with a tenth of them, at share 1/10 and in
+3 runs, Q1, Q6, Q12 and Q4 erred by 131, 45, 99 and 51 %.
 """
 
 from __future__ import annotations

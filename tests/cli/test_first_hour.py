@@ -43,8 +43,12 @@ def written(text: str) -> str:
 
 
 def masked(text: str) -> list[str]:
-    """Return the words of each line; numbers, noise and the width of columns differ from run to run."""
-    plain = written(text)
+    """Return the words of each line; numbers, noise and the width of columns differ from run to run.
+
+    Below answers, the notes after the first say what was drawn, and differ too.
+    """
+    plain, _, _ = written(text).partition("\nends:")
+    plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
     plain = re.sub(r" ?\((?:mostly noise|too poor)\)", "", plain)
     # How far an end lies, and so what is said of ends, is chance too.
     plain = re.sub(r"^(?:or more:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE)
@@ -159,13 +163,6 @@ def test_a_narrow_window_loses_no_digit_and_a_file_s_ending_is_its_format(folder
     for row in rows:
         branch, n = row.split(",")[:2]
         assert f"- branch  {branch}\n  n       {int(n):,} (" in narrow
-
-
-def test_keys_that_are_no_list_are_refused(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(LOANS.replace('["north", "south"]', '"private"'))
-    ran = piped("check", folder=folder)
-    assert ran.returncode == 2
-    assert "tables.loans.keys: is not understood" in ran.stderr
 
 
 def test_one_line_is_enough_without_a_project(folder: Path) -> None:

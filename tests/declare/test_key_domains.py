@@ -131,3 +131,9 @@ def test_weights_of_a_search_add_up_to_its_false_keys() -> None:
         domain = KeySearch(false_keys="1/7", **said).domain(by, SCHEMA, {})
         total = sum(keys.size * keys.weight for keys in domain.classes)
         assert Fraction(1, 8) < total <= Fraction(1, 7), columns
+
+
+def test_texts_of_records_do_not_stay_in_memory_when_their_costs_are_known() -> None:
+    for text in (b"chef", b"cook", b"clerk"):
+        assert any(keys.holds(text) for keys, _ in likely_classes())
+    assert bits_of.cache_info().currsize <= 1

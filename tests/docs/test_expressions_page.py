@@ -11,7 +11,7 @@ import pytest
 
 from prdp.engines._expressions import quoted, to_sql
 from prdp.expressions.check import checked_kind
-from prdp.expressions.evaluate import evaluate
+from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.functions import FUNCTIONS, SPELLED, TYPES_SPELLED
 from prdp.expressions.parse import parse
 from prdp.schema import ColumnType, Kind
@@ -45,10 +45,9 @@ OF_TEXT = TYPES | {"nothing": ColumnType(Kind.TEXT, native="VARCHAR")}
 def test_the_page_has_its_record_and_many_examples() -> None:
     assert len(EXAMPLES) >= 60
     for name, value in RECORD.items():
-        shown = (
-            repr(value) if isinstance(value, str) else "NULL" if value is None else "TRUE" * (value is True)
-        )
-        assert re.search(rf"\b{name} = {re.escape(shown)}", PAGE), name
+        written = re.search(rf"\b{name} = (NULL|(?:DATE |TIMESTAMP )?'[^']*'|[-\w.]+)", PAGE)
+        assert written is not None, name
+        assert evaluate(parse(written[1]), {}) == value_of(value), name
 
 
 @pytest.mark.parametrize(("text", "result"), EXAMPLES)

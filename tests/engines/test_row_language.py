@@ -72,6 +72,7 @@ PAIRS = [
     *("lower(CASE WHEN ok THEN job ELSE name END)", "length(coalesce(job, name))"),
     *("CASE WHEN ok IS TRUE THEN 1 / x ELSE x END", "coalesce(CASE WHEN x > 0 THEN 10 / x END, 7)"),
     *("lower('İX') = job", "length('ab') + x", "CAST('5' AS DOUBLE) * x", "day > CAST('2000-01-01' AS DATE)"),
+    *("nullif(job, job || NULL)", "job = name || NULL", "substring('a_C', x, v)", "substring(job, -5, 4)"),
     *("starts_with(job, coalesce(NULL, NULL))", "lower(nullif(NULL, NULL))", "lower(job) IS NULL"),
     *("CAST(job AS DOUBLE) IS NULL", "coalesce(NULL, x)", "nullif(NULL, x)"),
     *("coalesce(NULL, job) || 'x'", "NULL || job", "length(NULL)", "year(NULL)", "CAST(NULL AS DOUBLE)"),

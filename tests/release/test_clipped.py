@@ -105,3 +105,30 @@ def test_values_that_no_point_can_clip_leave_their_side_alone() -> None:
     assert below == pytest.approx(noise, rel=1e-6)
     assert above > 10 * below
     assert release.caveat == "clipped records can only lower it"
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "words"),
+    [
+        (False, True, "above 840"),
+        (True, False, "below -840"),
+        (True, True, "above 840 or below -840"),
+    ],
+)
+@pytest.mark.parametrize("owner", [None, "id"])
+def test_ratios_are_told_for_the_signs_that_values_may_have(
+    below: bool, above: bool, words: str, owner: str | None
+) -> None:
+    terms = ClippedTerms(Policy("age / v", at_most=100), (), "v", protect=owner, below=below, above=above)
+    point = Fraction(1000)
+    for told in (terms.at(point)[0][1], terms.any_beyond(point, point)):
+        assert f" {words} times " in told
+
+
+def test_a_sum_that_may_be_below_zero_says_so_of_what_it_leaves_aside() -> None:
+    rows = {"v": np.full(4000, -20.0), "age": np.full(4000, 40)}
+    policy = prdp.Policy("age / 10", at_most=10)
+    debts = prdp.open(rows, policy=policy, bounds={"v": (-(10**6), 0), "age": (1, 99)}, grain={"v": 1})
+    told = str(debts.sum("v", share=1))
+    assert " below -" in told
+    assert " above " not in told

@@ -140,6 +140,16 @@ def test_the_dry_run_says_cost_methods_and_what_is_left() -> None:
     assert "would be refused" in accounts.explain_sql(text, share=0.6)
 
 
+def test_the_dry_run_of_what_was_answered_before_costs_nothing() -> None:
+    accounts = table()
+    text = "SELECT COUNT(*) FROM accounts WHERE vip"
+    accounts.sql(text, share=0.2)
+    said = accounts.explain_sql(text, share=0.2).splitlines()
+    assert said[:2] == ["costs    nothing: it was answered before", "leaves   4/5"]
+    accounts.sql(text, share=0.2)
+    assert accounts.left == Fraction(4, 5)
+
+
 def test_a_statement_about_no_record_costs_nothing() -> None:
     accounts = table()
     assert accounts.sql("SELECT 1 + 1 AS two", share=0.1).values == [(2,)]

@@ -30,6 +30,7 @@ LONG = {
     "deep subqueries": "SELECT COUNT(*) FROM " + "(SELECT age FROM " * 100 + "accounts" + ") AS t" * 100,
     "long sums": "SELECT SUM(" + "age + " * 2_500 + "1) FROM accounts",
     "many columns": "SELECT " + "COUNT(*), " * 2_000 + "COUNT(*) FROM accounts, x",
+    "many aggregates": f"SELECT {', '.join(f'SUM(age + {k})' for k in range(600))} FROM accounts",
     "many open quotes": "SELECT " + "'" * 9_999,
     "many open comments": "SELECT " + "/*" * 5_000,
     "many comment signs": "SELECT " + "/**/" * 4_000 + "?",

@@ -203,7 +203,7 @@ def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_other
         for release in first
         if isinstance(release.clipping, Clipping) and 8 * release.clipping.at * release.step >= 700
     ]
-    ends = [release.interval("0.9") for release in kept]
+    ends = [release.interval("0.9", reach=8) for release in kept]
     assert len(ends) > 0.9 * runs
     assert np.isfinite(ends).all()
     covered = sum(low <= 700 * odd <= high for low, high in ends)

@@ -255,6 +255,9 @@ def test_whoever_can_hardly_find_a_key_is_warned_before_paying() -> None:
         ("zip", {"pattern": "[0-9]{5}", "longest": 3}, "leave"),
         ("zip", {"alphabet": "aab"}, "twice"),
         ("zip", {"longest": 400}, r"10\^300"),
+        ("zip", {"alphabet": "a", "longest": 10**9}, "1,000 characters at most"),
+        ("age", {"between": np.array([1, 9])}, "is no pair"),
+        ("age", {"between": ()}, "is no pair"),
         ("zip", {"among": ["a", "a"]}, "twice"),
         ("owns", {"false_keys": 1}, "too much"),
         ("zip", {"false_keys": 0}, "no number of false keys"),
@@ -298,3 +301,24 @@ def test_a_join_and_a_table_of_owners_have_the_same_masses() -> None:
             plan = opened.plan_keys("zip", KeySearch(pattern="[0-9]{5}"), share=1, most_keys=most)
             found.append(sorted(rows_of_masses(opened._reader.read_anew(plan.queries[0].read))))
         assert found[0] == found[1]
+
+
+def test_it_is_said_that_owners_of_several_keys_are_divided() -> None:
+    rows = {"id": np.repeat(np.arange(300), 3), "k": np.tile([1, 2, 3], 300)}
+    divided = "an owner with several keys counts for an equal part of"
+    for by, whole in (("mass", "its budget"), ("count", "one record")):
+        table = prdp.open(rows, policy="1", protect="id")
+        found = table.top_keys("k", 3, by=by, between=(1, 9), share=1)  # type: ignore[arg-type]
+        assert f"{divided} {whole} in each of them, 64 at most" in found.notes
+    alone = prdp.open(rows, policy="1", protect="id", one_row_each=True)
+    for table in (alone, prdp.open(rows, policy="1")):
+        assert not any(divided in note for note in table.find_keys("k", between=(1, 9), share=1).notes)
+
+
+def test_an_owner_of_two_rows_is_found_by_neither_filter_where_owners_have_one_row_each() -> None:
+    rows = {"id": np.array([7, 7]), "month": np.array([3, 4]), "k": np.array([1, 2]), "eps": np.full(2, 90.0)}
+    policy = prdp.Policy("eps", at_least=1, at_most=100)
+    visits = prdp.open(rows, policy=policy, protect="id", one_row_each=True, fixed=["month"])
+    for month in (3, 4):
+        found = visits.where(f"month = {month}").find_keys("k", between=(1, 9), share=1, false_keys="1e-9")
+        assert not found.keys

@@ -111,13 +111,14 @@ class CellColumns:
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def _keys(self) -> tuple[Column, ...]:
+    def keys(self) -> tuple[Column, ...]:
+        """The columns of a ``CellKey``."""
         return self.quanta, self.low, self.high, self.sign, self.missing
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns, in the order of the fields."""
-        return (*self._keys, self.count, self.total, self.squares)
+        return (*self.keys, self.count, self.total, self.squares)
 
     def added_up(self) -> CellColumns:
         """Return the rows in ascending order of their keys, those that share a key added up."""
@@ -136,7 +137,7 @@ class CellColumns:
 
     def _added_up(self, leading: tuple[Column, ...]) -> tuple[CellColumns, tuple[Column, ...]]:
         """Sort by some columns and then by the keys, and add up rows that share all of them."""
-        keys = (*leading, *self._keys)
+        keys = (*leading, *self.keys)
         order = np.lexsort(keys[::-1])
         keys = tuple(key[order] for key in keys)
         starts = runs(keys, len(self))

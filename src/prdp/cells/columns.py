@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 Column = NDArray[Any]
 """One whole number a place: ``int64``, or objects that are all Python's integers."""
 
-Places = NDArray[np.intp]
+Places = NDArray[Any]
 """Numbers of places in another array."""
 
 _BEYOND = 1 << 63
 _HALF_BITS = 64
+_COUNTABLE = 1 << 24
+"""Numbers that lie closer together are told apart by a table of all of them, which is faster than sorting."""
 
 
 def exact_column(values: Iterable[int]) -> Column:
@@ -40,9 +42,9 @@ def from_halves(high: NDArray[Any], low: NDArray[Any]) -> Column:
     >>> from_halves(np.array([-1, 0]), np.array([2**64 - 1, 7], dtype=np.uint64))
     array([-1,  7])
     """
-    low = low.astype(np.uint64)
+    low = low.astype(np.uint64, copy=False)
     narrow = low.view(np.int64)
-    if np.array_equal(high, narrow >> np.int64(63)):
+    if (not high.any() and narrow.min(initial=0) >= 0) or np.array_equal(high, narrow >> np.int64(63)):
         return kept(narrow)
     return kept((high.astype(object) << _HALF_BITS) + low.astype(object))
 
@@ -57,6 +59,33 @@ def kept(column: Column) -> Column:
         raise TypeError(f"a column of {column.dtype} is not exact: take int64, or Python integers")
     column.setflags(write=False)
     return column
+
+
+def narrowed(column: Column) -> Column:
+    """Return a column in 64 bits where all of it fits.
+
+    >>> narrowed(np.array([1, 2], dtype=object)).dtype.name
+    'int64'
+    """
+    return column.astype(np.int64) if column.dtype == object and widest(column) < _BEYOND else column
+
+
+def numbered(column: Column) -> tuple[Column, Places]:
+    """Return the different numbers in a column, ascending, and which of them stands at each place.
+
+    >>> values, which = numbered(np.array([7, -3, 7]))
+    >>> values.tolist(), which.tolist()
+    ([-3, 7], [1, 0, 1])
+    """
+    least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if most - least >= _COUNTABLE:
+        values, which = np.unique(column, return_inverse=True)
+        return values, which
+    moved = column - column.dtype.type(least) if least >= 0 else column.astype(np.int64) - least
+    there = np.zeros(most - least + 1, dtype=bool)
+    there[moved] = True
+    numbers = np.cumsum(there, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(there) + least if len(column) else column, numbers[moved]
 
 
 def widest(column: Column) -> int:

@@ -14,6 +14,7 @@ from prdp.cli.printing import grid, number, show, show_json
 from prdp.declare.computed import grain_of
 from prdp.errors import PrdpError, shown_part
 from prdp.projects.fields import json_schema
+from prdp.projects.keys import PRIVATE
 from prdp.projects.project import Facts, Project, project
 from prdp.testing.sample import sample_counts
 
@@ -80,7 +81,9 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         ("policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}"),
     ]
     for column, keys in facts.keys.items():
-        said.append((f"keys of {column}", f"{len(keys):,} public ones"))
+        found = keys == PRIVATE or isinstance(keys, dict)
+        listed = "found by questions, which pay for it" if found else f"{len(keys):,} public ones"
+        said.append((f"keys of {column}", listed))
     said += [
         (f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here")
         for column in facts.bounds

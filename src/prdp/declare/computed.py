@@ -38,8 +38,11 @@ _NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN",
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
 _NAME_LIKE = re.compile(r"[\w ]*")
 _LARGEST_POWER = 16
-_WHOLE: frozenset[FunctionName] = frozenset({"floor", "ceil", "sign", "length", "date_diff", *MOMENT_PARTS})
+WHOLE: frozenset[FunctionName] = frozenset({"floor", "ceil", "sign", "length", "date_diff", *MOMENT_PARTS})
 """The functions that give whole numbers."""
+
+_WHOLE_TYPES = frozenset({"INTEGER", "BIGINT", "DATE"})
+"""The types that hold whole numbers, or whole days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +162,10 @@ def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None
         case Call():
             return _call_grain(node, schema, grains)
         case Cast():
-            whole = node.target != "DOUBLE" or checked_kind(node.operand, schema, "")[1] is Kind.BOOLEAN
-            return Fraction(1) if whole else derived_grain(node.operand, schema, grains)
+            kind = checked_kind(node.operand, schema, "")[1]
+            if node.target in _WHOLE_TYPES or (node.target == "DOUBLE" and kind is Kind.BOOLEAN):
+                return Fraction(1)
+            return derived_grain(node.operand, schema, grains) if kind is Kind.NUMBER else None
         case Case():
             return _common(
                 derived_grain(value, schema, grains)
@@ -182,7 +187,7 @@ def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fract
 
 
 def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
-    if node.name in _WHOLE:
+    if node.name in WHOLE:
         return Fraction(1)
     if node.name == "round":
         digits = [int(part.value) for part in node.args[1:] if isinstance(part, Number)]

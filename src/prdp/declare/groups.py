@@ -270,8 +270,10 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
     types = [key_type(key, schema) for key in listed]
     typed = [tuple(map(_typed, listed, row, types)) for row in rows]
     _refuse_unless_distinct(typed)
-    cells = list(product(*(key.bins for key in binned)))
-    groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, cells))
+    groups = tuple(typed)
+    if binned:
+        cells = list(product(*(key.bins for key in binned)))
+        groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, cells))
     return Grouping(read, (*groups, (OTHER,) * len(read)) if other else groups)
 
 
@@ -357,6 +359,8 @@ def first_moment(moment: datetime, part: Calendar) -> datetime:
 
 
 def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
+    if len(set(rows)) == len(rows):
+        return
     seen: set[tuple[KeyValue, ...]] = set()
     for row in rows:
         if row in seen:

@@ -23,7 +23,7 @@ from prdp.declare.key_domains import (
     microseconds_of,
 )
 from prdp.declare.keys import Plain, rows_of, typed_key
-from prdp.declare.patterns import TextClass, letters_of
+from prdp.declare.patterns import MOST_LETTERS, TextClass, letters_of
 from prdp.declare.text_model import VERSION, likely_classes
 from prdp.errors import InvalidRequest
 from prdp.schema import Bounds, ColumnType, Kind, Schema
@@ -172,15 +172,20 @@ class _Column:
         most = LONGEST if longest is None else longest
         if not isinstance(most, int) or isinstance(most, bool) or not most >= 0:
             raise InvalidRequest(f"longest={told(most)} is no number of characters.")
-        if most * math.log10(len(letters)) > 300:
-            raise InvalidRequest(f"there are more than 10^300 texts of {most} characters: write less.")
+        if most > MOST_LETTERS or most * math.log10(len(letters)) > 300:
+            raise InvalidRequest(
+                f"longest={told(most)}: a text has {MOST_LETTERS:,} characters at most, and there may be "
+                "10^300 texts of a length. Write less."
+            )
         facts |= {"alphabet": "".join(letters), "longest": most}
         lengths = range(most + 1)
         return [(TextClass.of_length(letters, length), Fraction(1, 2 ** (length + 1))) for length in lengths]
 
     def _numbers(self, kind: ColumnType, facts: dict[str, Any]) -> _Weighted:
         name = self.key.column
-        between = self._said("between") or (self.bounds.get(name) if self.key.expression is None else None)
+        between = self._said("between")
+        if between is None and self.key.expression is None:
+            between = self.bounds.get(name)
         if between is None:
             raise InvalidRequest(
                 f"which whole numbers can {name!r} be? Write between=(1, 99), or bounds when the table is "

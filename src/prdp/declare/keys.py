@@ -117,6 +117,8 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
     >>> typed_key("2026-01-31", "opened", ColumnType(Kind.MOMENT))
     datetime.datetime(2026, 1, 31, 0, 0)
     """
+    if type(value) is int and column.kind is Kind.NUMBER and column.integer and -(2**63) <= value < 2**63:
+        return value  # what most long lists hold
     plain = plain_value(value)
     if is_missing(plain):
         raise InvalidRequest(

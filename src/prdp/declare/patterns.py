@@ -16,7 +16,9 @@ LARGEST_DOMAIN = 10**300
 """How many keys a class may have."""
 
 _MOST_BLOCKS = 256
-_MOST_LETTERS = 1000
+MOST_LETTERS = 1000
+"""How many characters a text may have."""
+
 _SPECIAL = frozenset(".*+^$()|\\")
 
 Letters = tuple[str, ...]
@@ -155,8 +157,8 @@ def _items(pattern: object) -> list[tuple[Letters, int, int]]:
             letters = (letter,)
         least, most, place = _counts(pattern, place)
         items.append((letters, least, most))
-    if sum(most for _, _, most in items) > _MOST_LETTERS:
-        raise InvalidRequest(f"pattern={pattern!r} spells more than {_MOST_LETTERS} characters.")
+    if sum(most for _, _, most in items) > MOST_LETTERS:
+        raise InvalidRequest(f"pattern={pattern!r} spells more than {MOST_LETTERS} characters.")
     return items
 
 
@@ -204,7 +206,7 @@ def _counts(pattern: str, place: int) -> tuple[int, int, int]:
 
 
 def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_LETTERS))
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_LETTERS))
 
 
 def _refused(pattern: str, place: int, why: str) -> InvalidRequest:

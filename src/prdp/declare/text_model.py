@@ -44,7 +44,7 @@ _KIND = {letter: kind_of(letter) for letter in LETTERS}
 _COST = {kind: dict(zip((*LETTERS, END), COSTS[kind], strict=True)) for kind in KINDS}
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1)  # all classes are asked of one key in turn; keys of records are not to stay
 def bits_of(key: bytes) -> int | None:
     """Return what a text costs in whole bits, rounded up; None for one that no class has.
 

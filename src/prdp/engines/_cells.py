@@ -6,14 +6,15 @@ The statement is DuckDB's SQL. Each part is total: no row can make it fail.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.cell_columns import NO_VALUE, CellColumns
-from prdp.cells.columns import Column, exact_column, from_halves
+from prdp.cells.columns import Column, Places, exact_column, from_halves, numbered
+from prdp.cells.groups import GroupRows, SummaryGroups, magnitude_keys, one_each
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.groups import Grouping
@@ -28,7 +29,7 @@ from prdp.levels import Levels
 from prdp.plan.reads import CellRead
 from prdp.schema import ColumnType, Schema
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]
 """The columns of a statement, by name; masked where there is NULL."""
 
 _SUMS = ("total", "squares")
@@ -47,9 +48,11 @@ class Statement:
     reading: CellRead
     own: OwnColumn | None
 
-    def summaries(self, found: Arrays) -> tuple[Summary, ...]:
+    def summaries(self, found: Arrays) -> Sequence[Summary]:
         """Return the cells of each group that the statement's columns describe."""
         reading, measure = self.reading, self.reading.measure
+        if reading.groups is not None:
+            return self._by_group(found, len(reading.groups.keys))
         quanta, valid = self._budgets(found)
         if measure is None:
             cells = CellColumns.counting(quanta, filled(found["n"], 0))
@@ -61,8 +64,38 @@ class Statement:
             cells = CellColumns.coded(
                 quanta, code, sums, largest=reading.largest, per_octave=measure.per_octave
             )
-        groups = by_group(cells, found, valid, reading.groups)
-        return tuple(Summary(reading.levels, reading.smallest, reading.largest, group) for group in groups)
+        whole = cells.where(valid).added_up()
+        return (Summary(reading.levels, reading.smallest, reading.largest, whole),)
+
+    def _by_group(self, found: Arrays, groups: int) -> SummaryGroups:
+        """Return the cells of many groups; what cells have in common is looked up once for each kind."""
+        reading, measure = self.reading, self.reading.measure
+        count = filled(found["n"], 0)
+        rows = GroupRows(np.ma.filled(found["grp"], -1), count, count)
+        if measure is None:
+            keys, key = one_each(1), np.zeros(len(count), np.int32)
+        else:
+            code = np.ma.filled(found["code"], NO_VALUE)
+            codes, key = numbered(code if self.own is None else np.clip(code, *self.own.codes))
+            keys = magnitude_keys(codes, largest=reading.largest, per_octave=measure.per_octave)
+            squares = wide(found, "squares") if measure.squares else None
+            rows = replace(rows, total=wide(found, "total"), squares=squares)
+        budgets, budget = self._numbered_budgets(found)
+        valid = (budgets != 0)[budget]
+        if not valid.all():
+            rows, budget, key = rows.where(valid), budget[valid], key[valid]
+        found.clear()  # of millions of cells, what is not needed any more should not stay
+        empty = Summary.of(reading.levels, reading.smallest, reading.largest, ())
+        return SummaryGroups.crossed(empty, rows, (budgets, budget), (keys, key), groups)
+
+    def _numbered_budgets(self, found: Arrays) -> tuple[Column, Places]:
+        """Return the budgets that there are, in quanta, and the number of each row's; 0 is left out."""
+        if self.own is None:
+            levels = self.reading.levels
+            quanta = (levels.quanta(step) for step in range(levels.top + 1))
+            return exact_column((0, *quanta)), np.ma.filled(found["level"], -1) + np.int16(1)
+        codes, number = numbered(np.ma.filled(found["code"], 0))
+        return exact_column(self.own.quanta.get(code, 0) for code in codes.tolist()), number
 
     def _budgets(self, found: Arrays) -> tuple[Column, NDArray[np.bool_]]:
         """Return each row's budget in quanta, and whether its records take part; else it is any."""
@@ -82,7 +115,7 @@ def level_quanta(levels: Levels, level: NDArray[Any]) -> tuple[Column, NDArray[n
 
 def filled(column: NDArray[Any], instead: int) -> Column:
     """Return a column of at most 64 bits as a ``Column``, with a number instead of NULL."""
-    return np.ma.filled(column.astype(np.int64), instead)
+    return np.ma.filled(column.astype(np.int64, copy=False), instead)
 
 
 def wide(found: Arrays, name: str) -> Column:

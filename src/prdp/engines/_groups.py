@@ -12,6 +12,10 @@ from prdp.engines._moments import FIRST, LAST
 from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import Kind, Schema
 
+_MANY = 100
+_SEPARATORS = (",", ";", "|", "~", "\n", "\t")
+"""What long lists of keys are joined with: the first one that is in none of them."""
+
 
 def key_columns(grouping: Grouping, schema: Schema) -> list[str]:
     """Return the record's keys as select items ``key0``, ``key1``, ...; NULL where it has none."""
@@ -26,14 +30,13 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
     """
     public = grouping.listed
     if not public:  # all records that have none of no keys
-        return f"(SELECT *, 0 AS grp FROM {records})"
+        return f"(SELECT *, 0::INTEGER AS grp FROM {records})"
     columns = [_listed(by, [key[place] for key in public], schema) for place, by in enumerate(grouping.by)]
-    # Lists, one a column: a row of constants each takes the engine many times longer to read.
-    raw = ", ".join(f"unnest([{', '.join(texts)}]) AS raw{place}" for place, (texts, _) in enumerate(columns))
+    raw = ", ".join(f"unnest({_one_list(texts)}) AS raw{place}" for place, (texts, _) in enumerate(columns))
     named = ", ".join(
         f"{form.format(f'raw{place}')} AS listed{place}" for place, (_, form) in enumerate(columns)
     )
-    listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(public)})) AS grp)"
+    listed = f"SELECT {named}, grp FROM (SELECT {raw}, unnest(range({len(public)})::INTEGER[]) AS grp)"
     bins = [
         (place, BinColumn.of(key, schema)) for place, key in enumerate(grouping.by) if isinstance(key, Binned)
     ]
@@ -92,6 +95,19 @@ def _listed(by: GroupKey, values: Sequence[KeyValue], schema: Schema) -> tuple[l
             return texts, f"CAST({{}} AS {'BIGINT' if fits_64_bits(column) else 'HUGEINT'})"
         case _:
             return texts, "{}"
+
+
+def _one_list(constants: Sequence[str]) -> str:
+    """Return constants as one list; many texts as one text that is split, which is read far faster.
+
+    A row of constants each would take the engine many times longer still.
+    """
+    if len(constants) > _MANY and all(text.startswith("'") for text in constants):
+        for separator in _SEPARATORS:
+            if not any(separator in text for text in constants):
+                whole = separator.join(text[1:-1] for text in constants)
+                return f"string_split('{whole}', '{separator}')"
+    return f"[{', '.join(constants)}]"
 
 
 def _constant(value: KeyValue) -> str:

@@ -96,9 +96,13 @@ def _rows_of_table(reading: KeyMassRead, schema: Schema, records: str) -> str:
 def _of_owners(reading: KeyMassRead, rows: str) -> MassStatement:
     """Write the statement that divides each owner's budget among its keys.
 
-    The level is the least over all rows of an owner; one without a valid budget takes no part. The keys that
-    count are the first by a hash of the owner and the key: a function of the owner's own rows.
+    The level is the least over all rows of an owner; one without a valid budget takes no part. Where owners
+    have one row each, nor does one with several: all its rows are here, whatever the filter and the keys say
+    of them. The keys that count are the first by a hash of the owner and the key: a function of the owner's
+    own rows.
     """
+    assert reading.owners is not None  # noqa: S101  (see mass_statement)
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row_is_all else "")
     names = _names(reading)
     listed = ", ".join(names)
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
@@ -106,7 +110,7 @@ def _of_owners(reading: KeyMassRead, rows: str) -> MassStatement:
     order = f"md5(concat_ws('/', {hashed})), {listed}"
     sql = (
         f"WITH rows AS MATERIALIZED ({rows}), "
-        "levels AS (SELECT id, min(level) AS level FROM rows GROUP BY id HAVING min(level) >= 0), "
+        f"levels AS (SELECT id, min(level) AS level FROM rows GROUP BY id HAVING {taking_part}), "
         f"held AS (SELECT DISTINCT id, {listed} FROM rows WHERE {there}), "
         f"ranked AS (SELECT *, row_number() OVER (PARTITION BY id ORDER BY {order}) AS place, "
         "count(*) OVER (PARTITION BY id) AS number FROM held) "

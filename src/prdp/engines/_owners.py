@@ -48,7 +48,8 @@ class OwnerStatement:
         keys = f"part, {group}level, code"
         summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
         cells = f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
-        return cls(f"{_owners(reading, rows)} {cells}", reading)
+        owners = _never_negative(rows) if _adds_only(reading) else _owners(reading, rows)
+        return cls(f"{owners} {cells}", reading)
 
     def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
@@ -76,17 +77,55 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
     Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
     """
     column = "counted" if count_rows else "total"
-    listed = ", ".join(f"CAST({cap} AS HUGEINT)" for cap in caps.by_level)
-    shared = (
-        f"SELECT grp, parts.{column} AS added, owners.{column} AS size, [{listed}][owners.level + 1] AS cap "
-        f"FROM parts JOIN owners USING (id) WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
-    )
+    cap = f"[{', '.join(f'CAST({cap} AS HUGEINT)' for cap in caps.by_level)}][level + 1]"
     fine = f"CAST({1 << caps.bits} AS HUGEINT)"
     scaled = (
         f"CASE WHEN size * {fine} <= cap THEN added * {fine} "
         "WHEN added < 0 THEN -(-added * cap // size) ELSE added * cap // size END"
     )
+    if _adds_only(reading):
+        return _scaled_where_needed(reading, rows, column, cap, (fine, scaled))
+    shared = (
+        f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
+        f"{cap.replace('level', 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
+    )
     return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+
+
+def _scaled_where_needed(
+    reading: OwnerRead, rows: str, column: str, cap: str, written: tuple[str, str]
+) -> str:
+    """Write the second statement where no value is negative: only owners above their caps are told apart.
+
+    Of the others, who are most, each row counts for its value: they are added up by group at once.
+
+    Args:
+        reading: Which owners, and what is made of their rows.
+        rows: The query for their rows.
+        column: What counts of an owner: its total, or its rows.
+        cap: The cap of a level.
+        written: How many steps a value's step has, and what a contribution is scaled down to.
+    """
+    fine, scaled = written
+    most, most_rows = (measure.high for measure in _parts(reading))
+    total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
+    whole = f"CAST({column} AS HUGEINT) * {fine} <= {cap}"
+    return (
+        f"{_never_negative(rows)}, "
+        f"capped AS MATERIALIZED (SELECT id, level, CASE WHEN {whole} THEN NULL ELSE id END AS who "
+        "FROM owners), "
+        "parts AS MATERIALIZED (SELECT who, grp, "
+        f"{'count' if column == 'counted' else 'sum'}(value) AS whole, {total} AS total, "
+        f"{counted} AS counted "
+        f"FROM ({rows}) AS rows JOIN capped USING (id) WHERE grp IS NOT NULL AND value IS NOT NULL "
+        "GROUP BY who, grp), "
+        f"sizes AS (SELECT who, sum({column}) AS size FROM parts WHERE who IS NOT NULL GROUP BY who), "
+        f"shared AS (SELECT grp, parts.{column} AS added, size, {cap} AS cap FROM parts "
+        "JOIN sizes USING (who) JOIN capped ON capped.id = parts.who) "
+        f"SELECT grp, sum(added) FROM (SELECT grp, CAST(whole AS HUGEINT) * {fine} AS added FROM parts "
+        f"WHERE who IS NULL UNION ALL SELECT grp, {scaled} FROM shared) GROUP BY grp"
+    )
 
 
 def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -128,6 +167,24 @@ def _owners(reading: OwnerRead, rows: str) -> str:
         f"WITH parts AS MATERIALIZED ({by_group}), owners AS MATERIALIZED (SELECT id, {folded} FROM parts "
         f"GROUP BY id HAVING {taking_part})"
     )
+
+
+def _adds_only(reading: OwnerRead) -> bool:
+    """Say whether owners may be in several groups, and no row can take away from what others add."""
+    several = reading.groups is not None and not reading.apart
+    return several and (reading.measure is None or reading.measure.low >= 0)
+
+
+def _never_negative(rows: str) -> str:
+    """Return the beginning of the first statement where no value is negative.
+
+    An owner's contributions to all groups then add up to its rows' values, with no need to tell its groups
+    apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
+    """
+    listed = "FILTER (WHERE grp IS NOT NULL)"
+    folded = f"min(level) AS level, sum(value) {listed} AS total, count(value) {listed} AS counted"
+    taking_part = f"min(level) >= 0 AND count(value) {listed} > 0"
+    return f"WITH owners AS MATERIALIZED (SELECT id, {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
 
 
 def _moved(whole: str, low: int, high: int) -> str:

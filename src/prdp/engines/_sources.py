@@ -24,6 +24,7 @@ _KINDS = {
     **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
     "BOOLEAN": Kind.BOOLEAN,
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
+    "TIMESTAMP WITH TIME ZONE": Kind.MOMENT,  # in UTC
 }
 _DECIMAL = re.compile(r"DECIMAL\(\d{1,2},\s*\d{1,2}\)")
 _FRAMES = {("pyarrow", "Table"), ("pandas", "DataFrame"), ("polars", "DataFrame")}

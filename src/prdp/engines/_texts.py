@@ -54,16 +54,31 @@ class Texts:
                 return self._joined(args)
             case "substring":
                 places = [*map(self._place, args[1:2]), *map(self._length, args[2:])]
-                return f"substring({', '.join([args[0], *places])})"
+                return self._substring(args[0], *places)
             case _:
                 raise TypeError(f"{name} is no function of texts")
 
     def _joined(self, args: Sequence[str]) -> str:
         def write(*texts: str) -> str:
             length = " + ".join(f"strlen({text})" for text in texts)
-            return f"(CASE WHEN {length} <= {MOST_BYTES} THEN {' || '.join(texts)} END)"
+            return f"(CASE WHEN {length} <= {MOST_BYTES} THEN CAST({' || '.join(texts)} AS VARCHAR) END)"
 
         return self.guards.once(args, write)
+
+    def _substring(self, text: str, start: str, length: str = "") -> str:
+        """Return a part of a text, counted alike by all versions where it begins before the text does."""
+        if not length:
+            return f"substring({text}, {start})"
+
+        def write(t: str, p: str, n: str) -> str:
+            place, count = f"CAST({p} AS BIGINT)", f"CAST({n} AS BIGINT)"
+            missing = f"CASE WHEN {place} < 0 THEN greatest(-{place} - length({t}), 0) "
+            missing += f"WHEN {place} = 0 THEN 1 ELSE 0 END"
+            part = f"substring(substring({t}, {place}), 1, greatest({count} - ({missing}), 0))"
+            return f"(CASE WHEN {n} IS NOT NULL THEN {part} END)"  # greatest() would pass over NULL
+
+        # The numbers as texts, because a list has one type.
+        return self.guards.once([text, f"CAST({start} AS VARCHAR)", f"CAST({length} AS VARCHAR)"], write)
 
     def _place(self, number: str) -> str:
         """Return a place in a text; NULL where it is not whole, or infinite."""

@@ -100,7 +100,7 @@ class DuckDBEngine(InOneProcess):
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> Sequence[Summary]:
         """Read every record once and return exact totals per cell, for each group."""
         cells = statement(reading, self.schema, self._records, own_column=self._own_column)
         return cells.summaries(self._columns(cells.sql))

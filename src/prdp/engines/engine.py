@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from prdp.cells.key_masses import KeyMasses
@@ -76,7 +76,7 @@ class Engine(OwnerEngine, Protocol):
             InvalidRequest: The source is not what was opened.
         """
 
-    def summarise(self, reading: CellRead) -> tuple[Summary, ...]:
+    def summarise(self, reading: CellRead) -> Sequence[Summary]:
         """Read every record once and return exact totals per cell, for each group in its order.
 
         Raises:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from prdp.cells.columns import exact_column
 from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import OTHER, Bin, KeyValue, Others
 from prdp.ledger.strict_json import strict_json
@@ -16,10 +20,14 @@ from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Knot, Overshoot, Ranked
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
+from prdp.release.rows import Named, ReleaseColumn, ReleaseRows, Row
 from prdp.release.table import Released, ReleaseTable
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
+
+_FEW = 20
+"""Tables of more groups are written by columns."""
 
 _LATER: dict[str, Any] = {
     "chosen": None,  # how far off a chosen value may be was not said
@@ -45,11 +53,35 @@ def release_to_json(release: Released) -> str:
             "by": release.by,
             "asked": release.asked,
             "keys": [[_key_form(value) for value in key] for key in release.keys],
-            "releases": [[_form(answer) for answer in row] for row in release.releases],
+            **_rows_form(release.releases),
         } | ({"notes": release.notes} if release.notes else {})
         return json.dumps(form, default=_spelled, ensure_ascii=False)
     form = asdict(release) if isinstance(release, CustomRelease) else _form(release)
     return json.dumps(form, default=_spelled, ensure_ascii=False)
+
+
+def _rows_form(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the answers row by row; those of many groups by columns, what is said of many written once."""
+    if isinstance(rows, ReleaseRows) and len(rows) > _FEW:
+        columns = [column for column in rows.columns if isinstance(column, ReleaseColumn)]
+        abouts = columns[0].abouts if len(columns) == len(rows.columns) else None
+        if isinstance(abouts, Named):
+            return {"about": abouts.about, "columns": list(map(_column_form, columns))}
+    return {"releases": [[_form(answer) for answer in row] for row in rows]}
+
+
+def _column_form(column: ReleaseColumn) -> dict[str, Any]:
+    return {
+        "said": list(map(_form, column.said)),
+        "which": column.which.tolist(),
+        "steps": list(map(_whole_form, column.steps.tolist())),
+        "parts": list(map(_column_form, column.parts)),
+    }
+
+
+def _whole_form(value: int) -> int | str:
+    """Return a whole number; a long one as text, which no limit of Python's stops."""
+    return spelled(value) if value.bit_length() > _LONG_BITS else value
 
 
 def _form(release: Release) -> dict[str, Any]:
@@ -62,7 +94,7 @@ def _form(release: Release) -> dict[str, Any]:
         found = dict(named)
         before = _LATER | {"mixed": found.get("below") and found.get("above")}
         return {
-            name: spelled(value) if isinstance(value, int) and value.bit_length() > _LONG_BITS else value
+            name: _whole_form(value) if isinstance(value, int) else value
             for name, value in named
             if name not in before or value != before[name]
         }
@@ -81,6 +113,8 @@ def release_from_json(text: str) -> Released:
         ValueError: The text is no release.
     """
     form: Any = strict_json(text)
+    if isinstance(form, dict) and "columns" in form:
+        return _table_of_columns(form)
     if isinstance(form, dict) and "releases" in form:
         return _table(form)
     if isinstance(form, dict) and "epsilon" in form:
@@ -209,6 +243,28 @@ def _table(form: dict[str, Any]) -> ReleaseTable:
         releases=tuple(tuple(_release(answer) for answer in row) for row in form["releases"]),
         notes=tuple(map(str, form["notes"])),
     )
+
+
+def _table_of_columns(form: dict[str, Any]) -> ReleaseTable:
+    """Read a table that was written by columns."""
+    form.setdefault("notes", [])  # tables had none at first
+    known = {field.name for field in fields(ReleaseTable)} - {"releases"} | {"about", "columns"}
+    if form.keys() != known or not form["columns"]:
+        raise ValueError("the text is no release")
+    keys = tuple(tuple(_key(value) for value in key) for key in form["keys"])
+    by = tuple(form["by"])
+    abouts = Named(form["about"], by, keys)
+    columns = tuple(_column(column, abouts) for column in form["columns"])
+    facts = form["question"], _fraction(form["share"]), by, tuple(form["asked"]), keys
+    return ReleaseTable(*facts, ReleaseRows(columns), tuple(map(str, form["notes"])))
+
+
+def _column(form: dict[str, Any], abouts: Named) -> ReleaseColumn:
+    said = tuple(map(_release, form["said"]))
+    which, steps = np.array(form["which"], dtype=np.int64), exact_column(map(_whole, form["steps"]))
+    if not len(which) == len(steps) == len(abouts) or not np.all((which >= 0) & (which < len(said))):
+        raise ValueError("the text is no release")
+    return ReleaseColumn(said, which, steps, abouts, tuple(_column(part, abouts) for part in form["parts"]))
 
 
 def _fraction(form: Any) -> Fraction:

@@ -158,7 +158,6 @@ class PointFinder:
             answer: From a tuning and the place that was chosen to the law of the answer, which is to use
                 the part ``tuning.answer`` of the share.
         """
-        step = ladder.quantum * self.lattice(ladder.quantum, share)
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
@@ -166,7 +165,7 @@ class PointFinder:
 
         return Gated(
             first=self.measured([ladder], share),
-            rule=FirstReaching(tuple((0, ceil(least / (step * share))) for least in self.leasts(ladder))),
+            rule=FirstReaching(tuple((0, least) for least in self.reached(ladder, share))),
             laws=Lazily(len(self.tunings), rest),
         )
 
@@ -177,20 +176,23 @@ class PointFinder:
         noise = DiscreteLaplace(1 / (share * self.gate * quantum * lattice))
         return Noisy(tuple(ladder.mass(lattice) for ladder in ladders), (noise,) * len(ladders))
 
-    def leasts(self, ladder: Ladder, margin: int | None = None) -> list[Fraction]:
-        """Return from which noisy mass on, times the share, each tuning but the last is used.
+    def reached(self, ladder: Ladder, share: Fraction, margin: int | None = None) -> tuple[int, ...]:
+        """Return what the noisy mass must reach for each tuning but the last, on its lattice; all public.
 
         Args:
             ladder: Of which the public points matter.
+            share: The part of every record's budget.
             margin: In place of the tunings' own margins.
         """
-        leasts: list[Fraction] = []
+        step = ladder.quantum * self.lattice(ladder.quantum, share)
+        found: list[int] = []
         for own, tuning in self.tunings:
             if own is None:
                 break
             usual = ladder.heights(tuning.stride)[: ladder.usual(tuning.stride)]
-            leasts.append(self.least(own if margin is None else margin, tuning, usual))
-        return leasts
+            least = self.least(own if margin is None else margin, tuning, usual)
+            found.append(ceil(least / (step * share)))
+        return tuple(found)
 
     def drawn(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
         """Return the draw of a point of a ladder, under a tuning."""

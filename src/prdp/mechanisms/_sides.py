@@ -75,7 +75,6 @@ class SideFinder:
         finder, whole = self.finder, RecordLadder(summary)
         below, above = (RecordLadder(side) for side in sides(summary))
         gate = finder.measured([below, above], share)
-        step = whole.quantum * finder.lattice(whole.quantum, share) * share
 
         def rest(which: int) -> Then:
             tuning = finder.tunings[which % len(finder.tunings)][1]
@@ -90,8 +89,8 @@ class SideFinder:
         return Gated(
             first=gate,
             rule=BothReaching(
-                together=tuple(ceil(least / step) for least in finder.leasts(whole)),
-                apart=tuple(ceil(least / step) for least in finder.leasts(whole, SEEN)),
+                together=finder.reached(whole, share),
+                apart=finder.reached(whole, share, SEEN),
                 reserve=ceil(_RESERVE * gate.noises[0].scale),
             ),
             laws=Lazily(2 * len(finder.tunings) - 1, rest),

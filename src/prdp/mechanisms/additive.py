@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from prdp.cells.columns import Column, plus
+from prdp.cells.groups import SummaryGroups
 from prdp.cells.least_budgets import Least
 from prdp.cells.summary import Summary
 from prdp.mechanisms._shape import concave_below
@@ -13,7 +17,7 @@ from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Shaped
-from prdp.release.drawn import Answer
+from prdp.release.drawn import Answer, AnswerColumn, ByGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +75,24 @@ class Additive:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        bits = finer_bits(summary, self.finest_bits)
-        law = self.law(summary.refined(bits), share)
-        choices = (("of the share", "100 % answering"), *((("chosen", self.why),) if self.why else ()))
-        step = Fraction(1, 1 << bits)
-        return [Answer(total, step, (), choices, shape=law.noise) for total in law.draw(entropy, runs)]
+        return self.grouped([summary], share, entropy, runs)[0]
 
-    def grouped(
-        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
-    ) -> list[list[Answer]]:
-        """Draw independent answers for disjoint groups, each by itself."""
-        return [self.answers(summary, share, entropy, runs) for summary in summaries]
+    def grouped(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
+        """Draw independent answers for disjoint groups, each from its own ``law``; their noises at once."""
+        groups = SummaryGroups.of(summaries)
+        bits = finer_bits(groups.empty, self.finest_bits)
+        fine = groups.refined(bits)
+        noise = self.law(fine.empty, share).noise
+        choices = (("of the share", "100 % answering"), *((("chosen", self.why),) if self.why else ()))
+        said = (Answer(0, Fraction(1, 1 << bits), (), choices, shape=noise),)
+        totals = np.repeat(self.totals(fine, share), runs)
+        steps = plus(totals, noise.draw_many(entropy, len(totals)))  # a group's runs side by side
+        which = np.zeros(len(groups), np.intp)
+        return ByGroup(tuple(AnswerColumn(steps[run::runs].copy(), which, said) for run in range(runs)))
+
+    def totals(self, groups: SummaryGroups, share: Fraction) -> Column:
+        """Return the totals of groups, one each: the values of their laws."""
+        worth = share * groups.levels.quantum
+        noise = self.noise(groups.largest, worth)
+        caps = groups.kinds.by_budget(lambda quanta: noise.within(quanta * worth))
+        return groups.clipped(np.arange(len(groups)), caps)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 
+import numpy as np
+
+from prdp.cells.columns import exact_column
 from prdp.cells.owners import Caps, OwnerGroups
 from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
 from prdp.mechanisms._points import Points
@@ -14,7 +17,7 @@ from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
-from prdp.release.drawn import Answer
+from prdp.release.drawn import Answer, AnswerColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +71,22 @@ class Joint:
 
     def answers(
         self, owners: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
-    ) -> list[tuple[Answer, ...]]:
+    ) -> list[AnswerColumn]:
         """Draw independent answers, each one for all groups."""
         bits = finer_bits(owners.summary, self.finest_bits)
         fine, step = owners.refined(bits), Fraction(1, 1 << bits)
         totals = self.totals(fine, share)
         clip = Clip(self.finder, self.finest_bits)
-        clippings = cache(partial(clip.clipping, fine.summary, share))
         answers = []
         for which, (place, values) in self.finder.law(RecordLadder(fine.summary), share, totals).draw(
             entropy, runs
         ):
             tuning = self.finder.tunings[which][1]
-            noises = totals(tuning, place).noises
-            clipped_at = noises[0].scale * share * tuning.answer * step
+            noise = totals(tuning, place).noises[0]
+            clipped_at = noise.scale * share * tuning.answer * step
             words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
-            answers.append(
-                tuple(
-                    Answer(value, step, (noise,), (("clipped at", words),), clipping=clippings(which, place))
-                    for value, noise in zip(values, noises, strict=True)
-                )
-            )
+            clipping = clip.clipping(fine.summary, share, which, place)
+            said = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
+            steps = exact_column(values)
+            answers.append(AnswerColumn(steps, np.zeros(len(steps), np.intp), (said,)))
         return answers

@@ -28,6 +28,7 @@ from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
 
+_FITS = 1 << 62
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
@@ -178,6 +179,8 @@ class Rank:
         """
         parts = quantile.denominator
         target = quantile.numerator * sum(weights.values())
+        if parts * target < _FITS:
+            return _wrong(parts, target, weights, count)
         found: list[int] = []
         below = 0
         for place in sorted(weights):
@@ -272,6 +275,15 @@ class Rank:
     def _ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
         return SparingLadder(RecordLadder(weighed), int(spared))
+
+
+def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
+    """Return what ``Rank.wrong`` does, where all of it fits 64 bits."""
+    here = np.zeros(count, dtype=np.int64)
+    here[np.fromiter(weights, np.intp, len(weights))] = np.fromiter(weights.values(), np.int64, len(weights))
+    up_to = np.cumsum(parts * here)
+    found: list[int] = np.maximum(0, np.maximum(up_to - parts * here - target, target - up_to)).tolist()
+    return found
 
 
 def brackets(octaves: int) -> Iterator[tuple[int, int]]:

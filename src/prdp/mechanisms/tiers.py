@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import ceil, sqrt
 from statistics import median_low
 
 import numpy as np
+from numpy.typing import NDArray
 
+from prdp.cells.columns import Column, exact_column, plus, product
+from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
 from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer
+from prdp.release.drawn import Answer, AnswerColumn, ByGroup
 
 _STRIDE = 2
 _MOST_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
@@ -73,43 +77,72 @@ class Tiers:
         heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
         return next(heavy, 0) + 1
 
-    def answers(
-        self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
-    ) -> list[list[Answer]]:
+    def answers(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for disjoint groups: for each group, one a run."""
-        laws = [self.law(summary, share) for summary in summaries]
-        drawn = [law.draw(entropy, runs) for law in laws]
-        thresholds = self.thresholds(laws[0])
-        common = [self._worth_keeping(run, laws[0]) for run in zip(*drawn, strict=True)]
-        return [
-            [
-                self._answer(law, share, thresholds, totals, max(least, self.kept(totals, thresholds)))
-                for totals, least in zip(group, common, strict=True)
-            ]
-            for law, group in zip(laws, drawn, strict=True)
-        ]
+        return self.grouped(SummaryGroups.of(summaries), share, entropy, runs, Fraction(1))
 
-    def _worth_keeping(self, groups: Sequence[Sequence[int]], law: Noisy) -> int:
+    def grouped(
+        self, groups: SummaryGroups, share: Fraction, entropy: Entropy, runs: int, step: Fraction
+    ) -> ByGroup:
+        """Draw independent answers for disjoint groups, on a lattice of such a step.
+
+        Each group's answer is drawn from its own ``law``: the integers of all laws are worked out together,
+        tier by tier, and so are their noises drawn.
+        """
+        law = self.law(groups.empty, share)
+        thresholds = self.thresholds(law)
+        tiers = zip(self.totals(groups), law.noises, strict=True)
+        rows = len(groups) * runs
+        noisy = [plus(np.repeat(total, runs), noise.draw_many(entropy, rows)) for total, noise in tiers]
+        kept = self._kept(noisy, thresholds)
+        for run in range(runs):
+            least = self._worth_keeping([tier[run::runs] for tier in noisy], law)
+            kept[run::runs] = np.maximum(kept[run::runs], least)
+        parts = (product(tier, (kept > place).astype(np.int64)) for place, tier in enumerate(noisy))
+        steps = reduce(plus, parts)
+        said = tuple(self._said(law, share, thresholds, number, step) for number in range(1, len(noisy) + 1))
+        by_run = (AnswerColumn(steps[run::runs].copy(), kept[run::runs] - 1, said) for run in range(runs))
+        return ByGroup(tuple(by_run))
+
+    def totals(self, groups: SummaryGroups) -> list[Column]:
+        """Return each tier's totals, one a group: the values of the groups' laws."""
+        kinds, tiers = groups.kinds, len(self.points.numerators)
+        tier = np.minimum(self.points.first_reaching(kinds.high, kinds.quanta), tiers - 1)
+        caps = self.points.caps(tier, kinds.quanta)
+        every = np.arange(len(groups))
+        return [groups.clipped(every, caps, np.asarray(tier == place)) for place in range(tiers)]
+
+    @staticmethod
+    def _kept(noisy: Sequence[Column], thresholds: Sequence[int]) -> NDArray[np.intp]:
+        """Return how many tiers each row keeps: as ``kept`` says of one."""
+        found = np.ones(len(noisy[0]), np.intp)
+        for place, (tier, threshold) in enumerate(zip(noisy, thresholds, strict=True)):
+            found[np.asarray(abs(tier) >= exact_column([threshold]), dtype=bool)] = place + 1
+        return found
+
+    def _worth_keeping(self, tiers: Sequence[Column], law: Noisy) -> int:
         """Return how many tiers most groups have so much of that the noise is worth it in each.
 
         It is where the groups' median passes the noise's own size by three standard errors.
         """
-        if len(groups) == 1:
+        groups = len(tiers[0])
+        if groups == 1:
             return 1
-        least = 1 + Fraction(3 / sqrt(len(groups)))
+        least = 1 + Fraction(3 / sqrt(groups))
         return self.kept(
-            [median_low(totals) for totals in zip(*groups, strict=True)],
+            [median_low(totals.tolist()) for totals in tiers],
             [ceil(noise.scale * least) for noise in law.noises],
         )
 
-    def _answer(
-        self, law: Noisy, share: Fraction, thresholds: Sequence[int], totals: Sequence[int], kept: int
+    def _said(
+        self, law: Noisy, share: Fraction, thresholds: Sequence[int], kept: int, step: Fraction
     ) -> Answer:
-        tiers = len(totals)
+        """Return what is said of an answer that keeps so many tiers, but for the number itself."""
+        tiers = len(thresholds)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),
             ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
         dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=law.noises[kept - 1].scale * share)
-        return Answer(sum(totals[:kept]), Fraction(1), law.noises[:kept], choices, clipping=dropped)
+        return Answer(0, step, law.noises[:kept], choices, clipping=dropped)

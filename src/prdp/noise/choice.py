@@ -9,12 +9,14 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from operator import mul
+from typing import Protocol
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
 
 _WEIGHT_BITS = 64
-_PER_UNIT = 16
+PER_UNIT = 16
+FITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +50,71 @@ class ExponentialChoice:
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run."""
         least = min(self.penalties)
-        weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
-        weights = map(weight_of.__getitem__, self.penalties)
-        sums = list(accumulate(map(mul, weights, self.multiples) if self.multiples else weights))
+        proposal = self._proposal(least)
 
         def drawn() -> int:
             while True:
-                proposed = bisect_right(sums, uniform_below(sums[-1], entropy))
-                penalty = self.penalties[proposed]
-                if _accepted((penalty - least) * self.unit, weight_of[penalty], entropy):
+                proposed = proposal.place(uniform_below(proposal.total, entropy))
+                excess = self.penalties[proposed] - least
+                if _accepted(excess * self.unit, self._proposed(excess), entropy):
                     return proposed
 
         return [drawn() for _ in range(runs)]
+
+    def _proposal(self, least: int | Fraction) -> Sums:
+        """Return the sums of the weights with which candidates are proposed."""
+        whole = [penalty for penalty in self.penalties if isinstance(penalty, int)]
+        if not self.multiples and len(whole) == len(self.penalties) and max(whole) - min(whole) < FITS:
+            from prdp.noise.wide_sums import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
+
+            best = min(whole)
+            return wide_sums([penalty - best for penalty in whole], self.unit)
+        weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
+        each = map(weight_of.__getitem__, self.penalties)
+        return _Sums(list(accumulate(map(mul, each, self.multiples) if self.multiples else each)))
 
     def _proposed(self, excess: int | Fraction) -> int:
         """Return an integer that is at least exp(-excess · unit) · 2^64, and hardly more.
 
         The penalty is rounded down to a sixteenth, so that thousands of candidates share a short table.
         """
-        weights = _weights()
-        sixteenths = excess * self.unit.numerator * _PER_UNIT // self.unit.denominator
-        return weights[min(sixteenths, len(weights) - 1)]
+        proposed = weights()
+        sixteenths = excess * self.unit.numerator * PER_UNIT // self.unit.denominator
+        return proposed[min(sixteenths, len(proposed) - 1)]
+
+
+class Sums(Protocol):
+    """Sums of weights up to each candidate."""
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights."""
+
+    def place(self, word: int) -> int:
+        """Return the first candidate with a sum above a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The sums as Python's integers."""
+
+    sums: list[int]
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights."""
+        return self.sums[-1]
+
+    def place(self, word: int) -> int:
+        """Return the first candidate with a sum above a number."""
+        return bisect_right(self.sums, word)
 
 
 @cache
-def _weights() -> Sequence[int]:
+def weights() -> Sequence[int]:
     """Return upper bounds of exp(-k/16) · 2^64, up to where the bound is 1."""
-    steps = range(_WEIGHT_BITS * _PER_UNIT + 1)
-    return tuple(exp_bounds(Fraction(step, _PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
+    steps = range(_WEIGHT_BITS * PER_UNIT + 1)
+    return tuple(exp_bounds(Fraction(step, PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
 
 
 def _accepted(penalty: Fraction, weight: int, entropy: Entropy) -> bool:

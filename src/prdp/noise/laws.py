@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,8 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.permute_and_flip import PermuteAndFlip
 
 _FITS = 1 << 60
+_MANY = 64
+"""More values than this that have the same noise have it drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,9 @@ class Noisy:
         >>> Noisy((41,), (DiscreteLaplace(Fraction(1, 1000)),)).draw(Seeded(1), 2)  # no noise to speak of
         [(41,), (41,)]
         """
+        if len(self.values) > _MANY and len(set(self.noises)) == 1:
+            draws = self.noises[0].draw_many(entropy, len(self.values) * runs).reshape(runs, -1).tolist()
+            return [tuple(map(add, self.values, run)) for run in draws]
         columns = [
             [int(value) + int(draw) for draw in noise.draw_many(entropy, runs)]
             for value, noise in zip(self.values, self.noises, strict=True)

@@ -14,10 +14,17 @@ from prdp.noise.choice import uniform_below
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds, expansion
 
-_PLACES = 8
+PLACES = 8
 _SILENT = 45
 """exp(-45) < 2^-64."""
-_CHUNK_WORDS = 1 << 17
+CHUNK_WORDS = 1 << 17
+ROUNDING = 2.0**-46
+"""Above what rounding adds to a penalty of 1: a dozen operations with doubles, each off by at most 2^-52."""
+_WORDS = 2.0**64
+_ULP = 2.0**-40
+"""Above the error of a library's exp, and of a word that is written as a double; both are below 2^-51."""
+_FAR = 600
+"""exp(-600) is still a normal double, and no word is below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,9 @@ class PermuteAndFlip:
     It is the mechanism of McKenna and Sheldon (2020), who go through the candidates in random order until
     a coin shows heads: the first of the heads in a random order is any of them, equally likely. Its loss is
     that of the exponential choice with the same penalties, and it is sharper (proofs/point.md).
+
+    A coin compares a random word with the first 64 bits of its probability. A double with a bound on its
+    error decides what it can decide for certain, all but about one in 2^40; integers decide the rest.
     """
 
     penalties: tuple[Fraction, ...] = field(repr=False)
@@ -39,34 +49,74 @@ class PermuteAndFlip:
         """Draw a candidate's index, once a run; every run flips every coin."""
         least = min(self.penalties)
         excess = [penalty - least for penalty in self.penalties]
-        first = np.array([_first_word(penalty) for penalty in excess], np.uint64)
-        rows = max(1, _CHUNK_WORDS // len(excess))
+        near = np.array([float(min(penalty, Fraction(_FAR))) for penalty in excess])
+        between = word_bounds(near, ROUNDING * (near + 1))
+        rows = max(1, CHUNK_WORDS // len(excess))
         drawn: list[int] = []
         for start in range(0, runs, rows):
-            heads = _heads(excess, first, min(rows, runs - start), entropy)
-            drawn.extend(_one_of(np.flatnonzero(row), entropy) for row in heads)
+            heads = _heads(excess, between, min(rows, runs - start), entropy)
+            drawn.extend(one_of_each(heads, entropy))
         return drawn
 
 
+def word_bounds(
+    penalties: NDArray[np.float64], errors: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return numbers below which a coin's random word is heads for certain, and above which it is tails.
+
+    A word is heads if it is below ⌊exp(-penalty) · 2^64⌋; proofs/point.md says why these bounds are safe.
+
+    Args:
+        penalties: Doubles near the coins' penalties.
+        errors: By how much each may be wrong at most.
+    """
+    lower = np.exp(-np.minimum(penalties + errors, _FAR)) * (_WORDS * (1 - _ULP)) - 2
+    upper = np.exp(-np.clip(penalties - errors, 0, _FAR)) * (_WORDS * (1 + _ULP)) + 2
+    return lower, upper
+
+
+def flipped(word: int, excess: Fraction, entropy: Entropy) -> bool:
+    """Flip one coin in integers: its uniform number begins with a word."""
+    if excess == 0:
+        return True
+    first = first_word(excess)
+    if word == first:
+        return bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
+    return word < first
+
+
 def _heads(
-    excess: Sequence[Fraction], first: NDArray[np.uint64], runs: int, entropy: Entropy
+    excess: Sequence[Fraction],
+    between: tuple[NDArray[np.float64], NDArray[np.float64]],
+    runs: int,
+    entropy: Entropy,
 ) -> NDArray[np.bool_]:
     """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
-    candidates = len(excess)
-    words = np.frombuffer(entropy.bytes(_PLACES * runs * candidates), ">u8").reshape(runs, candidates)
-    heads = np.asarray(words < first, dtype=np.bool_)
-    for run, candidate in np.argwhere(words == first):
-        heads[run, candidate] = bernoulli(partial(exp_bounds, excess[candidate]), entropy, agreed=_PLACES)
-    heads[:, [penalty == 0 for penalty in excess]] = True
+    words = random_words(runs, len(excess), entropy)
+    near = words.astype(np.float64)
+    heads = np.asarray(near < between[0], dtype=np.bool_)
+    for run, candidate in np.argwhere(~heads & (near <= between[1])):
+        heads[run, candidate] = flipped(int(words[run, candidate]), excess[candidate], entropy)
     return heads
 
 
-def _first_word(penalty: Fraction) -> int:
+def random_words(rows: int, candidates: int, entropy: Entropy) -> NDArray[np.uint64]:
+    """Return a word for every coin of some rows."""
+    words = np.frombuffer(entropy.bytes(PLACES * rows * candidates), ">u8")
+    return words.astype(np.uint64).reshape(rows, candidates)
+
+
+def first_word(penalty: Fraction) -> int:
     """Return the first eight bytes of exp(-penalty): all zero beyond 64 · ln 2."""
     if penalty > _SILENT:
         return 0
-    return int.from_bytes(expansion(partial(exp_bounds, penalty), _PLACES), "big")
+    return int.from_bytes(expansion(partial(exp_bounds, penalty), PLACES), "big")
 
 
-def _one_of(candidates: NDArray[np.intp], entropy: Entropy) -> int:
-    return int(candidates[uniform_below(len(candidates), entropy)])
+def one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> list[int]:
+    """Return one of the heads of each row, each equally likely."""
+    picked = np.argmax(heads, axis=1)
+    for row in np.flatnonzero(np.count_nonzero(heads, axis=1) > 1).tolist():
+        candidates = np.flatnonzero(heads[row])
+        picked[row] = candidates[uniform_below(len(candidates), entropy)]
+    return [int(place) for place in picked]

@@ -108,6 +108,10 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
 
 
+ANSWERED_BEFORE = "nothing: it was answered before"
+"""What a question costs whose answer is in the ledger."""
+
+
 def _whom(region: str | None) -> str:
     """Return whose budget a question is charged to."""
     if region is None:
@@ -120,7 +124,7 @@ def _charge(share: Fraction, region: str | None, left: Fraction | None, *, answe
     if left is None:
         return f"nothing: the records are a stand-in's; of real ones, {share} of {whose}"
     if answered:
-        return f"nothing: it was answered before; anew, {share} of {whose}"
+        return f"{ANSWERED_BEFORE}; anew, {share} of {whose}"
     if share > left:
         return f"nothing: it would be refused, since {share} is more than the {shown_part(left)} that is left"
     after = shown_part(left - share)

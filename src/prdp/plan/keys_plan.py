@@ -17,9 +17,9 @@ from prdp.noise.entropy import Entropy
 from prdp.plan.key_queries import FindKeys
 from prdp.plan.plan import Plan
 from prdp.plan.reads import PlanReader
-from prdp.plan.steps import Row
 from prdp.release.drawn import Answer
 from prdp.release.release import Release
+from prdp.release.rows import Row
 from prdp.release.table import Key, Released, ReleaseTable
 
 _OUT_OF_REACH = 10_000
@@ -70,6 +70,12 @@ class KeysPlan(Plan):
             f"of {_count(domain.size)} possible keys, {float(domain.false_keys):.3g} that nobody has may be "
             "expected among those shown"
         )
+        if self.query.most_keys is not None and not self._read.owners.one_row_is_all:
+            whole = "its budget" if self.query.per == "mass" else "one record"
+            lines.append(
+                f"an owner with several keys counts for an equal part of {whole} in each of them, "
+                f"{self.query.most_keys:,} at most"
+            )
         if self.query.size is None:
             lines.append(f"at most {self.finder.most:,} keys are shown, the largest")
         return tuple(lines)
@@ -113,9 +119,12 @@ class KeysPlan(Plan):
         return [needs[said.index(words)] for words in (*lengths, *examples) if words in said] or needs[-1:]
 
     @property
+    def _read(self) -> Any:
+        return self.queries[0].read
+
+    @property
     def _levels(self) -> Levels:
-        read: Any = self.queries[0].read
-        return read.levels  # type: ignore[no-any-return]
+        return self._read.levels  # type: ignore[no-any-return]
 
     def _worth(self) -> Fraction:
         """Return what a quantum is worth: budget, or a part of a record."""

@@ -86,6 +86,8 @@ def _clipped(
         measure.grain if measure else Fraction(1),
         owners.id if owners else None,
         computed=measure is not None and measure.expression is not None,
+        below=measure is not None and measure.low < 0,
+        above=measure is None or measure.high > 0,
     )
 
 

@@ -62,7 +62,7 @@ class Answering(Protocol):
 
     def answers(
         self, cells: Any, share: Fraction, entropy: Entropy, runs: int, /
-    ) -> Sequence[Answer] | Sequence[tuple[Answer, ...]]:
+    ) -> Sequence[Answer] | Sequence[Sequence[Answer]]:
         """Draw independent answers: one a run, or one for each thing that was asked for together."""
 
 

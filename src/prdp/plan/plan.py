@@ -13,10 +13,11 @@ from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import PlanReader, Read, widened
-from prdp.plan.steps import QueryPlan, Row, refuse_overspending
+from prdp.plan.steps import QueryPlan, refuse_overspending
 from prdp.plan.text import question_text
 from prdp.release.html import html_table
 from prdp.release.release import Release
+from prdp.release.rows import Named, ReleaseRows, Row
 from prdp.release.table import Key, Released, ReleaseTable
 
 _MOST_ANSWERS = 10**6
@@ -126,16 +127,16 @@ class Plan:
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
         found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
-        abouts = [self._about + self._named(key) for key in self._keys]
-        columns = [
+        abouts = Named(self._about, self._by, self._keys)
+        queries = [
             query.draw(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)
             for query in self.queries
         ]
-        groups = [_side_by_side(group) for group in zip(*columns, strict=True)]
+        drawn = [ReleaseRows(tuple(chain.from_iterable(run))) for run in zip(*queries, strict=True)]
         if self.single:
-            return [releases[0] for releases in groups[0]]
+            return [rows[0][0] for rows in drawn]
         words = ", ".join(str(query.query) for query in self.queries) + self._about
-        return [self._table(rows, words) for rows in zip(*groups, strict=True)]
+        return [self._table(rows, words) for rows in drawn]
 
     def raise_what_was_held_back(self) -> None:
         """Do nothing: an interrupt comes through at once."""
@@ -151,7 +152,7 @@ class Plan:
         """Return a standing or a new answer as a table."""
         if isinstance(released, ReleaseTable):
             return replace(released, asked=self.labels)  # it may have been asked for under other names
-        return self._table([(self.one(released),)], released.question)
+        return self._table(((self.one(released),),), released.question)
 
     @property
     def _keys(self) -> tuple[Key, ...]:
@@ -166,20 +167,12 @@ class Plan:
         return ReleaseTable(
             question=question,
             share=self.share,
-            by=tuple(key.column for key in self.groups.by) if self.groups else (),
+            by=self._by,
             asked=self.labels,
             keys=self._keys,
-            releases=tuple(rows),
+            releases=rows,
         )
 
-    def _named(self, key: Key) -> str:
-        if self.groups is None:
-            return ""
-        return " for " + ", ".join(
-            f"{by.column} = {value}" for by, value in zip(self.groups.by, key, strict=True)
-        )
-
-
-def _side_by_side(columns: Sequence[Sequence[Row]]) -> list[Row]:
-    """Return each run's answers to all queries, from each query's answers run by run."""
-    return [tuple(chain.from_iterable(run)) for run in zip(*columns, strict=True)]
+    @property
+    def _by(self) -> tuple[str, ...]:
+        return tuple(key.column for key in self.groups.by) if self.groups else ()

@@ -54,13 +54,17 @@ class DerivedPart:
     sees: Callable[[Summary], Summary] | None
 
 
+def _valued(cells: Summary) -> Summary:
+    return cells.valued()
+
+
 def _counted_values(cells: Summary) -> Summary:
     return cells.valued().counted()
 
 
 def _parts(rule: str) -> tuple[DerivedPart, ...]:
     known = {
-        "sum": (SUM, "sum of {}", 1, Summary.valued),
+        "sum": (SUM, "sum of {}", 1, _valued),
         "count": (COUNT_OF_MEAN, "count of {}", 0, _counted_values),
         "squares": (SQUARES, "sum of squared distances of {} from its mean", 2, None),
     }

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Any, Protocol
 
+from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.owners import Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
@@ -127,12 +128,16 @@ class CellRead(Whole):
 
     def find(self, reader: PlanReader) -> Any:
         """Return each group's cells, with the public ratios that they can have."""
-        empty = self.empty
-        return tuple(replace(empty, cells=found.cells) for found in reader.source.summarise(self))
+        empty, found = self.empty, reader.source.summarise(self)
+        if isinstance(found, SummaryGroups):
+            return replace(found, ratios=empty.ratios)
+        return tuple(replace(empty, cells=one.cells) for one in found)
 
     def taken(self, found: Any) -> Any:
         """Return what was asked for from cells that serve it: where nothing is measured, records count 1."""
-        return found if self.measure is not None else tuple(cells.counted() for cells in found)
+        if self.measure is not None:
+            return found
+        return found.counted() if isinstance(found, SummaryGroups) else tuple(one.counted() for one in found)
 
 
 def _covers(read: Measure | None, wanted: Measure | None) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any, Literal
 
+import numpy as np
+
+from prdp.cells.columns import exact_column
+from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.noise.entropy import Entropy
@@ -15,15 +19,16 @@ from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
 from prdp.plan.reads import OwnerRead, Read
 from prdp.release.derived import combined
-from prdp.release.drawn import Answer
+from prdp.release.drawn import Answer, AnswerColumn
 from prdp.release.label import Label
 from prdp.release.release import Release
+from prdp.release.rows import ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
 """A derived answer is given on a lattice this many bits finer than its column's grain."""
 
-Row = tuple[Release, ...]
-"""One run's answers to one query about one group."""
+Columns = tuple[Sequence[Release], ...]
+"""One run's answers to one query: for each of its columns, one a group."""
 
 Together = Literal["", "pooled", "joint"]
 """How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
@@ -47,37 +52,25 @@ class Step:
     labels: tuple[Label, ...]
     sees: Callable[[Any], Any] | None
 
-    def draw(
-        self, shown: Sequence[Any], together: Together, entropy: Entropy, runs: int
-    ) -> list[list[tuple[Answer, ...]]]:
-        """Draw independent answers for each group, from what the mechanism is shown of each."""
+    def draw(self, shown: Any, entropy: Entropy, runs: int) -> list[tuple[Answer, ...]]:
+        """Draw independent answers for one group, from what the mechanism is shown of it."""
+        mechanism: Any = self.mechanism
+        answers = mechanism.answers(shown, self.share, entropy, runs)
+        return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
+
+    def drawn(self, shown: Any, together: Together, entropy: Entropy, runs: int) -> tuple[AnswerColumn, ...]:
+        """Draw independent answers for groups that are drawn together: for each run, one a group."""
         mechanism: Any = self.mechanism
         if together == "joint":
             drawn = mechanism.answers(shown[0], self.share, entropy, runs)
-            return [[(answer,) for answer in group] for group in zip(*drawn, strict=True)]
-        if together == "pooled":
-            drawn = mechanism.grouped(shown, self.share, entropy, runs)
-            return [[(answer,) for answer in group] for group in drawn]
-        return [
-            [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
-            for cells in shown
-            for answers in [mechanism.answers(cells, self.share, entropy, runs)]
-        ]
+        else:
+            drawn = mechanism.grouped(shown, self.share, entropy, runs).by_run
+        return tuple(drawn)
 
-    def labelled(
-        self, drawn: Sequence[Sequence[tuple[Answer, ...]]], abouts: Sequence[str], *, simulated: bool
-    ) -> list[list[Row]]:
-        """Return the releases of drawn answers, group by group and run by run."""
-        return [
-            [
-                tuple(
-                    label.on(answer, about, simulated=simulated)
-                    for label, answer in zip(self.labels, answers, strict=True)
-                )
-                for answers in group
-            ]
-            for group, about in zip(drawn, abouts, strict=True)
-        ]
+    def labelled(self, answers: Sequence[Answer], about: str, *, simulated: bool) -> Row:
+        """Return the releases of one run's answers about one group."""
+        labels = zip(self.labels, answers, strict=True)
+        return tuple(label.on(answer, about, simulated=simulated) for label, answer in labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,46 +89,51 @@ class Derived:
 
     def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
         """Return the answer that follows from its parts."""
-        limits = _limits(self.rule, self.measure)
-        finest = self.measure.grain / (1 << _FINER_BITS)
-        value = combined(self.rule, [part.exact for part in parts], limits)
+        said = self._said(about, clipped=any(part.caveat for part in parts), simulated=simulated)
+        return replace(said, steps=self._steps([part.exact for part in parts]), parts=parts)
+
+    def column(
+        self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
+    ) -> ReleaseColumn:
+        """Return the answers of many groups that follow from those of their parts."""
+        said = tuple(self._said("", clipped=clipped, simulated=simulated) for clipped in (False, True))
+        caveats = [np.array([bool(one.caveat) for one in part.said])[part.which] for part in parts]
+        which = np.any(caveats, axis=0).astype(np.intp)
+        steps = exact_column(map(self._steps, zip(*(part.exact() for part in parts), strict=True)))
+        return ReleaseColumn(said, which, steps, abouts, parts)
+
+    def _steps(self, parts: Sequence[Fraction]) -> int:
+        """Return the answer as a whole number of its lattice's steps."""
+        return round(combined(self.rule, parts, _limits(self.rule, self.measure)) / self._finest)
+
+    @property
+    def _finest(self) -> Fraction:
+        return self.measure.grain / (1 << _FINER_BITS)
+
+    def _said(self, about: str, *, clipped: bool, simulated: bool) -> Release:
+        """Return what is said of an answer, but for the number and the parts."""
         return Release(
             question=f"{self.label.words}{about}",
-            steps=round(value / finest),
-            step=finest,
+            steps=0,
+            step=self._finest,
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat if any(part.caveat for part in parts) else "",
+            caveat=self.label.caveat if clipped else "",
             simulated=simulated,
-            ends=limits,
-            parts=parts,
+            ends=_limits(self.rule, self.measure),
             rule=self.rule,
         )
 
-    def drawn(
-        self,
-        steps: Sequence[Step],
-        found: Sequence[Any],
-        first: Sequence[Sequence[Sequence[Row]]],
-        abouts: Sequence[str],
-        entropy: Entropy,
-        *,
-        simulated: bool,
-    ) -> list[list[Row]]:
-        """Return the answers that follow from parts; parts that follow from others are drawn on the way."""
-        releases: list[list[Row]] = []
-        for place, about in enumerate(abouts):
-            rows: list[Row] = []
-            for parts in zip(*(drawn[place] for drawn in first), strict=True):
-                row = tuple(chain.from_iterable(parts))
-                for step in steps:
-                    if step.sees is None:
-                        drawn = step.draw([self.squares(found[place], row)], "", entropy, 1)
-                        row += step.labelled(drawn, [about], simulated=simulated)[0][0]
-                rows.append((self.release(row, about, simulated=simulated),))
-            releases.append(rows)
-        return releases
+    def completed(
+        self, steps: Sequence[Step], cells: Any, parts: Row, about: str, entropy: Entropy, *, simulated: bool
+    ) -> Release:
+        """Return the answer that follows from parts; parts that follow from others are drawn on the way."""
+        for step in steps:
+            if step.sees is None:
+                (answers,) = step.draw(self.squares(cells, parts), entropy, 1)
+                parts += step.labelled(answers, about, simulated=simulated)
+        return self.release(parts, about, simulated=simulated)
 
     def squares(self, cells: Any, parts: Row) -> Any:
         """Return the records' squared distances from the mean that a drawn sum and count give."""
@@ -204,20 +202,61 @@ class QueryPlan:
 
     def draw(
         self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
-    ) -> list[list[Row]]:
-        """Draw independent answers, group by group and run by run, from what was read of each group."""
-        each = zip(found, abouts, strict=True)
-        batches = [(found, abouts)] if self.together else [([cells], [about]) for cells, about in each]
-        releases: list[list[Row]] = []
-        for cells, names in batches:
-            first: list[list[list[Row]]] = []
-            for step in self.steps:
-                if step.sees is not None:
-                    shown = list(map(step.sees, cells))
-                    drawn = step.draw(shown, self.together, entropy, runs)
-                    first.append(step.labelled(drawn, names, simulated=simulated))
-            if self.derived is not None:
-                releases += self.derived.drawn(self.steps, cells, first, names, entropy, simulated=simulated)
-            else:
-                releases += first[0]
-        return releases
+    ) -> list[Columns]:
+        """Draw independent answers, run by run, from what was read of each group."""
+        if self.together:
+            return self._drawn_together(found, entropy, runs, abouts, simulated=simulated)
+        rows = [
+            self._drawn_alone(cells, entropy, runs, about, simulated=simulated)
+            for cells, about in zip(found, abouts, strict=True)
+        ]
+        return [tuple(map(tuple, zip(*run, strict=True))) for run in zip(*rows, strict=True)]
+
+    def _drawn_alone(
+        self, cells: Any, entropy: Entropy, runs: int, about: str, *, simulated: bool
+    ) -> list[Row]:
+        """Draw independent answers about one group, one after the other."""
+        first = [
+            [step.labelled(answers, about, simulated=simulated) for answers in drawn]
+            for step in self.steps
+            if step.sees is not None
+            for drawn in [step.draw(step.sees(cells), entropy, runs)]
+        ]
+        if self.derived is None:
+            return first[0]
+        parts = (tuple(chain.from_iterable(each)) for each in zip(*first, strict=True))
+        return [
+            (self.derived.completed(self.steps, cells, each, about, entropy, simulated=simulated),)
+            for each in parts
+        ]
+
+    def _drawn_together(
+        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+    ) -> list[Columns]:
+        """Draw independent answers about all groups, one step after the other."""
+        first: list[list[ReleaseColumn]] = []
+        for step in self.steps:
+            if step.sees is not None:
+                drawn = step.drawn(_seen(step.sees, found), self.together, entropy, runs)
+                (label,) = step.labels
+                first.append([ReleaseColumn.of(label, one, abouts, simulated=simulated) for one in drawn])
+        columns = list(zip(*first, strict=True))
+        derived = self.derived
+        if derived is None:
+            return list(columns)
+        if all(step.sees is not None for step in self.steps):
+            return [(derived.column(parts, abouts, simulated=simulated),) for parts in columns]
+        return [
+            (
+                tuple(
+                    derived.completed(self.steps, cells, row, about, entropy, simulated=simulated)
+                    for cells, row, about in zip(found, ReleaseRows(parts), abouts, strict=True)
+                ),
+            )
+            for parts in columns
+        ]
+
+
+def _seen(sees: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
+    """Return what a mechanism is shown of each group; of groups side by side, at once."""
+    return sees(found) if isinstance(found, SummaryGroups) else list(map(sees, found))

@@ -60,26 +60,33 @@ def _is_text(value: Any) -> bool:
 
 
 def _are_keys(value: Any) -> bool:
+    if isinstance(value, dict) and "file" in value:
+        return set(value) <= {"file", "column"} and all(map(_is_text, value.values()))
     if isinstance(value, dict):
-        return set(value) in ({"file"}, {"file", "column"}) and all(map(_is_text, value.values()))
-    return _all(_is_plain)(value)
+        return bool(value) and set(value) <= set(_SEARCHED_BY)
+    return value == "private" or _all(_is_plain)(value)
 
 
 def _is_range(value: Any) -> bool:
     return _all(_is_number)(value) and len(value) == 2
 
 
+_SEARCHED_BY = ("private", "pattern", "among", "between", "alphabet", "longest", "false_keys")
+"""How keys that nobody listed are searched for: docs/keys.md."""
+
 _A_TEXT = {"type": "string"}
 _A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _KEYS = {
     "anyOf": [
         {"type": "array"},
+        {"const": "private"},
         {
             "type": "object",
             "properties": {"file": _A_TEXT, "column": _A_TEXT},
             "required": ["file"],
             "additionalProperties": False,
         },
+        {"type": "object", "properties": {name: {} for name in _SEARCHED_BY}, "additionalProperties": False},
     ]
 }
 
@@ -120,7 +127,7 @@ PAIRS = ValueKind(
     'texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT)
 )
 KEYS = ValueKind(
-    'by column a list of values, or a file { file = "jobs.csv" }',
+    'by column a list of values, a file { file = "jobs.csv" }, "private", or { pattern = "[0-9]{5}" }',
     _by_column(_are_keys),
     _object(_KEYS),
 )

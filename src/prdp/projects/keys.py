@@ -9,11 +9,16 @@ from typing import Any
 from prdp.engines._public_file import public_columns, public_values
 from prdp.errors import InvalidRequest
 
+PRIVATE = "private"
+"""ProjectText in place of keys that nobody lists: a question finds them, and pays for it."""
 
-def read_keys(said: Any, column: str, folder: Path) -> list[object]:
-    """Return the keys of a column: a list, or the values of a public file's column."""
+
+def read_keys(said: Any, column: str, folder: Path) -> Any:
+    """Return the keys of a column: a list, the values of a public file's column, or how they are found."""
+    if isinstance(said, Mapping) and "file" not in said:
+        return dict(said)
     if not isinstance(said, Mapping):
-        return list(said)
+        return said if said == PRIVATE else list(said)
     path = folder / said["file"]
     if not path.is_file():
         raise InvalidRequest(f"there is no file {said['file']}.")

@@ -73,7 +73,7 @@ class Facts:
     schema: Schema
     policy: Policy
     bounds: Bounds
-    keys: Mapping[str, list[object]]
+    keys: Mapping[str, Any]
     grain: Grains
 
 
@@ -222,7 +222,7 @@ class Project(Mapping[str, Table | Join]):
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
         return options | {"name": name, "policy": Policy(said["policy"], **limits)}
 
-    def keys_of(self, name: str) -> dict[str, list[object]]:
+    def keys_of(self, name: str) -> dict[str, Any]:
         """Return the listed keys of a table's grouping columns."""
         _, said = self._said(name)
         return {

@@ -33,6 +33,8 @@ class ClippedTerms:
         grain: What its values are counted in.
         protect: The column that names the owners of rows; None where a row is a record.
         computed: Whether ``column`` is the text of an expression.
+        below: Whether what is added up may be below zero.
+        above: Whether it may be above zero.
     """
 
     policy: Policy
@@ -41,6 +43,8 @@ class ClippedTerms:
     grain: Fraction = Fraction(1)
     protect: str | None = None
     computed: bool = False
+    below: bool = False
+    above: bool = True
 
     def at(self, point: Fraction, *, dropped: bool = False) -> Said:
         """Return which records counted for less where a unit of budget may count for ``point``.
@@ -115,13 +119,19 @@ def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
     if terms.column is None and terms.protect is None:
         return f"any record with a budget below {1 / high:.{_DIGITS}g}"
-    apart = "" if below == above else f" or below -{_number(low)}"
+    far = _beyond(terms, low, high)
     if terms.protect is None:
-        return f"any {terms.shown} above {_number(high)}{apart} times its record's budget"
+        return f"any {terms.shown} {far} times its record's budget"
     added = f"{terms.shown} adds up to" if terms.column else "rows number"
-    return (
-        f"any owner ({shown_name(terms.protect)}) whose {added} above {_number(high)}{apart} times the budget"
+    return f"any owner ({shown_name(terms.protect)}) whose {added} {far} times the budget"
+
+
+def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
+    """Return in words which numbers are further from zero than two sizes, of the signs that there may be."""
+    ends = ([f"above {_number(high)}"] if terms.above else []) + (
+        [f"below -{_number(low)}"] if terms.below else []
     )
+    return " or ".join(ends)
 
 
 def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
@@ -137,7 +147,7 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
             (CLIPPED_WHERE, f"({expression}) < {least:.{_DIGITS}g}"),
         )
     return (
-        (CLIPPED, f"{terms.shown} above {_number(ratio)} times the record's budget {verb}"),
+        (CLIPPED, f"{terms.shown} {_beyond(terms, ratio, ratio)} times the record's budget {verb}"),
         (CLIPPED_WHERE, f"abs({terms.shown}) > {_plain(ratio)} * ({expression})"),
     )
 
@@ -146,9 +156,8 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     """Say it of owners, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.protect is not None  # noqa: S101  (see _by_ratio)
     added = f"their {terms.shown}" if terms.column else "the number of their rows"
-    whose = (
-        f"owners ({shown_name(terms.protect)}) for whom {added} is above {_number(ratio)} times their budget"
-    )
+    far = _beyond(terms, ratio, ratio)
+    whose = f"owners ({shown_name(terms.protect)}) for whom {added} is {far} times their budget"
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (

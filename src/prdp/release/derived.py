@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 
-Ends = tuple[Fraction, Fraction]
+from prdp.release.ends import Ends
 
 _ROOT_BITS = 40  # a root to 2^-40: finer than the lattice that the answer is given on
 

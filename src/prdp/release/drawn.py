@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol, overload
 
 from prdp.noise.concave import ConcaveNoise
 from prdp.release.bias import Clipping, Dropped
@@ -44,3 +45,61 @@ class Answer:
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     shape: ConcaveNoise | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerColumn(Sequence[Answer]):
+    """One answer for each group, made when it is looked at: what is said of many is held once.
+
+    Attributes:
+        steps: The numbers.
+        which: For each group, which of the answers in ``said`` has all that is said of its number.
+        said: Answers, the number left out.
+    """
+
+    steps: Any
+    which: Any
+    said: tuple[Answer, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Answer]: ...
+
+    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        said: Answer = self.said[self.which[place]]
+        return replace(said, steps=int(self.steps[place]))
+
+
+@dataclass(frozen=True, slots=True)
+class ByGroup(Sequence[list[Answer]]):
+    """The answers of many groups: for each group, one a run.
+
+    Attributes:
+        by_run: Each run's answers, one a group.
+    """
+
+    by_run: tuple[Sequence[Answer], ...]
+
+    def __len__(self) -> int:
+        return len(self.by_run[0]) if self.by_run else 0
+
+    @overload
+    def __getitem__(self, place: int) -> list[Answer]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[list[Answer]]: ...
+
+    def __getitem__(self, place: int | slice) -> list[Answer] | list[list[Answer]]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        return [answers[place] for answers in self.by_run]
+
+    def __iter__(self) -> Iterator[list[Answer]]:
+        return map(self.__getitem__, range(len(self)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, time
-from fractions import Fraction
 from typing import Any
 
 from prdp.declare.groups import Bin, KeyValue, Others
+from prdp.release.frame_columns import numbers_of
 
 
 def key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any]]]:
@@ -19,7 +19,7 @@ def key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any
         return [None if isinstance(key, Others) else next(each) for key in keys]
 
     if listed and all(isinstance(key, Bin) for key in listed):
-        low, high = (_numbers([getattr(key, end) for key in listed]) for end in ("low", "high"))
+        low, high = (numbers_of([getattr(key, end) for key in listed]) for end in ("low", "high"))
         return [(f"{name}_from", placed(low)), (f"{name}_to", placed(high))]
     if listed and all(is_day(key) for key in listed):
         return [(name, placed([key.date() for key in listed]))]
@@ -29,10 +29,3 @@ def key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any
 def is_day(value: KeyValue) -> bool:
     """Say whether a key is a day."""
     return isinstance(value, datetime) and value.time() == time()
-
-
-def _numbers(edges: Sequence[Fraction]) -> list[int] | list[float]:
-    """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
-    if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
-        return [int(edge) for edge in edges]
-    return [float(edge) for edge in edges]

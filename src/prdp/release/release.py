@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,14 +13,12 @@ from prdp.release import shown
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
 from prdp.release.derived import PARTS, combined_interval
+from prdp.release.ends import ENDLESS, Around, Ends, Horizon, as_number
 from prdp.release.number import NumberLike
-from prdp.release.strays import strays
+from prdp.release.strays import Strays, strays
 
 if TYPE_CHECKING:
     from prdp.release.moved import MovedRelease
-
-ENDLESS = Fraction(10) ** 400
-"""Further than any answer that bounds allow: an end that far away is no end."""
 
 _LEAST_FAILURE = Fraction(1, 10**100)
 _QUOTED = 60
@@ -123,31 +120,24 @@ class Release(NumberLike):
         """
         chance = chance_of(level)
         low, high = self._sure(chance) if reach is None else self.between(chance, reach_of(reach))
-        return _number(low), _number(high)
+        return as_number(low), as_number(high)
 
-    def _sure(self, chance: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the ends that are shown: one that lies further away than twice the answer is not.
+    def _sure(self, chance: Fraction) -> Ends:
+        """Return the ends that are shown: one that lies further away than twice the answer is not."""
+        return self.horizon.shown(self.exact, self.between(chance, shown.REACH))
+
+    @property
+    def horizon(self) -> Horizon:
+        """Up to where its ends are shown.
 
         A sum of both signs may be near zero whatever its values are, so that its size is no measure.
         """
-        return self._shown(*self.between(chance, shown.REACH))
-
-    def _shown(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        far = shown.FAR * abs(self.exact)
-        least, most = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
-        down, up = least < low < self.exact - far, self.exact + far < high < most
-        if not down and not up:
-            return low, high
-        below, above = self._conditional
-        return -ENDLESS if below and down else low, ENDLESS if above and up else high
-
-    @property
-    def _conditional(self) -> tuple[bool, bool]:
-        """Whether the low and the high end leave records aside, for which the answer's size is a measure."""
+        limits = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
         sides = [pull.pulled(shown.REACH) for pull in self._pulls if pull.needs(shown.REACH)]
         if self.chosen is not None or not sides or any(below and above for below, above in sides):
-            return False, False
-        return (True, True) if self.parts else sides[0]
+            return Horizon(limits, below=False, above=False)
+        below, above = (True, True) if self.parts else sides[0]
+        return Horizon(limits, below, above)
 
     @property
     def _pulls(self) -> list[Clipping]:
@@ -158,11 +148,11 @@ class Release(NumberLike):
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
         ends = self.between(shown.LEVEL, shown.REACH)
-        pairs = zip(ends, self._shown(*ends), strict=True)
-        low, high = (_number(end) if end != kept else None for end, kept in pairs)
+        pairs = zip(ends, self.horizon.shown(self.exact, ends), strict=True)
+        low, high = (as_number(end) if end != kept else None for end, kept in pairs)
         return low, high
 
-    def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> tuple[Fraction, Fraction]:
+    def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         if self.parts and self.ends is not None:
             each = 1 - (1 - chance) / len(self.parts)  # all parts at once
@@ -176,34 +166,23 @@ class Release(NumberLike):
             )
         if self.ends is not None:
             return self.ends
-        return self._moved_by_noise(1 - chance, reach)
+        return self.around(1 - chance, reach).ends(self.steps)
 
-    def _moved_by_noise(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the ends around an answer that noise was added to."""
+    def around(self, failure: Fraction, reach: Fraction) -> Around:
+        """Return where the ends lie around an answer that noise was added to, whatever its number is."""
         if self.shape is not None:
-            far = self.shape.spread(1 - failure)
-            return (self.steps - far) * self.step, (self.steps + far) * self.step
+            far = Fraction(self.shape.spread(1 - failure))
+            return Around(Strays(far, far), self.step)
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
-        low, high = found.around(self.steps)
-        least, most = (None, None) if reach <= 1 or self.even else self._signs
-        if least is not None:  # an answer so far below that nothing would be left says nothing but that
-            low = least if low is None else max(low, least)
-            high = None if high is not None and high <= least else high
-        if most is not None:
-            high = most if high is None else min(high, most)
-            low = None if low is not None and low >= most else low
-        return (
-            -ENDLESS if low is None else low * self.step,
-            ENDLESS if high is None else high * self.step,
-        )
+        return Around(found, self.step, 0 if reach <= 1 or self.even else self._sign)
 
     @property
-    def _signs(self) -> tuple[Fraction | None, Fraction | None]:
-        """The least and the greatest that the truth can be where values have one sign; None for any."""
+    def _sign(self) -> int:
+        """The sign that the truth has where values have one sign; 0 for any."""
         pull = self.clipping
         if pull is None or pull.below == pull.above or (isinstance(pull, Clipping) and pull.mixed):
-            return None, None
-        return (None, Fraction(0)) if pull.below else (Fraction(0), None)
+            return 0
+        return -1 if pull.below else 1
 
     @property
     def even(self) -> bool:
@@ -231,7 +210,7 @@ class Release(NumberLike):
         >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive", "").flag
         'mostly noise'
         """
-        if any(pull.too_poor for pull in self._pulls):
+        if self.too_poor:
             return shown.TOO_POOR
         if self.chosen is not None:
             return shown.MOSTLY_NOISE if self.chosen.between(1 - shown.LEVEL) == (None, None) else ""
@@ -239,6 +218,11 @@ class Release(NumberLike):
             return ""
         low, high = self.between(shown.LEVEL)
         return shown.MOSTLY_NOISE if high - low >= 2 * abs(self.exact) else ""
+
+    @property
+    def too_poor(self) -> bool:
+        """Whether it cannot be told how much was clipped, of the answer or of a part of it."""
+        return any(pull.too_poor for pull in self._pulls)
 
     @property
     def condition(self) -> str:
@@ -307,9 +291,3 @@ def _quoted(value: object) -> str:
     except ValueError:  # an integer of thousands of digits does not print
         return "..."
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
-
-
-def _number(exact: Fraction) -> float:
-    if abs(exact) >= ENDLESS / 2:
-        return math.inf if exact > 0 else -math.inf
-    return int(exact) if exact.denominator == 1 else float(exact)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,9 +18,11 @@ from prdp.errors import InvalidRequest
 from prdp.release import shown
 from prdp.release.custom import CustomRelease
 from prdp.release.extras import optional_library
+from prdp.release.frame_columns import named_apart
 from prdp.release.html import html_table
 from prdp.release.key_columns import is_day, key_columns
 from prdp.release.release import Release
+from prdp.release.rows import any_left_away, column_of, examples, flags_of, intervals_of, values_of
 
 if TYPE_CHECKING:
     import os
@@ -64,13 +67,18 @@ class ReleaseTable:
     by: tuple[str, ...]
     asked: tuple[str, ...]
     keys: tuple[Key, ...]
-    releases: tuple[tuple[Release, ...], ...]
+    releases: Sequence[tuple[Release, ...]]
     notes: tuple[str, ...] = ()
 
     @property
     def simulated(self) -> bool:
         """Whether the records were a stand-in's: such answers protect nobody."""
-        return any(release.simulated for row in self.releases for release in row)
+        return any(release.simulated for column in self._examples for release in column)
+
+    @cached_property
+    def _examples(self) -> list[Sequence[Release]]:
+        """Releases of each question of which all is said that is said of any, but for the answer itself."""
+        return [examples(column_of(self.releases, place)) for place in range(len(self.asked))]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -150,7 +158,7 @@ class ReleaseTable:
     @property
     def names(self) -> list[str]:
         """What the columns of keys and answers are called, each differently."""
-        return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
+        return list(named_apart([(name, []) for name in (*self.by, *self.asked)]))
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -172,8 +180,8 @@ class ReleaseTable:
         """Return what is said of answers, each with its columns unless these are all."""
         found: dict[_Said, dict[str, None]] = {}
         names = self.names[len(self.by) :]
-        for row in self.releases:
-            for name, release in zip(names, row, strict=True):
+        for name, column in zip(names, self._examples, strict=True):
+            for release in column:
                 found.setdefault(what(release), {})[name] = None
         every = len(names)
         return {
@@ -200,15 +208,15 @@ class ReleaseTable:
             column = [key[place] for key in self.keys]
             columns += key_columns(name, column)
         for place, name in enumerate(self.names[len(self.by) :]):
-            answers = [row[place] for row in self.releases]
-            intervals = [release.interval(level) for release in answers]
-            columns.append((name, [float(release.value) for release in answers]))
+            answers = column_of(self.releases, place)
+            intervals = intervals_of(answers, level)
+            columns.append((name, values_of(answers)))
             columns.extend(
-                (f"{name}_{end}", [float(pair[k]) for pair in intervals])
-                for k, end in enumerate(_ends(answers))
+                (f"{name}_{end}", [pair[k] for pair in intervals])
+                for k, end in enumerate(_ends(self._examples[place]))
             )
-            columns.append((f"{name}_flag", [release.flag for release in answers]))
-        return _named_apart(columns)
+            columns.append((f"{name}_flag", flags_of(answers)))
+        return named_apart(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question and the rows as plain values; an end that is not there is None."""
@@ -308,16 +316,15 @@ class ReleaseTable:
         """Return the heads: of one question, a column each for the answer and its ends."""
         if len(self.asked) != 1 or not self.releases:
             return self.names
-        column = [row[0] for row in self.releases]
-        ends = [f"{self.names[-1]}_{end}" for end in _ends(column)]
-        return [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged(column) else [])]
+        ends = [f"{self.names[-1]}_{end}" for end in _ends(self._examples[0])]
+        return [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged() else [])]
 
     def _cells(self) -> list[list[str]]:
         """Return the cells of the first rows; of several questions, each answer in one with its ends."""
         alone = len(self.asked) == 1
-        flagged = alone and self._flagged([row[0] for row in self.releases])
+        flagged = alone and self._flagged()
         rows = []
-        for key, row in list(self)[:_SHOWN_ROWS]:
+        for key, row in islice(self, _SHOWN_ROWS):
             cells = list(map(shown_key, key))
             if alone:
                 cells += [*shown.value_and_ends(row[0]), *([row[0].flag] if flagged else [])]
@@ -326,23 +333,23 @@ class ReleaseTable:
             rows.append(cells)
         return rows
 
-    def _flagged(self, column: Sequence[Release]) -> bool:
-        return any(release.flag for release in column[:_SHOWN_ROWS])
+    def _flagged(self) -> bool:
+        return any(row[0].flag for row in self.releases[:_SHOWN_ROWS])
 
     def _notes(self) -> list[str]:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
-        answers = [release for row in self.releases for release in row]
         kinds = self._said(lambda release: release.kind)
         notes += [f"ends{columns}: {shown.KINDS[kind]}" for kind, columns in kinds.items()]
-        found = {release.flag: None for release in answers}
+        columns = [column_of(self.releases, place) for place in range(len(self.asked))]
+        found = {flag for column in columns for flag in flags_of(column)}
         flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
-        notes += [shown.LEFT_AWAY] if any(release.left_away != (None, None) for release in answers) else []
-        return [*notes, *self.notes, *self.conditions, *self.caveats, *self._clipped(answers), *flags]
+        notes += [shown.LEFT_AWAY] if any(map(any_left_away, columns)) else []
+        return [*notes, *self.notes, *self.conditions, *self.caveats, *self._clipped(), *flags]
 
-    def _clipped(self, answers: Sequence[Release]) -> list[str]:
+    def _clipped(self) -> list[str]:
         """Return which records counted for less, where that is the same for all rows."""
-        said = {dict(release.choices).get(shown.CLIPPED) for release in answers}
+        said = {dict(one.choices).get(shown.CLIPPED) for column in self._examples for one in column}
         return [text for text in said if text] if len(said) == 1 else []
 
 
@@ -375,14 +382,3 @@ def _plain(value: Any) -> Any:
 
 def _sortable(value: KeyValue) -> Any:
     return value.low if isinstance(value, Bin) else value
-
-
-def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Return the columns by name; a name that is taken already gets a number."""
-    named: dict[str, list[Any]] = {}
-    for name, column in columns:
-        free, number = name, 2
-        while free in named:
-            free, number = f"{name}_{number}", number + 1
-        named[free] = column
-    return named

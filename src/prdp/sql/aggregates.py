@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.sql.constants import number_in
 from prdp.sql.construct import Construct
 from prdp.sql.written import PRODUCT, Written, joined
 
@@ -22,7 +23,7 @@ class Asking(Protocol):
     def rows(self, source: Any) -> Written:
         """Return what stands for the number of rows."""
 
-    def refuse(self, node: Any, reason: str, advice: str = "") -> Any:
+    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
 
 
@@ -125,9 +126,9 @@ def _plain(asking: Asking, node: Any) -> Any:
 
 
 def _part(asking: Asking, node: Any) -> Fraction:
-    if type(node).__name__ != "Literal" or node.is_string:
+    part = number_in(node) if type(node).__name__ == "Literal" else None
+    if part is None:
         asking.refuse(node, "which quantile is a number between 0 and 1", "Write such as 0.5.")
-    part = Fraction(node.this)
     if not 0 < part < 1:
         asking.refuse(node, "which quantile is a number between 0 and 1", "MIN(x) and MAX(x) are the ends.")
     return part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from prdp.declare.exact import Exact, exact, exact_share, told
 from prdp.errors import InvalidRequest, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Column, Node, columns
+from prdp.plan.explain import ANSWERED_BEFORE
 from prdp.release import shown
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
@@ -20,6 +22,8 @@ from prdp.sql.catalog import Catalog, read_public
 from prdp.sql.compiled import Compiled, Sorted, compiled
 from prdp.sql.door import Door, Questioned
 from prdp.sql.estimates import ComputedAnswer
+from prdp.sql.grouping import SearchedKeys
+from prdp.sql.key_search import explained_search, searched
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
 from prdp.sql.writer import CheckedText
@@ -40,10 +44,16 @@ def answered(
     asked = _compiled(text, door, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return _without_charge(asked)
-    groups, parts = _questioned(asked), _shares(asked, share, shares)
-    _refuse_unless_planned(asked, groups, share, parts)
-    table = groups.agg(*asked.queries, share=share, shares=parts, fresh=fresh)
-    return _computed(asked, table)
+    parts = _shares(asked, share, shares)
+    whole = rest = exact_share(share)
+    if isinstance(asked.keys, SearchedKeys):
+        asked, rest = searched(asked, asked.keys, whole, parts, fresh=fresh)
+        if not asked.keys:  # nothing was found: only the search is paid for
+            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None)
+    groups = _questioned(asked)
+    _refuse_unless_planned(asked, groups, rest, parts)
+    table = groups.agg(*asked.queries, share=rest, shares=parts, fresh=fresh)
+    return replace(_computed(asked, table), share=whole if rest < whole else table.share)
 
 
 def explained(
@@ -60,9 +70,13 @@ def explained(
     asked = _compiled(text, door, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return "costs    nothing: no record is asked about"
-    groups, parts = _questioned(asked), _shares(asked, share, shares)
+    parts = _shares(asked, share, shares)
+    if isinstance(asked.keys, SearchedKeys):
+        return explained_search(asked, asked.keys, exact_share(share), parts)
+    groups = _questioned(asked)
     _refuse_unless_planned(asked, groups, share, parts)
     plan = groups.plan(*asked.queries, share=share, shares=parts)
+    whole = groups.explain(*asked.queries, share=share, shares=parts)
     fit = math.floor(groups.left / plan.share)
     after = groups.left - plan.share
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
@@ -70,10 +84,12 @@ def explained(
         f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(groups.left)} left",
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
+    if whole.startswith(f"charges  {ANSWERED_BEFORE}"):
+        lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(groups.left)}"]
     for query, source in zip(plan.queries, asked.sources, strict=True):
         said = sql_of(source)
         lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
-    return "\n".join([*lines, groups.explain(*asked.queries, share=share, shares=parts)])
+    return "\n".join([*lines, whole])
 
 
 def _compiled(
@@ -223,9 +239,10 @@ class AnswerRow:
         return found if not cell.whole else float(math.ceil(found) if end else math.floor(found))
 
     def value(self, checked: CheckedText) -> Value:
-        """Return what an expression gives for the released values."""
+        """Return what an expression gives for the released values; an infinity is no answer."""
         values = {name: float(shown.value_of(part)) for name, part in self._parts.items()}
-        return evaluate(checked.node, {**self._known, **values})
+        value = evaluate(checked.node, {**self._known, **values})
+        return None if isinstance(value, float) and math.isinf(value) else value
 
     def cell(self, name: str, checked: CheckedText) -> Cell:
         """Return a column's cell: a release, a number computed from such, a key or another plain value."""

@@ -22,6 +22,9 @@ from prdp.sql.relation import Names, RowRelation
 from prdp.sql.writer import CheckedText, Writer
 from prdp.sql.written import OR, PRODUCT, Written, joined
 
+MOST_AGGREGATES = 50
+"""Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
+
 ENDS = {"low": 0, "high": 1}
 """The functions that give an end of an interval, and which."""
 
@@ -99,6 +102,8 @@ class SelectReader:
             refuse_construct(self.names.statement, inner)
         if unread(inner, rule.reads) is not None:
             self.refuse(inner, "this has a part that is not read")
+        if inner.args.get("this") is None:
+            self.refuse(inner, "this aggregate is over nothing", "Write COUNT(*), or SUM(x).")
         if self.relation.per_owner is not None:
             return self._per_owner(inner, self.relation.per_owner)
         if self.relation.has_rows and type(inner.this).__name__ != "Star":
@@ -162,7 +167,7 @@ class SelectReader:
         assert owners is not None  # noqa: S101  (such a relation has owners)
         assert inner is not None  # noqa: S101
         kind, of = type(node).__name__, node.this
-        of = of.expressions[0] if type(of).__name__ == "Distinct" else of
+        of = of.expressions[0] if kind == "Count" and type(of).__name__ == "Distinct" else of
         what, source = ("id", None)
         if type(of).__name__ == "Column":
             known = {name.lower(): column for name, column in columns.items()}
@@ -219,6 +224,12 @@ class SelectReader:
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
         """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
+        if query not in self.queries and len(self.queries) >= MOST_AGGREGATES:
+            self.refuse(
+                source,
+                f"a statement has at most {MOST_AGGREGATES} different aggregates",
+                "Ask several statements.",
+            )
         if query not in self.queries:
             self.queries.append(query)
             self.sources.append(source)

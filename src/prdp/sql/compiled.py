@@ -16,9 +16,10 @@ from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.asking import SelectReader, unit_of
 from prdp.sql.catalog import Catalog, PublicTable
+from prdp.sql.constants import whole_in
 from prdp.sql.construct import unread
 from prdp.sql.door import Door
-from prdp.sql.grouping import GroupItem, callers_keys, crossed, found_keys
+from prdp.sql.grouping import GroupItem, SearchedKeys, callers_keys, crossed, found_keys, search_of
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import refuse_construct
@@ -213,15 +214,10 @@ def whole_number(statement: SqlStatement, select: Any, clause: str) -> int | Non
     node = select.args.get(clause)
     if node is None:
         return None
-    number = node.expression
-    written = str(getattr(number, "this", ""))
-    if (
-        unread(node, ("expression",)) is not None
-        or type(number).__name__ != "Literal"
-        or not written.isdigit()
-    ):
+    number = whole_in(node.expression)
+    if unread(node, ("expression",)) is not None or number is None:
         statement.refuse(node, f"{clause.upper()} takes a whole number", f"Write {clause.upper()} 10.")
-    return int(written)
+    return number
 
 
 def _common_filter(select: Any, reader: SelectReader) -> str:
@@ -276,7 +272,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     scope = reader.relation.scope(statement)
     node, names = entry, []
     if type(entry).__name__ == "Literal" and not entry.is_string:
-        place = int(entry.this) if str(entry.this).isdigit() else 0
+        place = whole_in(entry) or 0
         if not 1 <= place <= len(select.expressions):
             statement.refuse(entry, f"SELECT has no item {entry.this}")
         node = select.expressions[place - 1]
@@ -332,10 +328,11 @@ def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
         if unread(entry, ("this", "desc", "nulls_first")) is not None:
             reader.refuse(entry, "ORDER BY takes what is selected, ASC or DESC")
         node = entry.this
-        if type(node).__name__ == "Literal" and str(node.this).isdigit():
-            if not 1 <= int(node.this) <= len(select.expressions):
+        if type(node).__name__ == "Literal" and not node.is_string:
+            place = whole_in(node) or 0
+            if not 1 <= place <= len(select.expressions):
                 reader.refuse(node, f"SELECT has no item {node.this}")
-            node = select.expressions[int(node.this) - 1].unalias()
+            node = select.expressions[place - 1].unalias()
         found.append(
             Sorted(reader.read(node), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
         )
@@ -352,7 +349,7 @@ def _advice(text: str, name: str) -> str:
     )
     return (
         f"List them: {where}, keys={{{name!r}: [...]}} in Python, [tables.NAME.keys] in prdp.toml, or JOIN a "
-        "public table that has them. If nobody knows them, find_keys in Python finds them privately."
+        f"public table that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}."
     )
 
 
@@ -364,6 +361,10 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
     lists: list[Any] = []
     for item in reader.groups:
         listed = callers_keys(item, keys)
+        search = search_of(listed)
+        if search is not None:
+            lists.append(search)
+            continue
         found = found_keys(item, where, door.planner) if listed is None else list(listed)
         if not found:
             reader.refuse(
@@ -373,4 +374,6 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
                 _advice(item.text, item.names[0]),
             )
         lists.append(found)
+    if any(isinstance(listed, Mapping) for listed in lists):
+        return SearchedKeys(tuple(lists))
     return crossed(reader.groups, lists)

@@ -20,13 +20,24 @@ MOMENTS = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP", "TIMESTAMPNTZ": "TIMESTAMP"
 """The types of sqlglot that are moments without a zone, and how the row language calls them."""
 
 _MOST_LEVELS = 100
+_MOST_DIGITS = 400
+_MOST_EXPONENT = 400
+_MOST_DIGITS_OF_A_PLACE = 18
+
+
+def whole_in(node: Any) -> int | None:
+    """Return the whole number that a literal says, such as that of LIMIT; None where it says none."""
+    written = str(getattr(node, "this", ""))
+    if type(node).__name__ != "Literal" or node.is_string or not written.isdigit():
+        return None
+    return int(written) if len(written) <= _MOST_DIGITS_OF_A_PLACE else None
 
 
 def number_in(node: Any, levels: int = _MOST_LEVELS) -> Fraction | None:
     """Return the number that a constant expression says, exactly; None where it is no such."""
     kind = type(node).__name__
     if kind == "Literal":
-        return None if node.is_string else Fraction(str(node.this).replace("_", ""))
+        return None if node.is_string else _literal(str(node.this).replace("_", "").lower())
     if levels == 0 or kind not in {"Paren", "Neg", "Add", "Sub", "Mul", "Div"}:
         return None
     left = number_in(node.this, levels - 1)
@@ -38,6 +49,14 @@ def number_in(node: Any, levels: int = _MOST_LEVELS) -> Fraction | None:
     found = {"Add": left + right, "Sub": left - right, "Mul": left * right}.get(kind)
     found = left / right if found is None else found
     return found if max(abs(found.numerator), found.denominator) < 10**300 else None
+
+
+def _literal(written: str) -> Fraction | None:
+    """Return a number as it is written; None where it has more digits than a double has."""
+    exponent = written.partition("e")[2]
+    if len(written) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_EXPONENT:
+        return None
+    return Fraction(written)
 
 
 def moment_in(node: Any, levels: int = _MOST_LEVELS) -> datetime | None:

@@ -11,8 +11,9 @@ from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Node
 from prdp.release import shown
+from prdp.release.ends import ENDLESS
 from prdp.release.number import NumberLike
-from prdp.release.release import ENDLESS, Release, chance_of, reach_of
+from prdp.release.release import Release, chance_of, reach_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -167,7 +167,7 @@ class FromClause:
             )
         key, operand, place = sides[0]
         try:
-            source, condition = looked_up(alias, table, key, operand)
+            source, condition = looked_up(alias, table, key, operand, optional=optional)
         except InvalidRequest as wrong:
             statement.refuse(place, str(wrong))
         self.sources.append(source)

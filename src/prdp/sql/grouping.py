@@ -10,23 +10,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
 from itertools import product
 from typing import Any, get_args
 
-from prdp.declare.computed import derived_grain
+from prdp.declare.computed import WHOLE, derived_grain
+from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.keys import MOST_KEYS
+from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import bound
+from prdp.expressions.moments import added
 from prdp.expressions.nodes import (
     MIRRORED,
     Among,
     And,
+    Arithmetic,
+    Call,
     Case,
+    Cast,
+    Column,
     Compare,
     Literals,
     Moment,
+    Negate,
     Node,
     Not,
     Null,
@@ -42,6 +50,13 @@ from prdp.sql.writer import CheckedText
 
 MOST_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
+
+
+PRIVATE = "private"
+"""What a caller writes in place of keys that nobody has listed."""
+
+SEARCHED_BY = (PRIVATE, "pattern", "among", "between", "alphabet", "longest", "false_keys")
+"""What a dict in place of keys may hold: what ``find_keys`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,24 @@ def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[s
         return list(keys[0])
     count = math.prod(map(len, keys))
     return [] if count > MOST_KEYS else list(product(*keys))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedKeys:
+    """Keys of which some are to be found first: for each entry a list, or what its search takes."""
+
+    lists: tuple[list[Any] | Mapping[str, Any], ...]
+
+
+def search_of(listed: Any) -> Mapping[str, Any] | None:
+    """Return what ``find_keys`` takes where a caller wants keys found: "private", or a dict for it."""
+    if isinstance(listed, Mapping):
+        unknown = [name for name in listed if name not in SEARCHED_BY]
+        if unknown:
+            known = ", ".join(SEARCHED_BY[1:])
+            raise InvalidRequest(f"keys are searched by {known}, and not by {told(unknown[0])}.")
+        return {name: value for name, value in listed.items() if name != PRIVATE}
+    return {} if isinstance(listed, str) and listed == PRIVATE else None
 
 
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
@@ -169,8 +202,9 @@ def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
         return None
     low, high = max(lows), min(highs)
     open_end = high in limits["<"]
-    found, moment = [], first_moment(low, item.part)  # type: ignore[arg-type]
-    while moment < high or (moment == high and not open_end):
+    found: list[Any] = []
+    moment: datetime | None = first_moment(low, item.part)  # type: ignore[arg-type]
+    while moment is not None and (moment < high or (moment == high and not open_end)):
         found.append(moment)
         moment = _next(moment, item.part)
         if len(found) > MOST_FOUND:
@@ -178,12 +212,10 @@ def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
     return found or None
 
 
-def _next(moment: datetime, part: str) -> datetime:
-    days = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-    if part in days:
-        return moment + days[part]
-    months = {"month": 1, "quarter": 3, "year": 12}[part] + moment.month - 1
-    return moment.replace(year=moment.year + months // 12, month=months % 12 + 1)
+def _next(moment: datetime, part: str) -> datetime | None:
+    """Return the first moment of the next hour, day or whatever; None behind the year 9999."""
+    unit = {"quarter": ("month", 3.0)}.get(part, (part, 1.0))
+    return added(*unit, moment)
 
 
 def _constants(node: Node) -> list[Any] | None:
@@ -210,7 +242,7 @@ def _numbers(item: GroupItem, conditions: Sequence[Node], planner: Planner) -> l
     limits = _limits(item.checked.text, conditions)
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
-    if not grain or not math.isfinite(low) or not math.isfinite(high):
+    if not grain or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):
         return None
     first, last = math.ceil(Fraction(low) / grain), math.floor(Fraction(high) / grain)
     if last - first >= MOST_FOUND:
@@ -218,3 +250,44 @@ def _numbers(item: GroupItem, conditions: Sequence[Node], planner: Planner) -> l
     steps = [step * grain for step in range(first, last + 1)]
     steps = [step for step in steps if step not in limits[">"] and step not in limits["<"]]
     return [int(step) if step.denominator == 1 else float(step) for step in steps]
+
+
+def _is_nearest(node: Node, planner: Planner) -> bool:
+    """Say whether an expression gives the doubles nearest to multiples of its grain, and so its keys.
+
+    3 * 0.1 is none of them: it is the next double after 0.3.
+    """
+    match node:
+        case Column() | Call(name="round"):
+            return True
+        case Arithmetic(op="/"):
+            return _is_exact(node.left, planner) and _is_exact(node.right, planner)
+        case _:
+            return _is_exact(node, planner)
+
+
+def _is_exact(node: Node, planner: Planner) -> bool:  # noqa: PLR0911  (one return a class)
+    """Say whether doubles hold every value of an expression as it is, and not the nearest to it."""
+    match node:
+        case Number():
+            return Fraction(repr(node.value)) == Fraction(node.value)
+        case Column():
+            grain = derived_grain(node, planner.schema, planner.grain)
+            return grain is not None and Fraction(float(grain)) == grain
+        case Negate():
+            return _is_exact(node.operand, planner)
+        case Arithmetic():
+            return node.op != "/" and _is_exact(node.left, planner) and _is_exact(node.right, planner)
+        case Call(name="round"):
+            return all(isinstance(digits, Number) and digits.value <= 0 for digits in node.args[1:])
+        case Call(name="nullif"):
+            return _is_exact(node.args[0], planner)
+        case Call():
+            return node.name in WHOLE or all(_is_exact(arg, planner) for arg in node.args)
+        case Case():
+            values = (*(then for _, then in node.branches), node.default)
+            return all(_is_exact(value, planner) for value in values)
+        case Cast():
+            return node.target != "DOUBLE" or _is_exact(node.operand, planner)
+        case _:
+            return isinstance(node, Null)

@@ -44,8 +44,12 @@ def among(operand: Written, values: Iterable[Any]) -> Written:
     return joined([operand.within(SUM), f" IN ({listed})"], COMPARE)
 
 
-def looked_up(alias: str, table: PublicTable, key: str, operand: Written) -> tuple[Source, Written]:
+def looked_up(
+    alias: str, table: PublicTable, key: str, operand: Written, *, optional: bool
+) -> tuple[Source, Written]:
     """Return a public table as a source whose rows are found by a key, and the condition that one is.
+
+    Where the row is ``optional``, a record without one has no key either.
 
     Raises:
         InvalidRequest: The key stands in several rows, or the table is too long to be written out.
@@ -63,9 +67,11 @@ def looked_up(alias: str, table: PublicTable, key: str, operand: Written) -> tup
             "prdp.open_join(..., public=[...])."
         )
     columns = {
-        name: partial(_column, operand, tuple(table.columns[key]), values, own=name == key)
+        name: partial(_column, operand, tuple(table.columns[key]), values)
         for name, values in table.columns.items()
     }
+    found = joined(["CASE WHEN ", condition, " THEN ", operand, " END"])
+    columns[key] = partial(_itself, found if optional else operand)
     listed = {name: partial(_values, values) for name, values in table.columns.items()}
     return Source(alias, columns, keys=listed), condition
 
@@ -74,10 +80,12 @@ def _values(values: tuple[Any, ...]) -> list[Any]:
     return list(dict.fromkeys(value for value in values if value is not None))
 
 
-def _column(operand: Written, keys: tuple[Any, ...], values: tuple[Any, ...], *, own: bool) -> Written:
+def _itself(key: Written) -> Written:
+    return key
+
+
+def _column(operand: Written, keys: tuple[Any, ...], values: tuple[Any, ...]) -> Written:
     """Return a column of a public table, by the keys of the rows that have each value."""
-    if own:
-        return operand
     rows: dict[Any, list[Any]] = {}
     for key, value in zip(keys, values, strict=True):
         if key is not None and value is not None:

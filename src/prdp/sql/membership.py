@@ -47,6 +47,13 @@ def inner_table(node: Any) -> Any | None:
     return clause.this if known and clause is not None else None
 
 
+def refuse_functions(select: Any, names: Names) -> None:
+    """Refuse a function that EXISTS selects: of an aggregate there is a row, even of no rows."""
+    for part in (part for item in select.expressions for part in item.walk()):
+        if hasattr(part, "sql_names"):
+            names.statement.refuse(part, "EXISTS asks whether there is a row", "Write EXISTS (SELECT 1 ...).")
+
+
 def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
     """Return the public table that an IN or EXISTS is over, or refuse it."""
     select, entry = inner_select(node), inner_table(node)
@@ -83,6 +90,7 @@ def in_public(node: Any, scope: Scope, names: Names) -> Written:
 def exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
     """Write EXISTS over a public table as membership of what one equality compares with the row."""
     table, source, select = _public(node, names)
+    refuse_functions(select, names)
     inner = Scope(names.statement, (source,))
     own: list[Any] = []
     links: list[tuple[Any, Any]] = []

@@ -13,8 +13,8 @@ from prdp.sql.rows import RowWriter, function, of_row, two
 from prdp.sql.written import COMPARE, CONCAT, NOT, PRODUCT, Written, joined, listed
 
 _TYPES = {
-    **dict.fromkeys(("DOUBLE", "FLOAT"), "DOUBLE"),
-    **dict.fromkeys(("INT", "SMALLINT", "TINYINT"), "INTEGER"),
+    "DOUBLE": "DOUBLE",
+    "INT": "INTEGER",
     "BIGINT": "BIGINT",
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "VARCHAR"),
     **MOMENTS,

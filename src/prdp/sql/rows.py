@@ -220,7 +220,7 @@ ROWS: tuple[Construct, ...] = (
         ("this", "expression", "typed", "safe"),
         "`a / b`",
         "SUM(age / 2)",
-        "the exact quotient; unknown where b is 0",
+        "the exact quotient; where b is 0 an infinity, and 0 / 0 unknown",
     ),
     of_row("EQ", _compared("="), _BINARY, "`a = b`", "COUNT(*) FILTER (WHERE job = 'clerk')"),
     of_row("NEQ", _compared("<>"), _BINARY, "`a <> b`, `a != b`", "COUNT(*) FILTER (WHERE job <> 'clerk')"),

@@ -47,6 +47,8 @@ class Scope:
         name, table = node.name, node.table
         if unread(node, ("this", "table")) is not None:
             self.statement.refuse(node, "a column has its table before it, and nothing else", "Write a.x.")
+        if not self.sources:
+            self.statement.refuse(node, "this column has no FROM", "Write FROM accounts.")
         named = [source for source in self.sources if not table or source.alias.lower() == table.lower()]
         if not named:
             known = ", ".join(source.alias for source in self.sources)

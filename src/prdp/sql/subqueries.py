@@ -15,7 +15,7 @@ from prdp.expressions.spelling import shown_name
 from prdp.sql.construct import unread
 from prdp.sql.from_clause import FromClause
 from prdp.sql.joins import Part, without_references
-from prdp.sql.membership import inner_select, inner_table, row_leaf
+from prdp.sql.membership import inner_select, inner_table, refuse_functions, row_leaf
 from prdp.sql.reading import SqlStatement
 from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation, conjuncts
@@ -36,7 +36,8 @@ def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
         clause.join(join)
     where = select.args.get("where")
     conditions = clause.look_up_the_rest(conjuncts(None if where is None else where.this))
-    scope = Scope(names.statement, tuple(clause.sources))
+    sources = tuple(clause.sources)  # what EXISTS names, it names alone
+    scope = Scope(names.statement, sources)
     parts: list[Part] = [(part, scope) for part in (*clause.equalities, *conditions)]
     outer = list(clause.tables)
     parts = [found for part in parts for found in existing(part, clause, names)]
@@ -53,7 +54,7 @@ def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
         )
     written = [(Writer(names.statement, row_leaf(at, names)).write(part), part) for part, at in parts]
     relation = RowRelation(
-        tuple(clause.sources),
+        sources,
         tuple(clause.tables),
         (*clause.conditions, *written),
         has_rows=has_rows or (clause.whole is not None and clause.whole.has_rows),
@@ -96,6 +97,8 @@ def existing(part: Part, clause: FromClause, names: Names) -> list[Part]:
     select = inner_select(node)
     if unread(select, ("expressions", "from_", "where")) is not None:
         names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
+    if kind == "Exists":
+        refuse_functions(select, names)
     before = len(clause.sources)
     clause.add(entry)
     inner = Scope(names.statement, (*clause.sources[before:], *scope.sources))
@@ -140,6 +143,8 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
             "Aggregate in the outer SELECT; HAVING, ORDER BY and LIMIT work there.",
         )
     relation, names = rows_of(select, names)
+    if relation.per_owner is not None:
+        return _all_of(select, relation, statement)
     scope = relation.scope(statement)
     columns: dict[str, Callable[[], Written]] = {}
     keys: dict[str, Callable[[], list[Any]]] = {}
@@ -152,6 +157,18 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
             columns[name] = written
             keys |= {name: listed} if listed is not None else {}
     return replace(relation, sources=(Source("", columns, keys=keys),))
+
+
+def _all_of(select: Any, relation: RowRelation, statement: SqlStatement) -> RowRelation:
+    """Return what each record's rows add up to as it is, or refuse what would be computed from it."""
+    for item in select.expressions:
+        if type(item).__name__ != "Star" or unread(item, ()) is not None:
+            statement.refuse(
+                item,
+                "what is computed from the sums of a record's rows is not answered yet",
+                "Write SELECT *, or ask in the outer SELECT.",
+            )
+    return relation
 
 
 def _projected(select: Any) -> list[Any]:

@@ -120,26 +120,17 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
-    schema = engine.schema
+    schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
     called, grains = name_of(name, default_name(source)), read_grains(grain or {}, schema)
     whose = read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
-    facts = Binding.of(
-        called,
-        schema,
-        checked,
-        ends,
-        grains,
-        whose,
-        constant,
-        one_row_each=one_row_each,
-        source=engine.source,
+    public = Binding.of(
+        called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
-    if owners is not None and not one_row_each and owners.most_rows != MOST_ROWS:
-        facts = Binding({**facts.facts, "most_rows": str(owners.most_rows)})
+    facts = _with_most_rows(public, owners)
     forgets = called if isinstance(source, str | Path | list) else ""
     account = account_of(ledger, facts, who, stand_in=stand_in, forgets=forgets)
     return Table(
@@ -156,6 +147,13 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source),
     )
+
+
+def _with_most_rows(facts: Binding, owners: Owners | None) -> Binding:
+    """Return the facts of a table, and how many rows an owner has at most where that was said."""
+    if owners is None or owners.one_row or owners.most_rows == MOST_ROWS:
+        return facts
+    return Binding({**facts.facts, "most_rows": str(owners.most_rows)})
 
 
 def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:

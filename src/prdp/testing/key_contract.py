@@ -81,6 +81,19 @@ class KeyContract:
                 reading = KeyMassRead(policy, policy.levels, by, condition, Owners(whose), most_keys=100)
                 self.masses(OWNERS, reading)
 
+    def test_an_owner_of_several_rows_has_no_key_where_owners_have_one_row_each(self) -> None:
+        """Count all rows of an owner, whatever the filter lets through: who has two is in no mass."""
+        several = [record_of(eps=0.5, x=1.0, v=v) for v in (3, 4)]
+        unbudgeted = [record_of(eps=0.5, x=2.0, v=3), record_of(eps=None, x=2.0, v=3)]
+        records = [*several, *unbudgeted, record_of(eps=1.0, x=3.0, v=3), record_of(eps=1.0, x=4.0, v=5)]
+        engine = self.engine(records)
+        policy = _POLICY.within(engine.schema, {})
+        by = read_keys("v", engine.schema)
+        third = check(parse("v = 3"), engine.schema, Kind.BOOLEAN, "v = 3")
+        for condition in (None, third):
+            alone = Owners("x", 1, one_row=True)
+            self.masses(records, KeyMassRead(policy, policy.levels, by, condition, alone))
+
     def test_of_an_owner_with_many_keys_some_count_with_all_of_its_budget(self) -> None:
         """Let one or two keys of a single owner count, the same ones in any order of the rows."""
         rows = [record_of(eps=0.5, x=1.0, v=v) for v in range(7)]

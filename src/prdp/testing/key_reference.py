@@ -54,7 +54,8 @@ def _owners(records: Sequence[Record], reading: KeyMassRead) -> Iterable[list[Re
         whose = record[reading.owners.id]
         if whose is not None and whose == whose:  # noqa: PLR0124  (NaN alone differs from itself)
             rows[whose].append(record)
-    return rows.values()
+    alone = reading.owners.one_row_is_all
+    return [own for own in rows.values() if len(own) == 1 or not alone]
 
 
 def _level(record: Record, reading: KeyMassRead) -> int | None:

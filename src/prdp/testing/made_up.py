@@ -94,7 +94,7 @@ def _only(facts: Facts, bounds: Mapping[str, Any]) -> str:
 
 
 def _filled(random: Any, rows: int, kind: Kind, keys: Any, bounds: Any) -> NDArray[Any]:
-    if keys is not None and len(keys):
+    if isinstance(keys, list) and keys:
         return np.asarray(np.asarray(keys)[random.integers(0, len(keys), rows)])
     if kind is Kind.NUMBER:
         low, high = (float(end) for end in bounds) if bounds is not None else (0.0, 1.0)

@@ -1,0 +1,342 @@
+"""The cells of many groups side by side: what each cell has in common with others is written once.
+
+A hundred thousand groups have millions of cells but a few thousand kinds of them, a kind being what a
+``CellKey`` holds. So a cell is the number of its kind, a count and a total, and what follows from the kind
+alone is worked out once for each. Every total is exact, and equal to what the groups' own summaries give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import Column, Places, kept, narrowed, numbered, plus, product, runs, shifted
+from prdp.cells.segments import Segments, joined, limbs
+from prdp.cells.summary import Ratios, Summary
+from prdp.levels import Levels
+
+_WORD = (1 << 16) - 1
+_AT_ONCE = 1 << 20
+"""So many cells are worked on together: what is held beside them does not grow with their number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupRows:
+    """What an engine found, one row a cell, in any order: its group from 0 on, and its sums."""
+
+    group: Places = field(repr=False)
+    count: Column = field(repr=False)
+    total: Column = field(repr=False)
+    squares: Column | None = field(default=None, repr=False)
+
+    def where(self, rows: NDArray[np.bool_]) -> GroupRows:
+        """Return some of the rows."""
+        total = self.total[rows]
+        squares = None if self.squares is None else self.squares[rows]
+        return GroupRows(self.group[rows], self.count[rows], total, squares)
+
+    def ordered(self, order: Places) -> tuple[Column, Column, Column | None]:
+        """Return the sums in an order of the rows."""
+        count = kept(self.count[order])
+        total = count if self.total is self.count else kept(self.total[order])
+        return count, total, None if self.squares is None else kept(self.squares[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SummaryGroups(Sequence[Summary]):
+    """The summaries of disjoint groups with the same public facts; each is made when it is looked at.
+
+    Attributes:
+        levels: The grid of budgets.
+        smallest: The least absolute value above zero that the public bounds allow, in steps.
+        largest: The greatest one.
+        kinds: The kinds of cells, one a row, without counts and totals.
+        segments: Which cells are whose.
+        kind: Each cell's kind.
+        counts: How many records it has.
+        totals: Their total, on a lattice that is 2^bits times coarser than that of the ends.
+        squares: The total of their squares; None where nobody asked for it.
+        bits: How much coarser.
+        ratios: As in a ``Summary``.
+    """
+
+    levels: Levels
+    smallest: int
+    largest: int
+    kinds: CellColumns = field(repr=False)
+    segments: Segments = field(repr=False)
+    kind: Places = field(repr=False)
+    counts: Column = field(repr=False)
+    totals: Column = field(repr=False)
+    squares: Column | None = field(default=None, repr=False)
+    bits: int = 0
+    ratios: Ratios | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, summaries: Sequence[Summary]) -> SummaryGroups:
+        """Return the groups of summaries that have the same public facts; there is at least one."""
+        if isinstance(summaries, SummaryGroups):
+            return summaries
+        empty = replace(summaries[0], cells=CellColumns.of(()))
+        if any(replace(one, cells=empty.cells) != empty for one in summaries):
+            raise ValueError("groups have the same levels, bounds and possible ratios")
+        columns = [one.cells.columns for one in summaries]
+        cells = CellColumns(*map(np.concatenate, zip(*columns, strict=True)))
+        sizes = [len(one.cells) for one in summaries]
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        squares = cells.squares if cells.squares.any() else None
+        rows = GroupRows(group, cells.count, cells.total, squares)
+        return cls._of_kinds(empty, rows, *_kinds(cells.keys), len(sizes))
+
+    @classmethod
+    def crossed(
+        cls,
+        empty: Summary,
+        rows: GroupRows,
+        budgets: tuple[Column, Places],
+        keys: tuple[CellColumns, Places],
+        groups: int,
+    ) -> SummaryGroups:
+        """Return the groups of rows in any order.
+
+        Args:
+            empty: The summary of no records.
+            rows: What the rows hold.
+            budgets: Budgets in quanta, and the number of each row's among them.
+            keys: Cells of no records, and the number of the one that has each row's ends and sign.
+            groups: How many groups there are.
+        """
+        size = np.dtype(np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64)
+        number: Column = budgets[1].astype(size)
+        number *= size.type(len(keys[0]))
+        number += keys[1].astype(size, copy=False)
+        pairs, pair = numbered(number)
+        budget, key = np.divmod(pairs, max(1, len(keys[0])))
+        kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
+        del number  # before more of its size is made
+        return cls._of_kinds(empty, rows, kinds, kind[pair], groups)
+
+    @classmethod
+    def _of_kinds(
+        cls, empty: Summary, rows: GroupRows, kinds: CellColumns, kind: Places, groups: int
+    ) -> SummaryGroups:
+        """Return the groups of rows of which each one's kind is known."""
+        order = _by_number(rows.group, groups)
+        ends = np.searchsorted(rows.group[order], np.arange(groups + 1, dtype=rows.group.dtype))
+        count, total, squares = rows.ordered(order)
+        facts = empty.levels, empty.smallest, empty.largest
+        kind = kind.astype(np.int32, copy=False)[order]
+        return cls(*facts, kinds, Segments(ends), kind, count, total, squares, ratios=empty.ratios)
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    @overload
+    def __getitem__(self, place: int) -> Summary: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Summary, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Summary | tuple[Summary, ...]:
+        if isinstance(place, slice):
+            return tuple(self[each] for each in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        place %= len(self)
+        rows = slice(int(self.segments.ends[place]), int(self.segments.ends[place + 1]))
+        squares = np.zeros(rows.stop - rows.start, np.int64) if self.squares is None else self.squares[rows]
+        return self._summary(self.kind[rows], self.counts[rows], self.totals[rows], squares)
+
+    def __iter__(self) -> Iterator[Summary]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SummaryGroups | tuple | list):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == yours for mine, yours in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _summary(self, kind: Places, count: Column, total: Column, squares: Column) -> Summary:
+        """Return the summary of some cells, those of the same kind added up."""
+        quanta, low, high, sign, missing = (key[kind] for key in self.kinds.keys)
+        cells = CellColumns(quanta, low, high, sign, missing, count, total, squares)
+        if self.bits:
+            fine = replace(cells, low=cells.low >> self.bits, high=cells.high >> self.bits)
+            cells = fine.refined(self.bits)
+        return Summary(self.levels, self.smallest, self.largest, cells.added_up(), self.ratios)
+
+    def counted(self) -> SummaryGroups:
+        """Return the groups in which every record has the value 1."""
+        budgets, which = np.unique(self.kinds.quanta, return_inverse=True)
+        none = np.zeros(len(budgets), np.int64)
+        kinds = CellColumns.counting(budgets, none)
+        kind = which.astype(np.int32)[self.kind]
+        records = self.ratios.records if self.ratios else None
+        ratios = Ratios(records, records) if records else None
+        return SummaryGroups(
+            self.levels, 1, 1, kinds, self.segments, kind, self.counts, self.counts, None, 0, ratios
+        )
+
+    def valued(self) -> SummaryGroups:
+        """Return the groups of those records alone that have a value."""
+        missing = self.kinds.missing
+        if not missing.any():
+            return self
+        kept_rows = ~missing[self.kind]
+        sizes = Segments(self.segments.ends).totals(kept_rows.astype(np.int64))
+        ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
+        squares = None if self.squares is None else self.squares[kept_rows]
+        return replace(
+            self,
+            segments=Segments(ends),
+            kind=self.kind[kept_rows],
+            counts=self.counts[kept_rows],
+            totals=self.totals[kept_rows],
+            squares=squares,
+        )
+
+    def refined(self, bits: int) -> SummaryGroups:
+        """Return the same values on a lattice 2^bits times as fine."""
+        return replace(
+            self,
+            smallest=self.smallest << bits,
+            largest=self.largest << bits,
+            kinds=self.kinds.refined(bits),
+            squares=None,
+            bits=self.bits + bits,
+            ratios=self.ratios and self.ratios.refined(bits),
+        )
+
+    @property
+    def empty(self) -> Summary:
+        """The summary of no records: the public facts alone."""
+        cells = CellColumns.of(())
+        return Summary(self.levels, self.smallest, self.largest, cells, self.ratios)
+
+    def together(self, chosen: Places) -> Summary:
+        """Return the summary of some groups' records together."""
+        sums: list[list[Column]] = [[], []]
+        for part in self.segments.parts(chosen, _AT_ONCE):
+            rows, _ = self.segments.rows(part)
+            for found, column in zip(sums, (self.counts, self.totals), strict=True):
+                found.append(_at(self.kind[rows], column[rows], len(self.kinds)))
+        if not sums[0]:
+            return self.empty
+        count, total = (reduce(plus, found) for found in sums)
+        there = np.flatnonzero(count)
+        return self._summary(there, count[there], total[there], np.zeros(len(there), np.int64))
+
+    def records(self) -> Column:
+        """Return how many records each group has."""
+        return self.segments.totals(self.counts)
+
+    def weighed(self, weights: Column) -> Column:
+        """Return, for each group, what the weights of its records add up to; each kind has one weight.
+
+        >>> from fractions import Fraction
+        >>> from prdp.cells.cell import Cell, CellKey
+        >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+        >>> groups = SummaryGroups.of([Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])])
+        >>> groups.weighed(groups.kinds.quanta).tolist()
+        [300]
+        """
+        most = int(self.records().max(initial=0))
+        found = []
+        for part in self.segments.parts(np.arange(len(self)), _AT_ONCE):
+            rows, segments = self.segments.rows(part)
+            kind, count = self.kind[rows], self.counts[rows]
+            found.append(joined([segments.totals(limb[kind] * count) for limb in limbs(weights, most)]))
+        return np.concatenate(found)
+
+    def weighed_at(self, chosen: Places, places: Places, number: int, weights: Column) -> list[Column]:
+        """Return what the weights of some groups' records add up to at each of so many places.
+
+        Args:
+            chosen: The groups.
+            places: The place of each kind.
+            number: How many places there are.
+            weights: The weight of each kind.
+
+        Returns:
+            Limbs, whose numbers ``joined`` puts together: a row for each group, a column for each place.
+        """
+        rows, segments = self.segments.rows(chosen)
+        kind, count = self.kind[rows], self.counts[rows]
+        at = segments.labels() * number + places[kind]
+        found = []
+        for limb in limbs(weights, int(segments.totals(count).max(initial=0))):
+            totals = np.zeros(len(chosen) * number, dtype=limb.dtype)
+            np.add.at(totals, at, limb[kind] * count)
+            found.append(totals.reshape(len(chosen), number))
+        return found
+
+    def clipped(self, chosen: Places, caps: Column, only: NDArray[np.bool_] | None = None) -> Column:
+        """Return some groups' totals when no record may count for more than the cap of its kind, in steps.
+
+        ``only`` says of each kind whether it counts at all; None for all of them.
+        """
+        kinds = self.kinds
+        within = np.asarray(kinds.high <= caps, dtype=bool)
+        cut = np.where(within, 0, product(kinds.sign, np.minimum(kinds.low, caps)))
+        if only is not None:
+            within, cut = within & only, np.where(only, cut, 0)
+        found = []
+        for part in self.segments.parts(chosen, _AT_ONCE):
+            rows, segments = self.segments.rows(part)
+            kind, count = self.kind[rows], self.counts[rows]
+            exact = shifted(segments.totals(np.where(within[kind], self.totals[rows], 0)), self.bits)
+            most = int(segments.totals(count).max(initial=0))
+            less = joined([segments.totals(limb[kind] * count) for limb in limbs(narrowed(cut), most)])
+            found.append(plus(exact, less))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def one_each(number: int) -> CellColumns:
+    """Return cells of no records, in which each would have the value 1."""
+    none = np.zeros(number, np.int64)
+    return CellColumns.counting(none, none)
+
+
+def magnitude_keys(codes: Column, *, largest: int, per_octave: int) -> CellColumns:
+    """Return cells of no records and no budget, for an engine's magnitude codes."""
+    none = np.zeros(len(codes), np.int64)
+    return CellColumns.coded(none, codes, (none, none), largest=largest, per_octave=per_octave)
+
+
+def _kinds(keys: Sequence[Column]) -> tuple[CellColumns, Places]:
+    """Return the different keys, ascending, as cells of no records, and which of them each row has."""
+    order = np.lexsort(keys[::-1])
+    keys = [key[order] for key in keys]
+    starts = runs(keys, len(order))
+    which = np.empty(len(order), np.int32)
+    which[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    none = np.zeros(len(starts), np.int64)
+    quanta, low, high, sign, missing = (key[starts] for key in keys)
+    return CellColumns(quanta, low, high, sign, missing.astype(bool), none, none, none), which
+
+
+def _by_number(group: Places, groups: int) -> Places:
+    """Return the order in which numbers below ``groups`` ascend; numbers of 16 bits are sorted at once."""
+    if groups > 1 << 32:
+        return np.argsort(group, kind="stable")
+    order = np.argsort((group & _WORD).astype(np.uint16), kind="stable")
+    if groups > 1 << 16:
+        order = order[np.argsort((group[order] >> 16).astype(np.uint16), kind="stable")]
+    return order
+
+
+def _at(places: Places, column: Column, number: int) -> Column:
+    """Return what a column adds up to at each of so many places."""
+    found = []
+    for limb in limbs(column, len(column)):
+        totals = np.zeros(number, dtype=limb.dtype)
+        np.add.at(totals, places, limb)
+        found.append(totals)
+    return joined(found)

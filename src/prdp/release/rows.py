@@ -1,0 +1,259 @@
+"""The answers of many groups, each made when it is looked at.
+
+What is drawn and what is said of it are held in columns: the numbers, and once for many what is said of them.
+Nothing of the records is held here; a column says no more than its releases do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from prdp.noise.discrete_laplace import Integers
+from prdp.release import shown
+from prdp.release.derived import combined_interval
+from prdp.release.drawn import AnswerColumn
+from prdp.release.ends import ENDLESS, Around, Ends, as_float
+from prdp.release.label import Label
+from prdp.release.release import Release, chance_of
+
+Row = tuple[Release, ...]
+"""The answers to all questions about one group."""
+
+_Item = TypeVar("_Item")
+
+
+class _Lazy(Sequence[_Item]):
+    """A sequence whose items are made when they are looked at; equal to others that hold the same."""
+
+    __slots__ = ()
+
+    def item(self, place: int) -> _Item:
+        """Make one item; the place is within the sequence."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> _Item: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[_Item, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> _Item | tuple[_Item, ...]:
+        if isinstance(place, slice):
+            return tuple(map(self.item, range(*place.indices(len(self)))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return self.item(place % len(self))
+
+    def __iter__(self) -> Iterator[_Item]:
+        return map(self.item, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Lazy | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == yours for mine, yours in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Named(_Lazy[str]):
+    """What the question about each group ends with.
+
+    Attributes:
+        about: What is the same for all groups.
+        by: What the groups are told apart by.
+        keys: The groups' keys.
+    """
+
+    about: str
+    by: tuple[str, ...]
+    keys: Sequence[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def item(self, place: int) -> str:
+        """Return one group's words."""
+        if not self.by:
+            return self.about
+        key = zip(self.by, self.keys[place], strict=True)
+        return f"{self.about} for " + ", ".join(f"{name} = {value}" for name, value in key)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReleaseColumn(_Lazy[Release]):
+    """The releases of one question, one a group; what is said of many is held once.
+
+    Attributes:
+        said: Releases without their numbers, parts, and what their questions are about.
+        which: For each group, which of them has what is said of its answer.
+        steps: The numbers.
+        abouts: What each question is about.
+        parts: The columns of the parts that answers were computed from; none where they were drawn.
+    """
+
+    said: tuple[Release, ...]
+    which: Integers
+    steps: Integers
+    abouts: Sequence[str]
+    parts: tuple[ReleaseColumn, ...] = ()
+
+    @classmethod
+    def of(
+        cls, label: Label, answers: AnswerColumn, abouts: Sequence[str], *, simulated: bool
+    ) -> ReleaseColumn:
+        """Return the releases of drawn answers."""
+        said = tuple(label.on(answer, "", simulated=simulated) for answer in answers.said)
+        return cls(said, answers.which, answers.steps, abouts)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def item(self, place: int) -> Release:
+        """Make one group's release."""
+        said: Release = self.said[self.which[place]]
+        parts = tuple(part[place] for part in self.parts)
+        question = said.question + self.abouts[place]
+        return replace(said, question=question, steps=int(self.steps[place]), parts=parts)
+
+    def examples(self) -> list[Release]:
+        """Return one release for all that is said of any, in the order of the groups."""
+        return [self[place] for place in sorted(self._alike()[0])]
+
+    def _alike(self) -> tuple[list[int], list[int]]:
+        """Return places of groups of which all different things are said, and each group's among them."""
+        number = self.which
+        for part in self.parts:
+            number = np.unique(np.stack((number, part.which), axis=1), axis=0, return_inverse=True)[1]
+            number = number.reshape(-1)
+        _, places, which = np.unique(number, return_index=True, return_inverse=True)
+        return places.tolist(), which.reshape(-1).tolist()
+
+    def of_each(self, what: Callable[[Release], _Item]) -> list[_Item]:
+        """Return, for each group, what follows from all but the number of its release."""
+        places, which = self._alike()
+        found = [what(self[place]) for place in places]
+        return [found[one] for one in which]
+
+    def numbers(self) -> Iterator[tuple[int, int]]:
+        """Yield each group's number, and which of ``said`` belongs to it."""
+        return zip(self.steps.tolist(), self.which.tolist(), strict=True)
+
+    def exact(self) -> list[Fraction]:
+        """Return the answers as fractions."""
+        steps = [one.step for one in self.said]
+        return [number * steps[which] for number, which in self.numbers()]
+
+    @property
+    def told(self) -> bool:
+        """Whether intervals follow from the numbers and from what is said of many."""
+        drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.said)
+        return drawn or (bool(self.parts) and all(part.told for part in self.parts))
+
+    def between(self, chance: Fraction, reach: Fraction) -> list[Ends]:
+        """Return what ``Release.between`` says of each release."""
+        if self.parts:
+            each = 1 - (1 - chance) / len(self.parts)
+            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS)) for one in self.said]
+            ends = zip(self.which.tolist(), *(part.between(each, reach) for part in self.parts), strict=True)
+            return [combined_interval(rules[which][0], parts, rules[which][1]) for which, *parts in ends]
+        around = self.around(1 - chance, reach)
+        return [around[which].ends(number) for number, which in self.numbers()]
+
+    def around(self, failure: Fraction, reach: Fraction) -> list[Around]:
+        """Return, for all that is said of drawn answers, where the ends lie around them."""
+        return [one.around(failure, reach) for one in self.said]
+
+    def shown(self, ends: Sequence[Ends]) -> list[Ends]:
+        """Return which of the ends are shown, as ``Release.interval`` does."""
+        horizons = self.of_each(lambda one: one.horizon)
+        if not any(one.below or one.above for one in horizons):
+            return list(ends)
+        each = zip(horizons, self.exact(), ends, strict=True)
+        return [horizon.shown(exact, pair) for horizon, exact, pair in each]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReleaseRows(_Lazy[Row]):
+    """The answers to several questions, a row for each group.
+
+    Attributes:
+        columns: The releases of each question.
+    """
+
+    columns: tuple[Sequence[Release], ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def item(self, place: int) -> Row:
+        """Make one group's releases."""
+        return tuple(column[place] for column in self.columns)
+
+
+def column_of(rows: Sequence[Row], place: int) -> Sequence[Release]:
+    """Return one question's releases."""
+    return rows.columns[place] if isinstance(rows, ReleaseRows) else [row[place] for row in rows]
+
+
+def examples(column: Sequence[Release]) -> Sequence[Release]:
+    """Return releases of which all different things are said that are said of a column's, in their order."""
+    return column.examples() if isinstance(column, ReleaseColumn) else column
+
+
+def values_of(column: Sequence[Release]) -> list[float]:
+    """Return the answers as floats."""
+    if isinstance(column, ReleaseColumn):
+        steps = [(one.step.numerator, one.step.denominator) for one in column.said]
+        return [number * steps[which][0] / steps[which][1] for number, which in column.numbers()]
+    return [float(release.value) for release in column]
+
+
+def intervals_of(column: Sequence[Release], level: float | Fraction | str) -> list[tuple[float, float]]:
+    """Return the intervals of the answers, as ``Release.interval`` does."""
+    if isinstance(column, ReleaseColumn) and column.told:
+        ends = column.shown(column.between(chance_of(level), shown.REACH))
+        return [(as_float(low), as_float(high)) for low, high in ends]
+    return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
+
+
+def flags_of(column: Sequence[Release]) -> list[str]:
+    """Return what is wrong with each answer, as ``Release.flag`` does."""
+    if not (isinstance(column, ReleaseColumn) and column.told):
+        return [release.flag for release in column]
+    poor, noise = column.of_each(lambda one: one.too_poor), _mostly_noise(column)
+    return [
+        shown.TOO_POOR if none else shown.MOSTLY_NOISE if wide else ""
+        for none, wide in zip(poor, noise, strict=True)
+    ]
+
+
+def any_left_away(column: Sequence[Release]) -> bool:
+    """Say whether an end of any answer is not shown because it lies too far away."""
+    if isinstance(column, ReleaseColumn) and column.told:
+        ends = column.between(shown.LEVEL, shown.REACH)
+        return column.shown(ends) != ends
+    return any(release.left_away != (None, None) for release in column)
+
+
+def _mostly_noise(column: ReleaseColumn) -> list[bool]:
+    """Say of each answer whether the interval of its noise is as wide as twice the answer."""
+    found = [] if column.parts else [one.strays for one in column.around(1 - shown.LEVEL, Fraction(1))]
+    if found and all(one.up is None and one.down is None for one in found):  # as wide whatever the answer is
+        widths = [
+            math.inf if one.below is None or one.above is None else (one.below + one.above) // 2
+            for one in found
+        ]
+        return [abs(number) <= widths[which] for number, which in column.numbers()]
+    ends = column.between(shown.LEVEL, Fraction(1))
+    return [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]

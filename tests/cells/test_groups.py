@@ -1,0 +1,136 @@
+"""Groups side by side hold what each group's own summary holds, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from prdp.cells.cell import Cell, CellKey
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.groups import GroupRows, SummaryGroups
+from prdp.cells.segments import joined
+from prdp.cells.summary import Summary
+from prdp.levels import Levels
+from prdp.mechanisms._point import RecordLadder
+from prdp.mechanisms._points import Points
+
+LEVELS = Levels(Fraction(1, 10**9), Fraction(100), 4)
+LARGEST = 2**46
+
+
+def made_up(random: np.random.Generator, cells: int) -> Summary:
+    """Return a summary of cells of all sizes and both signs, some of records without a value."""
+    found = []
+    for _ in range(cells):
+        quanta = LEVELS.quanta(int(random.integers(0, LEVELS.top + 1)))
+        low = int(2 ** random.uniform(0, 45))
+        high, sign = low + int(random.integers(0, low + 1)), int(random.choice([-1, 1]))
+        count = int(random.integers(1, 2 ** random.integers(1, 31)))
+        found.append(Cell(CellKey(quanta, low, high, sign), count, sign * count * ((low + high) // 2)))
+        if random.random() < 0.2:
+            found.append(Cell(CellKey(quanta, 0, 0, 0, missing=True), count, 0))
+    return Summary.of(LEVELS, 1, LARGEST, found)
+
+
+def summaries(seed: int, groups: int = 30) -> list[Summary]:
+    """Return groups of which some are empty, and some hold sums beyond 64 bits."""
+    random = np.random.default_rng(seed)
+    return [made_up(random, int(random.integers(0, 20))) for _ in range(groups)]
+
+
+SEEN: dict[str, Callable[[Summary], Summary]] = {
+    "all": lambda one: one,
+    "counted": lambda one: one.counted(),
+    "valued": lambda one: one.valued(),
+    "refined": lambda one: one.refined(20),
+    "valued, counted and refined": lambda one: one.valued().counted().refined(7),
+}
+
+
+def together(seen: Callable[[Summary], Summary], each: list[Summary]) -> SummaryGroups:
+    found = seen(SummaryGroups.of(each))  # type: ignore[arg-type]
+    assert isinstance(found, SummaryGroups)
+    return found
+
+
+@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize("seed", [1, 2])
+class TestOfEachGroup:
+    def pair(self, name: str, seed: int) -> tuple[SummaryGroups, list[Summary]]:
+        each = summaries(seed)
+        return together(SEEN[name], each), [SEEN[name](one) for one in each]
+
+    def test_the_summaries_are_the_same(self, name: str, seed: int) -> None:
+        groups, each = self.pair(name, seed)
+        assert list(groups) == each
+        assert groups[3:5] == tuple(each[3:5])
+        assert groups[-1] == each[-1]
+
+    def test_the_masses_are_the_same(self, name: str, seed: int) -> None:
+        groups, each = self.pair(name, seed)
+        weights = np.where(groups.kinds.high != 0, groups.kinds.quanta, 0)
+        assert groups.weighed(weights).tolist() == [RecordLadder(one).mass(1) for one in each]
+
+    def test_what_points_clip_is_the_same(self, name: str, seed: int) -> None:
+        groups, each = self.pair(name, seed)
+        points = Points.spanning(each[0], 2)
+        reaching = points.first_reaching(groups.kinds.high, groups.kinds.quanta)
+        chosen = np.array([0, 4, 5, 17, 29])
+        limbs = groups.weighed_at(chosen, reaching, len(points.numerators) + 1, groups.kinds.quanta)
+        found = joined(limbs).astype(object)
+        for row, place in enumerate(chosen):
+            beyond = [sum(found[row][point + 1 :]) for point in range(len(points.numerators))]
+            assert tuple(beyond) == RecordLadder(each[place]).masses(2, 1)
+
+    @pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.8, 1.0])
+    def test_clipped_totals_are_the_same(self, name: str, seed: int, part: float) -> None:
+        groups, each = self.pair(name, seed)
+        points = Points.spanning(each[0], 2)
+        cap = partial(points.cap, int(part * (len(points.numerators) - 1)))
+        for chosen in (np.arange(len(each)), np.array([2, 3, 11])):
+            found = groups.clipped(chosen, groups.kinds.by_budget(cap)).tolist()
+            assert found == [each[one].clipped_total(each[one].cells.by_budget(cap)) for one in chosen]
+
+    def test_merged_groups_are_the_same(self, name: str, seed: int) -> None:
+        groups, each = self.pair(name, seed)
+        for chosen in (np.arange(len(each)), np.array([2, 3, 11])):
+            assert groups.together(chosen) == Summary.together([each[one] for one in chosen])
+
+
+def test_rows_in_any_order_become_the_groups_that_they_are_in() -> None:
+    random = np.random.default_rng(5)
+    rows, groups = 4_000, 70_000  # more groups than 16 bits tell apart
+    group, budget = random.integers(0, groups, rows), random.integers(1, 4, rows)
+    key, count = random.integers(0, 3, rows), random.integers(1, 9, rows)
+    keys = [Cell(CellKey(0, low, 2 * low, 1), 0, 0) for low in (1, 4, 16)]
+    quanta = np.array([0, *(LEVELS.quanta(level) for level in (3, 30, 50))])
+    found = SummaryGroups.crossed(
+        Summary.of(LEVELS, 1, LARGEST, ()),
+        GroupRows(group, count, 5 * count),
+        (quanta, budget),
+        (CellColumns.of(keys), key),
+        groups,
+    )
+    assert len(found) == groups
+    for place in np.unique(group)[:50].tolist():
+        mine = np.flatnonzero(group == place)
+        cells = [_cell(quanta, keys, *(int(column[row]) for column in (budget, key, count))) for row in mine]
+        assert found[place] == Summary.of(LEVELS, 1, LARGEST, cells)
+    empty = np.setdiff1d(np.arange(groups), group)[0]
+    assert found[int(empty)] == Summary.of(LEVELS, 1, LARGEST, ())
+
+
+def _cell(quanta: NDArray[np.int64], keys: list[Cell], budget: int, key: int, count: int) -> Cell:
+    ends = keys[key].key
+    return Cell(CellKey(int(quanta[budget]), ends.low, ends.high, ends.sign), count, 5 * count)
+
+
+def test_groups_with_other_public_facts_do_not_go_together() -> None:
+    one = Summary.of(LEVELS, 1, 9, ())
+    with pytest.raises(ValueError, match="same levels, bounds"):
+        SummaryGroups.of([one, Summary.of(LEVELS, 1, 10, ())])

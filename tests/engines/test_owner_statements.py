@@ -1,0 +1,79 @@
+"""Owners that are told apart only where they are scaled down add up to the same, integer for integer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.cells.owners import Caps
+from prdp.engines import _owners
+from prdp.plan.queries import Query
+from prdp.plan.reads import OwnerRead
+
+ROWS, OWNERS, LISTED = 2_000, 200, 10
+
+
+def table(most_rows: int) -> prdp.Table:
+    """Return owners of whom some have rows in no listed group, without a value, or beyond the bounds."""
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(2)
+    values = random.lognormal(4, 2, ROWS).round()
+    values[random.random(ROWS) < 0.05] = np.nan
+    frame = pandas.DataFrame(
+        {
+            "id": random.integers(0, OWNERS, ROWS),
+            "g": random.integers(0, LISTED + 2, ROWS),
+            "v": pandas.array(values).astype("Int64"),
+            "e": random.uniform(0.001, 2, ROWS),
+        }
+    )
+    return prdp.open(
+        frame,
+        policy=prdp.Policy("e", at_most=1, at_least="1e-3"),
+        bounds={"v": (0, 500), "e": ("1e-3", 2)},
+        protect="id",
+        most_rows=most_rows,
+        stand_in=True,
+    )
+
+
+def looks(engine: Any, read: OwnerRead) -> list[Any]:
+    """Return what the first look finds, and what second looks find at high and low caps."""
+    found: list[Any] = [engine.fold_owners(read)]
+    top = read.levels.top + 1
+    for counts in {True, read.measure is None}:
+        most = (read.counted if counts else read.folded).largest
+        for part, bits in ((1.0, 0), (0.3, 20), (0.05, 0), (0.001, 20)):
+            caps = (max(1, int((most << bits) * part * (level + 1) / top)) for level in range(top))
+            found.append(engine.scale_owners(read, Caps(tuple(caps), bits), count_rows=counts))
+    return found
+
+
+@pytest.mark.parametrize("most_rows", [3, 1000])
+@pytest.mark.parametrize("query", [prdp.count(), prdp.sum("v")], ids=str)
+def test_both_statements_find_the_same(query: Query, most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = table(most_rows)
+    read = opened.group_by("g", keys=range(LISTED)).plan(query, share="1/2").queries[0].read
+    assert isinstance(read, OwnerRead)
+    short = looks(opened._engine, read)
+    slow: Callable[[OwnerRead], bool] = lambda _: False  # noqa: E731  (one line says it)
+    monkeypatch.setattr(_owners, "_adds_only", slow)
+    assert looks(opened._engine, read) == short
+
+
+def test_values_of_both_signs_are_told_apart_by_owner_and_group() -> None:
+    """Of these, what an owner adds to one group may be taken away in another."""
+    opened = prdp.open(
+        {"id": np.array([1]), "g": np.array([0]), "v": np.array([5])},
+        policy="1",
+        bounds={"v": (-9, 9)},
+        protect="id",
+        stand_in=True,
+    )
+    read = opened.group_by("g", keys=[0]).plan(prdp.sum("v"), share=1).queries[0].read
+    assert isinstance(read, OwnerRead)
+    assert not _owners._adds_only(read)

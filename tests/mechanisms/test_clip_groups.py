@@ -1,0 +1,200 @@
+"""Laws that are built for all groups at once are those of each group, and are what is drawn from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prdp.cells.columns import exact_column
+from prdp.cells.groups import SummaryGroups
+from prdp.cells.summary import Ratios, Summary
+from prdp.mechanisms._clip_groups import PER_GROUP, ClipGroups, picked
+from prdp.mechanisms._point import RecordLadder, SparingLadder
+from prdp.mechanisms._points import Points
+from prdp.mechanisms.clip import Clip, finer_bits
+from prdp.mechanisms.tiers import Tiers
+from prdp.noise.laws import Gated, Noisy, Then
+from prdp.release.bias import Clipping
+from prdp.testing import Seeded
+from tests.cells.test_groups import LEVELS, summaries
+
+SHARES = [Fraction(1), Fraction(1, 10)]
+
+
+def groups_of(
+    each: list[Summary], share: Fraction, *, signed: bool = False
+) -> tuple[ClipGroups, list[Summary], Clip]:
+    clip = Clip.tuned(share, signed=signed)
+    bits = finer_bits(each[0], clip.finest_bits)
+    fine = [one.refined(bits) for one in each]
+    return ClipGroups(clip, SummaryGroups.of(each).refined(bits), share, Fraction(1, 1 << bits)), fine, clip
+
+
+def then(law: Any) -> Then:
+    assert isinstance(law, Then)
+    return law
+
+
+def rich(*, signed: bool) -> Summary:
+    """Return a group that chooses for itself; of both signs, with so much of each that each chooses."""
+    for one in (one for seed in range(1, 20) for one in summaries(seed)):
+        clip = Clip.tuned(Fraction(1, 10), signed=signed)
+        law = clip.law(one.refined(finer_bits(one, clip.finest_bits)), Fraction(1, 10))
+        if law.rule(law.first.values) == (len(clip.finder.tunings) if signed else 0):
+            return one
+    raise AssertionError("no group is rich")
+
+
+def total_of(drawn: Any) -> int:
+    """Return the noisy total that a law draws, after one place or two."""
+    _, rest = drawn
+    total = rest[0] if len(rest) == 1 else rest[1][0]
+    assert isinstance(total, int)
+    return total
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("counted", "signed"), [(False, False), (False, True), (True, False)])
+def test_every_integer_of_every_law_is_that_of_the_group_s_own_law(
+    share: Fraction, seed: int, counted: bool, signed: bool
+) -> None:
+    each = [one.counted() if counted else one for one in summaries(seed, 12)]
+    groups, fine, clip = groups_of(each, share, signed=signed)
+    laws = [clip.law(one, share) for one in fine]
+    gates = zip(*(gate.tolist() for gate in groups.gates()), strict=True)
+    assert list(gates) == [law.first.values for law in laws]
+    public = clip.law(groups.public, share)
+    every = np.arange(len(fine))
+    for group, law in enumerate(laws):
+        assert (public.rule, public.first.noises) == (law.rule, law.first.noises), group
+    for which in range(len(clip.finder.tunings)):
+        flips = groups.flips(every, which)
+        choices = [then(law.laws[which]) for law in laws]
+        assert [flips.law(group) for group in range(len(fine))] == [choice.first for choice in choices]
+        for place in (0, len(flips.climbs) // 2, len(flips.climbs) - 1):
+            totals, noise = groups.totals(every, which, place).tolist(), groups.noise(which, place)
+            assert [Noisy((total,), (noise,)) for total in totals] == [one.then(place) for one in choices]
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_integer_of_each_sign_s_choice_is_that_of_the_group_s_own_law(
+    share: Fraction, seed: int
+) -> None:
+    groups, fine, clip = groups_of(summaries(seed, 12), share, signed=True)
+    laws = [clip.law(one, share) for one in fine]
+    every, tunings = np.arange(len(fine)), len(clip.finder.tunings)
+    for which in range(tunings, len(laws[0].laws)):
+        tuning = which - tunings
+        above, below = (groups.flips(every, tuning, sign) for sign in (1, -1))
+        choices = [then(law.laws[which]) for law in laws]
+        assert [above.law(group) for group in range(len(fine))] == [choice.first for choice in choices]
+        last = len(above.climbs) - 1
+        for high, low in ((0, 0), (0, last), (last, 0), (last // 2, last // 3)):
+            others = [then(choice.then(high)) for choice in choices]
+            assert [below.law(group) for group in range(len(fine))] == [other.first for other in others]
+            totals = groups.totals(every, tuning, max(high, low)).tolist()
+            noise = groups.noise(tuning, max(high, low))
+            assert [Noisy((total,), (noise,)) for total in totals] == [other.then(low) for other in others]
+
+
+@pytest.mark.parametrize("wide", [1, 2**70])
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("signed", [False, True])
+def test_rules_pick_for_all_rows_what_they_pick_for_each(share: Fraction, wide: int, signed: bool) -> None:
+    groups, _, clip = groups_of(summaries(1, 2), share, signed=signed)
+    rule = clip.law(groups.public, share).rule
+    random = np.random.default_rng(1)
+    leasts = clip.finder.reached(RecordLadder(groups.public), share)
+    near = [least + int(random.integers(-3, 4)) for least in leasts for _ in range(40)]
+    others = [int(random.integers(0, 2 * max(leasts))) for _ in range(200)]
+    masses = [random.permutation(np.array([*near, *others, wide, -wide], dtype=object)) for _ in range(2)]
+    columns = [exact_column(mass.tolist()) for mass in masses[: 1 + signed]]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    wanted = [rule(row) for row in rows]
+    assert picked(rule, columns).tolist() == wanted
+    tunings = len(clip.finder.tunings)
+    assert len(set(wanted)) >= tunings
+    assert signed == (max(wanted) >= tunings)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("signed", [False, True])
+def test_groups_alike_are_drawn_as_their_law_draws_runs(share: Fraction, signed: bool) -> None:
+    """Byte for byte, under one stream: rich groups, which choose for themselves."""
+    groups, (fine, *_), clip = groups_of([rich(signed=signed)] * 40, share, signed=signed)
+    law = clip.law(fine, share)
+    assert isinstance(law, Gated)
+    drawn = groups.drawn(Seeded(7), 1)
+    wanted = law.draw(Seeded(7), 40)
+    tunings = len(clip.finder.tunings)
+    assert all(which != tunings - 1 for which, _ in wanted)  # none is poor
+    assert signed == any(which >= tunings for which, _ in wanted)
+    assert [answer.steps for (answer,) in drawn] == [total_of(found) for _, found in wanted]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_one_group_is_drawn_as_its_law_draws(seed: int, signed: bool) -> None:
+    """Poor or rich: there is nobody to choose together with."""
+    for place, one in enumerate(summaries(seed, 6)):
+        groups, (fine,), clip = groups_of([one], Fraction(1, 100), signed=signed)
+        (drawn,) = groups.drawn(Seeded(place), 200)
+        wanted = clip.law(fine, Fraction(1, 100)).draw(Seeded(place), 200)
+        assert [answer.steps for answer in drawn] == [total_of(found) for _, found in wanted]
+        assert drawn == clip.answers(one, Fraction(1, 100), Seeded(place), 200)
+
+
+def test_what_is_said_of_two_points_is_which_they_are() -> None:
+    groups, (fine, *_), clip = groups_of([rich(signed=True)] * 40, Fraction(1), signed=True)
+    points = Points.spanning(fine, 2)
+    wanted = clip.law(fine, Fraction(1)).draw(Seeded(7), 40)
+    for (answer,), (which, (high, (low, _))) in zip(groups.drawn(Seeded(7), 1), wanted, strict=True):
+        assert which >= len(clip.finder.tunings)
+        found = tuple(points.per_quantum(place) / LEVELS.quantum for place in (low, high))
+        assert isinstance(answer.clipping, Clipping)
+        assert (answer.clipping.drawn, answer.clipping.at) == (found, max(found))
+        assert dict(answer.choices)["points found"].startswith(f"{float(found[0] * answer.step):.6g} for")
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_groups_that_are_poor_choose_by_all_their_records_together(signed: bool) -> None:
+    share = Fraction(1, 10**14)
+    groups, fine, clip = groups_of(summaries(5, 8), share, signed=signed)
+    answers = [answer for (answer,) in groups.drawn(Seeded(3), 1)]
+    pulls = [answer.clipping for answer in answers if isinstance(answer.clipping, Clipping)]
+    merged = Summary.together(fine)
+    spared = int(PER_GROUP * len(fine) / (share * LEVELS.quantum)) * LEVELS.quantum
+    assert {(pull.at, pull.spared, pull.drawn) for pull in pulls} == {(pulls[0].at, spared, None)}
+    law, mass = groups._pooled(np.arange(len(fine)))
+    ladder = SparingLadder(RecordLadder(merged), int(spared / LEVELS.quantum))
+    wanted = clip.finder.law(ladder, share, lambda _tuning, _place: Noisy((), ()))
+    assert mass == spared
+    for which in range(len(clip.finder.tunings)):
+        assert then(law.laws[which]).first == then(wanted.laws[which]).first
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_every_integer_of_every_tier_is_that_of_the_group_s_own_law(share: Fraction) -> None:
+    spans = (Fraction(1, 2**20), Fraction(1, 2**20)), (Fraction(2**10), Fraction(2**10))
+    each = [Summary(LEVELS, 1, 2**46, one.cells, Ratios(spans, spans)) for one in summaries(4, 12)]
+    tiers = Tiers.of(each[0])
+    assert tiers is not None
+    totals = tiers.totals(SummaryGroups.of(each))
+    assert list(zip(*(tier.tolist() for tier in totals), strict=True)) == [
+        tiers.law(one, share).values for one in each
+    ]
+
+
+def test_tiers_of_groups_alike_are_drawn_as_their_law_draws_runs() -> None:
+    spans = (Fraction(1, 2**20), Fraction(1, 2**20)), (Fraction(2**10), Fraction(2**10))
+    one = Summary(LEVELS, 1, 2**46, summaries(4, 12)[3].cells, Ratios(spans, spans))
+    tiers = Tiers.of(one)
+    assert tiers is not None
+    wanted = tiers.law(one, Fraction(1)).draw(Seeded(5), 30)
+    for (answer,), totals in zip(tiers.answers([one] * 30, Fraction(1), Seeded(5), 1), wanted, strict=True):
+        assert answer.steps == sum(totals[: len(answer.noises)])

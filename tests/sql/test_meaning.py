@@ -1,0 +1,177 @@
+"""Statements that once meant something else than SQL says, and texts that once made the reader fail."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import prdp
+
+JOBS = {"job": ["clerk", "chef"], "level": [1, 2]}
+HUGE = "1000000000"
+"""A budget with which answers are the truth."""
+
+
+def accounts(rows: int = 600) -> prdp.Table:
+    columns = {
+        "age": np.arange(rows) % 60,
+        "x": np.arange(rows) % 7 / 2,
+        "job": np.array(["clerk", "chef", "judge"])[np.arange(rows) % 3],
+        "opened": np.datetime64("2025-01-01", "us") + np.arange(rows).astype("timedelta64[h]"),
+    }
+    return prdp.open(columns, policy=HUGE, bounds={"age": (0, 100), "x": (0, 10)}, name="accounts")
+
+
+def shop() -> prdp.Join:
+    return prdp.open_join(
+        {
+            "people": {"id": np.arange(100), "vip": np.arange(100) % 2 == 0},
+            "orders": {"buyer": np.arange(300) % 60, "price": np.arange(300) % 5},
+        },
+        private="people",
+        key="id",
+        references={"orders.buyer": "people.id"},
+        policy=HUGE,
+        bounds={"price": (0, 10)},
+    )
+
+
+def values(text: str, **given: Any) -> list[tuple[Any, ...]]:
+    return accounts().sql(text, share="1/2", **given).values
+
+
+@pytest.mark.parametrize(
+    ("selected", "count"),
+    [("COUNT(j.job)", 400), ("COUNT(*) FILTER (WHERE j.job IS NULL)", 200), ("COUNT(j.level)", 400)],
+)
+def test_a_row_without_a_partner_has_no_key_of_the_public_table(selected: str, count: int) -> None:
+    text = f"SELECT {selected} FROM accounts a LEFT JOIN jobs j ON a.job = j.job"
+    assert values(text, tables={"jobs": JOBS}) == [(count,)]
+
+
+def test_a_left_join_finds_the_rows_that_have_no_partner() -> None:
+    text = "SELECT COUNT(*) FROM accounts a LEFT JOIN jobs j ON a.job = j.job WHERE j.job IS NULL"
+    assert values(text, tables={"jobs": JOBS}) == [(200,)]
+
+
+def test_an_aggregate_in_exists_is_refused_since_it_always_has_a_row() -> None:
+    public = (
+        "SELECT COUNT(*) FROM accounts a WHERE EXISTS (SELECT MAX(level) FROM jobs j WHERE j.job = a.job)"
+    )
+    with pytest.raises(prdp.SqlError, match="whether there is a row"):
+        values(public, tables={"jobs": JOBS})
+    own = "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM orders WHERE buyer = id)"
+    with pytest.raises(prdp.SqlError, match="whether there is a row"):
+        shop().sql(own, share=0.1)
+
+
+def test_columns_of_exists_are_not_seen_outside_of_it() -> None:
+    text = (
+        "SELECT COUNT(*) FILTER (WHERE price > 3) FROM people "
+        "WHERE EXISTS (SELECT 1 FROM orders WHERE buyer = id)"
+    )
+    with pytest.raises(prdp.SqlError, match="no column price"):
+        shop().sql(text, share=0.1)
+
+
+@pytest.mark.parametrize("answer", ["COUNT(*) / 0", "exp(COUNT(*) + 1000)", "ln(COUNT(*) - COUNT(*))"])
+def test_an_infinite_answer_is_unknown_and_not_zero(answer: str) -> None:
+    assert values(f"SELECT {answer} FROM accounts") == [(None,)]
+
+
+def test_keys_are_found_only_where_doubles_hold_them() -> None:
+    text = "SELECT age * 0.1 AS tenth, COUNT(*) FROM accounts WHERE age < 20 GROUP BY tenth"
+    with pytest.raises(prdp.SqlError, match="are not known"):
+        values(text)
+    for tenth in ("age / 10", "round(age * 0.1, 1)", "floor(age / 10) * 10", "age * 0.5"):
+        found = values(f"SELECT {tenth} AS tenth, COUNT(*) FROM accounts GROUP BY tenth")
+        assert sum(count for _, count in found) == 600, tenth
+
+
+@pytest.mark.parametrize("target", ["FLOAT", "REAL", "TINYINT", "SMALLINT"])
+def test_a_cast_to_a_narrower_type_is_refused(target: str) -> None:
+    with pytest.raises(prdp.SqlError, match="is not read"):
+        values(f"SELECT COUNT(*) FROM accounts WHERE CAST(age AS {target}) > 5")
+
+
+def test_the_grain_of_a_cast_is_that_of_its_type() -> None:
+    with pytest.raises(prdp.SqlError, match="grain"):
+        values("SELECT SUM(least(greatest(CAST(CAST(x AS VARCHAR) AS DOUBLE), 0), 9)) FROM accounts")
+    moments = "CAST(opened AS TIMESTAMP) - CAST(opened AS DATE)"
+    with pytest.raises(prdp.SqlError, match="grain"):
+        values(f"SELECT SUM({moments}) FROM accounts")
+    [(days,)] = values("SELECT SUM(CAST(opened AS DATE) - CAST(opened AS DATE) + 1) FROM accounts")
+    assert days == 600
+
+
+@pytest.mark.parametrize("total", ["SUM(DISTINCT total)", "AVG(DISTINCT total)"])
+def test_distinct_sums_of_records_are_refused(total: str) -> None:
+    inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
+    with pytest.raises(prdp.SqlError, match="plain columns"):
+        shop().sql(f"SELECT {total} FROM ({inner}) t", share=0.1)
+
+
+def test_a_sum_of_each_record_is_not_redefined_by_its_name() -> None:
+    inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
+    with pytest.raises(prdp.SqlError, match="not answered yet"):
+        shop().sql(f"SELECT SUM(total) FROM (SELECT total * 1000 AS total FROM ({inner}) t) u", share=0.1)
+    assert shop().sql(f"SELECT SUM(total) FROM (SELECT * FROM ({inner}) t) u", share="1/2").values == [(600,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT COUNT(*) FROM accounts LIMIT {'9' * 5000}",
+        f"SELECT COUNT(*) FROM accounts ORDER BY {'9' * 5000}",
+        f"SELECT COUNT(*) FROM accounts GROUP BY {'9' * 5000}",
+        f"SELECT COUNT(*) FROM accounts WHERE age > {'9' * 5000} + 1",
+        "SELECT COUNT(*) FROM accounts WHERE age > 1e99999999 + 1",
+        "SELECT QUANTILE_CONT(age, 1e-99999999) FROM accounts",
+        "SELECT COUNT() FROM accounts",
+        "SELECT age",
+    ],
+)
+def test_an_odd_number_or_aggregate_is_refused_at_once(text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(prdp.SqlError):
+        values(text)
+    assert time.process_time() - begun < 20, "10 ** 99999999 takes minutes"
+
+
+@pytest.mark.parametrize(
+    ("part", "first"), [("year", "9999-01-01"), ("month", "9999-12-01"), ("week", "9999-12-27")]
+)
+def test_the_last_groups_of_the_calendar_have_keys(part: str, first: str) -> None:
+    text = (
+        f"SELECT date_trunc('{part}', opened) AS k, COUNT(*) FROM accounts "
+        f"WHERE opened >= DATE '{first}' AND opened <= DATE '9999-12-31' GROUP BY k"
+    )
+    assert values(text) == [(datetime.fromisoformat(first), 0)]
+
+
+def test_times_with_a_zone_are_read_in_utc_in_every_storage(tmp_path: Path) -> None:
+    """Midnight in Tokyo is 15 o'clock of the day before."""
+    midnight = [datetime(2024, 12, 31, 15, tzinfo=UTC), datetime(2025, 1, 1, 15, tzinfo=UTC), None]
+    frame = pyarrow.table({"at": pyarrow.array(midnight, pyarrow.timestamp("us", tz="Asia/Tokyo"))})
+    path = tmp_path / "times.parquet"
+    pyarrow.parquet.write_table(frame, path)
+    connection = duckdb.connect()
+    for source in (frame, str(path), frame.to_pandas(), connection.from_parquet(str(path))):
+        times = prdp.open(source, policy=HUGE, name="times", ledger=tmp_path / f"{id(source)}.ledger")
+        [(years, days)] = times.sql(
+            "SELECT COUNT_IF(year(at) = 2024), COUNT(DISTINCT date_trunc('day', at)) FROM times", share="1/4"
+        ).values
+        assert (years, days) == (1, 2)
+        text = (
+            "SELECT date_trunc('day', at) AS day, COUNT(*) FROM times WHERE at >= DATE '2024-12-31' AND at < "
+        )
+        rows = times.sql(text + "DATE '2025-01-02' GROUP BY day", share="1/4").values
+        assert rows == [(datetime(2024, 12, 31), 1), (datetime(2025, 1, 1), 1)]

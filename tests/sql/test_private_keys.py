@@ -1,0 +1,83 @@
+"""Groups of a statement whose keys nobody listed: a part of its share finds them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import prdp
+
+BY_JOB = "SELECT job, COUNT(*) AS n FROM people GROUP BY job"
+
+
+def people(rows: int = 6000) -> prdp.Table:
+    random = np.random.default_rng(3)
+    jobs = random.choice(["chef", "clerk", "pilot"], rows)
+    return prdp.open({"job": jobs, "level": random.integers(0, 3, rows)}, policy="1", name="people")
+
+
+def test_keys_are_found_by_a_quarter_of_the_share_and_the_rest_answers() -> None:
+    table = people()
+    answers = table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    assert {"chef", "clerk", "pilot"} <= set(answers["job"])
+    assert answers.share == Fraction(2, 5)
+    assert table.left == Fraction(3, 5)
+    assert [entry.share for entry in table.ledger.entries] == [Fraction(1, 10), Fraction(3, 10)]
+
+
+def test_a_statement_asked_again_costs_nothing() -> None:
+    table = people()
+    first = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
+    again = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
+    assert again.values == first.values
+    assert table.left == Fraction(3, 5)
+
+
+def test_shares_leave_a_part_for_the_search_or_are_refused() -> None:
+    table = people()
+    table.sql(BY_JOB, share="1/2", shares={"n": "1/4"}, keys={"job": "private"})
+    assert [entry.share for entry in table.ledger.entries] == [Fraction(1, 4), Fraction(1, 4)]
+    with pytest.raises(prdp.InvalidRequest, match="leaves nothing of share=1/4 to find keys"):
+        table.sql(BY_JOB, share="1/4", shares={"n": "1/4"}, keys={"job": "private"})
+
+
+def test_where_nothing_is_found_there_are_no_rows_and_only_the_search_is_paid() -> None:
+    table = people()
+    text = "SELECT job, COUNT(*) AS n FROM people WHERE level = 99 GROUP BY job"
+    answers = table.sql(text, share="2/5", keys={"job": {"pattern": "[a-z]{9}", "false_keys": "1e-9"}})
+    assert (answers.values, answers.share, table.left) == ([], Fraction(1, 10), Fraction(9, 10))
+
+
+def test_found_keys_are_crossed_with_listed_ones() -> None:
+    text = "SELECT job, level, COUNT(*) AS n FROM people GROUP BY job, level"
+    keys = {"job": {"among": ["chef", "clerk", "pilot", "judge"]}, "level": [0, 1, 2]}
+    answers = people().sql(text, share=1, keys=keys)
+    assert {(job, level) for job, level, _ in answers.values} >= {("chef", 0), ("pilot", 2)}
+    assert len(answers) % 3 == 0
+
+
+def test_the_dry_run_says_what_is_for_the_search() -> None:
+    table = people()
+    said = table.explain_sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    assert said.startswith("costs    2/5 of every record's budget: 1/10 to find keys, 3/10 for what is asked")
+    assert "asks     COUNT(*), for each key that is found" in said
+    assert table.left == 1
+
+
+def test_what_no_search_takes_is_refused() -> None:
+    with pytest.raises(prdp.InvalidRequest, match="and not by 'patern'"):
+        people().sql(BY_JOB, share="1/5", keys={"job": {"patern": "[a-z]"}})
+
+
+def test_a_project_file_says_it_too(tmp_path: Path) -> None:
+    jobs = "job\n" + "chef\n" * 900 + "clerk\n" * 900
+    (tmp_path / "people.csv").write_text(jobs)
+    (tmp_path / "prdp.toml").write_text(
+        '[tables.people]\nsource = "people.csv"\npolicy = "1"\ntypes = { job = "VARCHAR" }\n'
+        '[tables.people.keys]\njob = { pattern = "[a-z]{4,5}" }\n'
+    )
+    answers = prdp.project(tmp_path).sql(BY_JOB, share=1)
+    assert {"chef", "clerk"} <= set(answers["job"])
