@@ -48,7 +48,7 @@ class OwnerStatement:
         keys = f"part, {group}level, code"
         summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
         cells = f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
-        owners = _never_negative(rows) if _adds_only(reading) else _owners(reading, rows)
+        owners = _never_negative(reading, rows) if _adds_only(reading) else _owners(reading, rows)
         return cls(f"{owners} {cells}", reading)
 
     def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
@@ -112,7 +112,7 @@ def _scaled_where_needed(
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
     whole = f"CAST({column} AS HUGEINT) * {fine} <= {cap}"
     return (
-        f"{_never_negative(rows)}, "
+        f"{_never_negative(reading, rows)}, "
         f"capped AS MATERIALIZED (SELECT id, level, CASE WHEN {whole} THEN NULL ELSE id END AS who "
         "FROM owners), "
         "parts AS MATERIALIZED (SELECT who, grp, "
@@ -175,7 +175,7 @@ def _adds_only(reading: OwnerRead) -> bool:
     return several and (reading.measure is None or reading.measure.low >= 0)
 
 
-def _never_negative(rows: str) -> str:
+def _never_negative(reading: OwnerRead, rows: str) -> str:
     """Return the beginning of the first statement where no value is negative.
 
     An owner's contributions to all groups then add up to its rows' values, with no need to tell its groups
@@ -183,7 +183,8 @@ def _never_negative(rows: str) -> str:
     """
     listed = "FILTER (WHERE grp IS NOT NULL)"
     folded = f"min(level) AS level, sum(value) {listed} AS total, count(value) {listed} AS counted"
-    taking_part = f"min(level) >= 0 AND count(value) {listed} > 0"
+    alone = " AND count(*) = 1" if reading.owners.one_row_is_all else ""
+    taking_part = f"min(level) >= 0 AND count(value) {listed} > 0{alone}"
     return f"WITH owners AS MATERIALIZED (SELECT id, {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
 
 

@@ -10,7 +10,7 @@ from prdp.engines._public_file import public_columns, public_values
 from prdp.errors import InvalidRequest
 
 PRIVATE = "private"
-"""ProjectText in place of keys that nobody lists: a question finds them, and pays for it."""
+"""Written in place of keys that nobody lists: a question finds them, and pays for it."""
 
 
 def read_keys(said: Any, column: str, folder: Path) -> Any:
