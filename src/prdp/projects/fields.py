@@ -79,6 +79,7 @@ _A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _KEYS = {
     "anyOf": [
         {"type": "array"},
+        {"const": "private"},
         {
             "type": "object",
             "properties": {"file": _A_TEXT, "column": _A_TEXT},

@@ -15,12 +15,10 @@ PRIVATE = "private"
 
 def read_keys(said: Any, column: str, folder: Path) -> Any:
     """Return the keys of a column: a list, the values of a public file's column, or how they are found."""
-    if said == PRIVATE:
-        return PRIVATE
     if isinstance(said, Mapping) and "file" not in said:
         return dict(said)
     if not isinstance(said, Mapping):
-        return list(said)
+        return said if said == PRIVATE else list(said)
     path = folder / said["file"]
     if not path.is_file():
         raise InvalidRequest(f"there is no file {said['file']}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -137,20 +137,13 @@ class SqlAnswers:
         more = len(self.rows) - _SHOWN_ROWS
         said = [f"... and {more} more"] * (more > 0) + said
         said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
-        if any(number.left_away != (None, None) for number in numbers):
+        if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
             said.append(shown.LEFT_AWAY)
-        said += [f"an interval {text}" for text in self._conditions(numbers)]
+        if numbers and self.released is not None:
+            said += self.released.conditions
         said += [f"{n}: {text}" for n, text in dict.fromkeys((n.method, n.caveat) for n in numbers) if text]
         flags = {number.flag for number in numbers}
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
-
-    def _conditions(self, numbers: Sequence[Release | ComputedAnswer]) -> list[str]:
-        """Return what the intervals leave aside; where rows differ in that, once and without values."""
-        found = [text for text in dict.fromkeys(number.condition for number in numbers) if text]
-        if len(found) <= len(self.columns):
-            return found
-        rest = dict.fromkeys(number.condition for number in numbers if number.condition and not number.aside)
-        return [*rest, f"leaves aside what {shown.BY_ROW}"]
 
 
 def plain(cell: Cell) -> Any:
