@@ -87,22 +87,10 @@ def ask(
     The table is one of prdp.toml, or the file of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
-    opened = given.opened(
-        file,
-        table,
-        policy,
-        who,
-        {
-            "at_most": at_most,
-            "at_least": at_least,
-            "bounds": bounds or (),
-            "grain": grain or (),
-            "types": types or (),
-            "keys": keys or (),
-            "owner": owner,
-            "ledger": ledger,
-        },
-    )
+    limits = {"at_most": at_most, "at_least": at_least}
+    columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
+    declared = {**limits, **columns, "owner": owner, "ledger": ledger}
+    opened = given.opened(file, table, policy, who, declared)
     parts = given.shares_of(shares or ())
     if dry_run:
         write(opened.explain_sql(statement, share=share, shares=parts))

@@ -29,6 +29,9 @@ from prdp.release.style import save
 from prdp.release.table import Released
 
 _PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
+_WHERE = typer.Option(
+    help="Say what the records of a filter have left, such as 'week = 46'.", show_default=False
+)
 _BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
 _BAR = 50
 _MOST_ROWS = 12
@@ -62,12 +65,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
     backup: Annotated[Path | None, _BACKUP] = None,
     plot: Annotated[Path | None, _PLOT] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            help="Say what the records of a filter have left, such as 'week = 46'.", show_default=False
-        ),
-    ] = None,
+    where: Annotated[str | None, _WHERE] = None,
 ) -> None:
     """Show what is spent of a table's budgets, what is left, by whom, when and on what.
 

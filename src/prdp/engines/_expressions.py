@@ -313,7 +313,7 @@ class _Writer:
                 return f"({native[0]} {MIRRORED[node.op]} {native[1]})"
             return self.guards.compare(node.op, left, right)
         by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
-        left_sql, right_sql = self.value(node.left), self.value(node.right)
+        left_sql, right_sql = (self.branch(side, kind or Kind.BOOLEAN) for side in (node.left, node.right))
         return f"(({left_sql}){by_code_point} {node.op} ({right_sql}){by_code_point})"
 
     def _among(self, node: Among) -> str:
@@ -325,7 +325,7 @@ class _Writer:
             listed = ", ".join(item.sql for item in items)
             return self.guards.among(self.number(node.operand), listed)
         by_code_point = " COLLATE C" if kind is Kind.TEXT else ""
-        listed = ", ".join(self.value(item) for item in node.items)
+        listed = ", ".join(self.branch(item, kind or Kind.BOOLEAN) for item in node.items)
         return f"(({self.value(node.operand)}){by_code_point} IN ({listed}))"
 
     def _native(self, side: Node, others: list[Double]) -> list[str]:

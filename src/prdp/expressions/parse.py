@@ -182,6 +182,8 @@ class _Reader(FunctionReader):
             node = Not(node, span=node.span) if negated else node
         if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= _COMPARE:
             advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
+            if any(token.lower == "||" for token in self._tokens[: self._at]):
+                advice = "|| joins texts. Write OR between conditions."
             self._refuse(self._here(), "after a comparison this can be read in two ways", advice)
         return node
 
