@@ -58,7 +58,7 @@ def test_every_example_gives_what_is_shown(text: str, result: str) -> None:
     assert evaluate(node, RECORD) == shown
     columns = ", ".join(f"CAST(? AS {column.native}) AS {quoted(name)}" for name, column in schema.items())
     statement = f"SELECT {to_sql(node, schema)} FROM (SELECT {columns})"
-    assert duckdb.execute(statement, [RECORD[name] for name in schema]).fetchone() == (shown,)
+    assert duckdb.execute(statement, [RECORD[name] for name in schema]).fetchall() == [(shown,)]
 
 
 def test_every_function_and_every_type_is_on_the_page() -> None:
