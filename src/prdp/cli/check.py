@@ -12,9 +12,9 @@ from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.declare.computed import grain_of
+from prdp.declare.key_search import PRIVATE
 from prdp.errors import PrdpError, shown_part
 from prdp.projects.fields import json_schema
-from prdp.projects.keys import PRIVATE
 from prdp.projects.project import Facts, Project, project
 from prdp.testing.sample import sample_counts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -87,6 +87,13 @@ class KeySearch:
                 f"of several columns, write {what}={{{name!r}: ...}}, for each that needs it."
             )
         return said
+
+
+PRIVATE = "private"
+"""What stands in place of a list of keys where nobody has one: a question finds them, and pays for it."""
+
+SEARCHED_BY = tuple(field.name for field in fields(KeySearch))
+"""What a dict in place of a list of keys may hold, beside ``PRIVATE``."""
 
 
 def read_keys(columns: object, schema: Schema) -> tuple[GroupKey, ...]:

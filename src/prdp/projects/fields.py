@@ -8,6 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from prdp.declare.key_search import PRIVATE, SEARCHED_BY
+
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
@@ -64,14 +66,14 @@ def _are_keys(value: Any) -> bool:
         return set(value) <= {"file", "column"} and all(map(_is_text, value.values()))
     if isinstance(value, dict):
         return bool(value) and set(value) <= set(_SEARCHED_BY)
-    return value == "private" or _all(_is_plain)(value)
+    return value == PRIVATE or _all(_is_plain)(value)
 
 
 def _is_range(value: Any) -> bool:
     return _all(_is_number)(value) and len(value) == 2
 
 
-_SEARCHED_BY = ("private", "pattern", "among", "between", "alphabet", "longest", "false_keys")
+_SEARCHED_BY = (PRIVATE, *SEARCHED_BY)
 """How keys that nobody listed are searched for: docs/keys.md."""
 
 _A_TEXT = {"type": "string"}
@@ -79,7 +81,7 @@ _A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _KEYS = {
     "anyOf": [
         {"type": "array"},
-        {"const": "private"},
+        {"const": PRIVATE},
         {
             "type": "object",
             "properties": {"file": _A_TEXT, "column": _A_TEXT},

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prdp.declare.key_search import PRIVATE
 from prdp.engines._public_file import public_columns, public_values
 from prdp.errors import InvalidRequest
-
-PRIVATE = "private"
-"""Written in place of keys that nobody lists: a question finds them, and pays for it."""
 
 
 def read_keys(said: Any, column: str, folder: Path) -> Any:

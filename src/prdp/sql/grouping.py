@@ -18,6 +18,7 @@ from typing import Any, get_args
 from prdp.declare.computed import WHOLE, derived_grain
 from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
+from prdp.declare.key_search import PRIVATE, SEARCHED_BY
 from prdp.declare.keys import MOST_KEYS
 from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import bound
@@ -50,13 +51,6 @@ from prdp.sql.writer import CheckedText
 
 MOST_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
-
-
-PRIVATE = "private"
-"""What a caller writes in place of keys that nobody has listed."""
-
-SEARCHED_BY = (PRIVATE, "pattern", "among", "between", "alphabet", "longest", "false_keys")
-"""What a dict in place of keys may hold: what ``find_keys`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +116,9 @@ class SearchedKeys:
 def search_of(listed: Any) -> Mapping[str, Any] | None:
     """Return what ``find_keys`` takes where a caller wants keys found: "private", or a dict for it."""
     if isinstance(listed, Mapping):
-        unknown = [name for name in listed if name not in SEARCHED_BY]
+        unknown = [name for name in listed if name not in (PRIVATE, *SEARCHED_BY)]
         if unknown:
-            known = ", ".join(SEARCHED_BY[1:])
+            known = ", ".join(SEARCHED_BY)
             raise InvalidRequest(f"keys are searched by {known}, and not by {told(unknown[0])}.")
         return {name: value for name, value in listed.items() if name != PRIVATE}
     return {} if isinstance(listed, str) and listed == PRIVATE else None

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import OTHER, GroupKey, bins, read_grouping
-from prdp.engines._origins import Origin
 from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
-from prdp.plan.explain import Whose
 from prdp.plan.functions import listed_quantiles
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.planner import Planner
 from prdp.plan.queries import Quantile, Query
 from prdp.plan.shares import Shares
 from prdp.policy import Policy
@@ -43,21 +40,6 @@ class Queried(KeyQuestions, Questions[Release]):
     @abstractmethod
     def schema(self) -> Schema:
         """The columns that questions may name, and their types."""
-
-    @property
-    @abstractmethod
-    def planner(self) -> Planner:
-        """What is public about it, and the plans that it allows."""
-
-    @property
-    @abstractmethod
-    def _whose(self) -> Whose:
-        """Whose budget is spent."""
-
-    @property
-    @abstractmethod
-    def _origins(self) -> Sequence[Origin]:
-        """Where its records come from."""
 
     @property
     @abstractmethod
