@@ -44,7 +44,7 @@ stages = {
     "look at a file": engines["file"].ensure_there,
     "look at a frame": engines["frame"].ensure_there,
     "look at a relation": engines["relation"].ensure_there,
-    "read rows": lambda: engines["frame"]._read("SELECT balance FROM prdp_records"),
+    "read rows": lambda: engines["frame"].rows_of("SELECT balance FROM prdp_records"),
     "read arrays": lambda: engines["frame"].arrays(lambda name, _: f"SELECT balance FROM {name}"),
     "ask": question,
 }

@@ -247,7 +247,8 @@ def measured(measure: Measure, schema: Schema) -> str:
     if column.integer and measure.grain == 1:
         return _whole(name, measure, column)
     factor = 1 / measure.grain
-    scaled = f"(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} / {float(factor.denominator)!r})"
+    scaled = f"CAST(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} AS DOUBLE)"  # as in ``_guards``
+    scaled = f"CAST({scaled} / {float(factor.denominator)!r} AS DOUBLE)"
     return (
         f"CASE WHEN {name} IS NULL OR isnan(CAST({name} AS DOUBLE)) THEN NULL "
         f"WHEN {scaled} <= {measure.low} THEN {measure.low} "

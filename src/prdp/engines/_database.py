@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._frames import readable, types_of
-from prdp.engines._interrupts import stoppable
+from prdp.engines._interrupts import read_or_fail
 from prdp.engines._optimisers import left_off
 from prdp.engines._sources import (
     column_type,
@@ -26,7 +25,7 @@ from prdp.engines._sources import (
     partition_casts,
     refuse_hidden,
 )
-from prdp.errors import EngineFailure, InvalidRequest
+from prdp.errors import InvalidRequest
 from prdp.schema import Kind, Schema
 
 Rows = list[tuple[Any, ...]]
@@ -89,12 +88,7 @@ def runner(connection: duckdb.DuckDBPyConnection) -> Run:
 
 def guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
     """Return what was read; whatever goes wrong, it fails with one fixed text."""
-    rows: Read | None = None
-    with suppress(Exception):  # whatever it is, it may speak of a record
-        rows = stoppable(STOPPED, run, lock)
-    if rows is None:  # raised out here, the failure does not carry the engine's own words along
-        raise EngineFailure
-    return rows
+    return read_or_fail(STOPPED, run, lock)
 
 
 def schema_of(described: Rows, unreadable: frozenset[str]) -> Schema:

@@ -1,25 +1,64 @@
-"""Choose who reads the records: the engine that a source calls for, or one that the caller brings."""
+"""Choose who reads the records: the engine that a source calls for, one that is named, or the caller's own."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol, cast
 
 from prdp.engines._sources import refuse_ambiguous
-from prdp.engines.duckdb import open_source
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 
 _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 
+ENGINES: Mapping[str, tuple[str, ...]] = {
+    "duckdb": (),
+    "polars": ("polars", "sqlglot"),
+    "postgres": ("psycopg", "sqlglot"),
+    "spark": ("pyspark", "sqlglot"),
+    "clickhouse": ("clickhouse_connect", "sqlglot"),
+}
+"""The engines that prdp brings, and what each needs to be installed: the extra of its name."""
+
+_SCHEMES = {
+    **dict.fromkeys(("postgresql", "postgres"), "postgres"),
+    **dict.fromkeys(("clickhouse", "clickhouses"), "clickhouse"),
+}
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+
+
+class Opener(Protocol):
+    """Opens a source, as ``open_source`` of every engine's module does; reads no record."""
+
+    def __call__(
+        self,
+        source: object,
+        types: Mapping[str, str] | None,
+        *,
+        table: str | None = None,
+        rows_are_records: bool = False,
+    ) -> Engine:
+        """Return the engine that reads the source."""
+
 
 def engine_for(
-    source: object, engine: Engine | None, types: Mapping[str, str] | None, *, rows_are_records: bool
+    source: object,
+    engine: Engine | str | None,
+    types: Mapping[str, str] | None,
+    *,
+    table: str | None = None,
+    rows_are_records: bool,
 ) -> Engine:
     """Return the caller's own engine, or open a source; reads no record."""
-    if engine is None:
+    if engine is None or isinstance(engine, str):
         if source is None:
             raise InvalidRequest("nothing to open: give a source, such as 'accounts.parquet', or engine=.")
-        return open_source(source, types, rows_are_records=rows_are_records)
+        return _opener(engine or _called_for(source))(
+            source, types, table=table, rows_are_records=rows_are_records
+        )
     if source is not None:
         raise InvalidRequest("a source and engine= exclude each other: an engine knows its own source.")
     if types is not None:
@@ -31,6 +70,27 @@ def engine_for(
     return engine
 
 
+def _called_for(source: object) -> str:
+    """Return the name of the engine that reads such a source where none is named."""
+    if isinstance(source, str) and (scheme := _SCHEME.match(source)):
+        return _SCHEMES.get(scheme[1].lower(), "duckdb")
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
+    if ("pyspark", "DataFrame") in kinds:
+        return "spark"
+    return "polars" if ("polars", "LazyFrame") in kinds else "duckdb"
+
+
+def _opener(name: str) -> Opener:
+    if name not in ENGINES:
+        raise InvalidRequest(f"engine={name!r} is none of prdp's engines: {', '.join(ENGINES)}.")
+    missing = [module for module in ENGINES[name] if find_spec(module) is None]
+    if missing:
+        raise InvalidRequest(
+            f"{name} reads this source, and {missing[0]} is not installed: pip install 'prdp[{name}]'."
+        )
+    return cast(Opener, import_module(f"prdp.engines.{name}").open_source)
+
+
 def _refuse_unless_engine(engine: object) -> None:
     """Refuse what cannot be asked as an engine is; its own words may show records, so its type is named."""
     if isinstance(engine, type):
@@ -38,6 +98,7 @@ def _refuse_unless_engine(engine: object) -> None:
     missing = [name for name in _NEEDED if not hasattr(engine, name)]
     if missing:
         raise InvalidRequest(
-            f"engine= takes an object of prdp.engines.engine.Engine, but {type(engine).__name__} has no "
-            f"{missing[0]!r}. A file, a relation or a frame is given as the source, without engine=."
+            f"engine= takes the name of an engine ({', '.join(ENGINES)}) or an object of "
+            f"prdp.engines.engine.Engine, but {type(engine).__name__} has no {missing[0]!r}. A file, a "
+            "relation or a frame is given as the source, without engine=."
         )

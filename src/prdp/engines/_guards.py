@@ -2,6 +2,9 @@
 
 Here NaN stands for NULL just as NULL does, and ``may_be_nan`` tells where it can occur. A guard is
 written only where the ranges of the operands leave room for what it guards against.
+
+A result that may leave the doubles, for infinity or for zero, stands in a cast to DOUBLE. That is nothing to
+DuckDB; it marks the place for the dialects of engines that fail there (``dialects``).
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ _LONGEST_GUARD = 4_000
 """How long a guard may be that mentions its operands more than once, in characters."""
 
 
+_LARGE, _SMALL = 1e300, 1e-300
+
+
 @dataclass(frozen=True, slots=True)
 class Double:
     """SQL of a double.
@@ -48,6 +54,18 @@ class Double:
     def constant(self) -> float | None:
         """The number, if it is written in the SQL itself."""
         return self.values.point if self.sql == double(self.values.low) else None
+
+    @property
+    def most(self) -> float:
+        """The greatest magnitude that it can have."""
+        return max(abs(self.values.low), abs(self.values.high))
+
+    @property
+    def least(self) -> float:
+        """A magnitude below which it is zero, if anything."""
+        if self.values.contains(0.0):
+            return 1.0 if self.zero_test else 0.0  # whole numbers
+        return min(abs(self.values.low), abs(self.values.high))
 
     def is_zero(self, name: str) -> str:
         """Return SQL that is true where the number, computed as ``name``, is zero."""
@@ -126,17 +144,23 @@ class Guards:
         if op == "%":
             return Double(self._remainder(left, right), found.values, nan)
         if op != "/" or not right.values.contains(0.0):
-            return Double(f"({left.sql} {op} {right.sql})", found.values, nan)
+            return Double(_operation(op, (left, right), left.sql, right.sql), found.values, nan)
         if left.constant:
             endless = double(math.copysign(math.inf, left.constant))
             quotient = self.once(
                 [right.sql],
-                lambda b: f"CASE WHEN {right.is_zero(b)} THEN {endless} ELSE {left.sql} / {b} END",
+                lambda b: (
+                    f"CASE WHEN {right.is_zero(b)} THEN {endless} "
+                    f"ELSE {_operation('/', (left, right), left.sql, b)} END"
+                ),
             )
         else:
             quotient = self.once(
                 [left.sql, right.sql],
-                lambda a, b: f"CASE WHEN {right.is_zero(b)} THEN {a} * {INFINITY} ELSE {a} / {b} END",
+                lambda a, b: (
+                    f"CASE WHEN {right.is_zero(b)} THEN {a} * {INFINITY} "
+                    f"ELSE {_operation('/', (left, right), a, b)} END"
+                ),
             )
         return Double(f"({quotient})", found.values, nan)
 
@@ -174,7 +198,7 @@ class Guards:
         places = int(digits.values.low) if digits is not None else 0
         scale = f"1e{abs(places)}"
         if places < 0:
-            return f"(round({x.sql} / {scale}) * {scale})"
+            return f"CAST(round(CAST({x.sql} / {scale} AS DOUBLE)) * {scale} AS DOUBLE)"
         if places == 0:
             return f"round({x.sql})"
         limit = double(LARGEST_WITH_FRACTION)
@@ -240,6 +264,25 @@ class Guards:
                 f"(CASE WHEN {x} > 0e0 THEN power({x}, {value}) WHEN {base.is_zero(x)} THEN {at_zero} END)"
             ),
         )
+
+
+def _operation(op: ArithmeticOp, of: tuple[Double, Double], a: str, b: str) -> str:
+    """Return an operation on numbers, marked if its result may leave the doubles."""
+    left, right = of
+    match op:
+        case "*":
+            most, least = _product(left.most, right.most), left.least * right.least
+        case "/":
+            least = 0.0 if math.isinf(right.most) else left.least / (right.most or 1.0)
+            most = math.inf if right.least < _SMALL else _product(left.most, 1 / right.least)
+        case _:
+            most, least = left.most + right.most, 1.0
+    inside = most < _LARGE and least > _SMALL
+    return f"({a} {op} {b})" if inside else f"CAST({a} {op} {b} AS DOUBLE)"
+
+
+def _product(x: float, y: float) -> float:
+    return 0.0 if 0.0 in (x, y) else x * y
 
 
 def _sign(x: str, *, nan: bool) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import FrameType
 from typing import TypeVar
+
+from prdp.errors import EngineFailure
 
 Done = TypeVar("Done")
 
@@ -33,6 +35,18 @@ def stoppable(
         if not isinstance(error, stopped) and str(error) != "Query interrupted":
             raise
     raise KeyboardInterrupt
+
+
+def read_or_fail(
+    stopped: tuple[type[Exception], ...], run: Callable[[], Done], lock: threading.Lock | None = None
+) -> Done:
+    """Return what a statement over records gives; whatever goes wrong, it fails with one fixed text."""
+    found: Done | None = None
+    with suppress(Exception):  # whatever it is, it may speak of a record
+        found = stoppable(stopped, run, lock)
+    if found is None:  # raised out here, the failure does not carry the engine's own words along
+        raise EngineFailure
+    return found
 
 
 def _interruptible(work: Callable[[], Done]) -> Done:

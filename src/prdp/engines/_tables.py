@@ -11,10 +11,6 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
-from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
-from prdp.cells.summary import Summary
-from prdp.declare.keys import MOST_KEYS
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -27,23 +23,13 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._interrupts import stoppable
-from prdp.engines._key_masses import joined_mass_statement
-from prdp.engines._opened import InOneProcess
-from prdp.engines._owner_rows import id_sql, rows_of_join
-from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
-from prdp.engines._shown import later_statement
+from prdp.engines._statement_tables import StatementTables
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
-from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.schema import Schema
 
 
-class DuckDBTables(InOneProcess):
-    """Several tables in one database, for statements that join them.
-
-    Attributes:
-        schemas: Each table's columns.
-    """
+class DuckDBTables(StatementTables):
+    """Several files and frames in one database, for statements that join them."""
 
     def __init__(self, sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> None:
         """Open files and frames side by side; reads no record."""
@@ -59,10 +45,6 @@ class DuckDBTables(InOneProcess):
             self._unreadable[name] = objects
         self.schemas = self._described()
 
-    def view(self, table: str) -> str:
-        """Return the name under which statements find a table."""
-        return self._views[table]
-
     def ensure_there(self) -> None:
         """Refuse sources that are gone or have other columns by now; reads no record."""
         self.refuse_elsewhere()
@@ -76,51 +58,10 @@ class DuckDBTables(InOneProcess):
                 "Nothing was charged; open it again."
             )
 
-    def has_twice(self, table: str, column: str) -> bool:
-        """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
-        key = id_sql(quoted(column), column, self.schemas[table])
-        rows = f"SELECT {key} AS id FROM {self._views[table]}"
-        return bool(
-            self.rows(f"SELECT 1 FROM ({rows}) WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1 LIMIT 1")
-        )
-
-    def values(self, table: str, column: str) -> list[object]:
-        """Return the values of a public table's column, each once and sorted; as many as may be keys."""
-        name = quoted(column)
-        rows = f"SELECT DISTINCT {name} AS found FROM {self._views[table]} WHERE {name} IS NOT NULL"
-        return [
-            found for (found,) in self.rows(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")
-        ]
-
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Read every joined table once and return the cells of owners: what they add, and how many rows."""
-        owners = OwnerStatement.of(reading, self._owner_rows(reading))
-        found: Arrays = guarded(lambda: self._run(owners.sql, as_arrays=True), self._lock)
-        return owners.summaries(found)
-
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every joined table once and return each group's total, every owner scaled down to its cap."""
-        sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
-        return in_order(reading, self.rows(sql))
-
-    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
-        """Read every joined table once and return the keys that owners have, with the budgets behind each."""
-        masses = joined_mass_statement(reading, self.schemas, self._views)
-        found: Arrays = guarded(lambda: self._run(masses.sql, as_arrays=True), self._lock)
-        return masses.masses(found)
-
-    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
-        """Return the statement of a read, for people; nothing is run."""
-        if isinstance(read, KeyMassRead):
-            return (joined_mass_statement(read, self.schemas, self._views).sql,)
-        return (OwnerStatement.of(read, self._owner_rows(read)).sql,)
-
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
-        """Return the statement that follows a drawn clipping point, for people; nothing is run."""
-        return later_statement(read, self._owner_rows(read), count_rows=count_rows)
-
-    def _owner_rows(self, reading: OwnerRead) -> str:
-        return rows_of_join(reading, self.schemas, self._views)
+    def columns(self, sql: str) -> Arrays:
+        """Run a statement and return its columns as arrays, masked where there is NULL."""
+        found: Arrays = guarded(lambda: self._run(sql, as_arrays=True), self._lock)
+        return found
 
     def rows(self, sql: str) -> Rows:
         """Read what a statement gives."""

@@ -9,11 +9,7 @@ from typing import Any
 
 import duckdb
 
-from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
-from prdp.cells.summary import KeySummary, Summary
 from prdp.declare.columns import known_column
-from prdp.engines._cells import statement
 from prdp.engines._database import (
     STOPPED,
     Arrays,
@@ -27,24 +23,17 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._interrupts import stoppable
-from prdp.engines._key_masses import mass_statement
-from prdp.engines._keys import key_statement, top_statement
-from prdp.engines._opened import InOneProcess
-from prdp.engines._owner_rows import rows_of_table
-from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
 from prdp.engines._relations import Relation
-from prdp.engines._rows import rows_statement
-from prdp.engines._shown import later_statement, statements
+from prdp.engines._statement_engine import StatementEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
 
 
-class DuckDBEngine(InOneProcess):
+class DuckDBEngine(StatementEngine):
     """A table that DuckDB reads: a file, a frame in memory, or a relation of the caller's own.
 
     Attributes:
@@ -100,61 +89,23 @@ class DuckDBEngine(InOneProcess):
                 "Nothing was charged; open it again."
             )
 
-    def summarise(self, reading: CellRead) -> Sequence[Summary]:
-        """Read every record once and return exact totals per cell, for each group."""
-        cells = statement(reading, self.schema, self._records, own_column=self._own_column)
-        return cells.summaries(self._columns(cells.sql))
-
-    def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
-        """Read every record once and return the budgets behind a column's values, for each group."""
-        keys = key_statement(reading, self.schema, self._records)
-        return keys.summaries(self._columns(keys.sql))
-
-    def top_levels(self, reading: KeyRead) -> tuple[Summary, ...]:
-        """Read every record once and return a column's values at their highest levels, for each group."""
-        tops = top_statement(reading, self.schema, self._records)
-        return tops.summaries(self._columns(tops.sql))
-
-    def key_masses(self, reading: KeyMassRead) -> KeyMasses:
-        """Read every record once and return the keys that records have, with the budgets behind each."""
-        masses = mass_statement(reading, self.schema, self._records)
-        return masses.masses(self._columns(masses.sql))
-
-    def rows(self, reading: RowRead) -> tuple[Any, Any]:
-        """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
-        sql = rows_statement(reading, self.schema, self._records)
-        found = guarded(lambda: self._arrow(sql), self._lock)
-        return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
-
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Read every row once and return the cells of owners: what each contributes, and how many rows."""
-        owners = OwnerStatement.of(reading, rows_of_table(reading, self.schema, self._records))
-        return owners.summaries(self._columns(owners.sql))
-
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every owner scaled down to its cap."""
-        rows = rows_of_table(reading, self.schema, self._records)
-        return in_order(reading, self._read(scaled_statement(reading, rows, caps, count_rows=count_rows)))
-
-    def shown(self, read: Any) -> tuple[str, ...]:
-        """Return the statements of a read, for people; nothing is run."""
-        return statements(read, self.schema, self._records, own_column=self._own_column)
-
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
-        """Return the statement that follows a drawn clipping point, for people; nothing is run."""
-        return later_statement(read, rows_of_table(read, self.schema, self._records), count_rows=count_rows)
-
     def arrays(self, write: Callable[[str, Schema], str]) -> Arrays:
         """Read what a statement of the table's name and columns gives, column by column."""
-        return self._columns(write(self._records, self.schema))
+        return self.columns(write(self._records, self.schema))
 
-    def _columns(self, sql: str) -> Arrays:
+    def columns(self, sql: str) -> Arrays:
+        """Run a statement and return its columns as arrays, masked where there is NULL."""
         found: Arrays = guarded(lambda: self._run(sql, as_arrays=True), self._lock)
         return found
 
-    def _read(self, sql: str) -> Rows:
+    def rows_of(self, sql: str) -> Rows:
+        """Run a statement and return its rows."""
         rows: Rows = guarded(lambda: self._run(sql), self._lock)
         return rows
+
+    def arrow_of(self, sql: str) -> Any:
+        """Run a statement and return an Arrow table."""
+        return guarded(lambda: self._arrow(sql), self._lock)
 
     def _described(self) -> Schema:
         rows: Rows = stoppable(

@@ -54,7 +54,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
     policy: Policy | str,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
@@ -83,8 +83,9 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             or Polars frame, or a dict of NumPy arrays.
         policy: The public budget of a record as a function of its content: SQL over its columns, or a
             ``Policy``, which also says ``at_most`` and ``at_least``.
-        engine: In place of a source, an engine of your own: what reads the records and adds them up. It must
-            pass ``prdp.testing.engine_contract``, which the guarantee depends on: docs/sources.md.
+        engine: Who reads the records: ``"duckdb"``, ``"polars"``, ``"postgres"``, ``"spark"`` or
+            ``"clickhouse"``; by default whoever the source calls for. Or, in place of a source, an engine of
+            your own, which must pass ``prdp.testing.engine_contract``: the guarantee depends on it.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
         grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.

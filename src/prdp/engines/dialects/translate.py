@@ -1,0 +1,133 @@
+"""Translate prdp's statements from DuckDB's SQL, by a table of what a dialect says otherwise.
+
+Nothing is left to chance: whatever stands in a statement is in the dialect's table, or among the words that it
+shares with DuckDB; anything else is refused. Rules see their operands translated already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import sqlglot
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from prdp.engines._cells import Arrays
+from prdp.errors import InvalidRequest
+
+Rule = Callable[[exp.Expression], exp.Expression]
+
+_HALF = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What an engine says otherwise than DuckDB.
+
+    Attributes:
+        name: The dialect's name, to sqlglot.
+        rules: By the class of a node, such as ``IsNan``, or the name of a function that sqlglot does not
+            know, such as ``round_even``: how it is said.
+        shared: The classes of nodes and the functions that mean the same, and are written by sqlglot.
+    """
+
+    name: str
+    rules: Mapping[str, Rule]
+    shared: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A statement in another engine's SQL.
+
+    Attributes:
+        sql: The text.
+        wide: Its columns that are whole numbers of up to 128 bits, in place of two halves each.
+    """
+
+    sql: str
+    wide: tuple[str, ...]
+
+
+def translated(sql: str, dialect: Dialect) -> Translated:
+    """Return one of prdp's statements in a dialect.
+
+    Raises:
+        InvalidRequest: The dialect has no word for something in it.
+    """
+    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    wide = _joined_halves(tree)
+    holder = exp.Paren(this=tree)  # so that the root can be replaced too
+    for node in reversed(list(tree.walk())):
+        word = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+        rule = dialect.rules.get(word)
+        if rule is not None:
+            said = rule(node)
+            if said is not node:
+                node.replace(said)
+        elif word not in dialect.shared:
+            raise InvalidRequest(f"{dialect.name} has no word for {word}, which this question needs.")
+    return Translated(holder.this.sql(dialect=dialect.name), wide)
+
+
+def _joined_halves(tree: exp.Expression) -> tuple[str, ...]:
+    """Make one column of each two halves of a wide number; return the names of these columns."""
+    wide: list[str] = []
+    for select in tree.find_all(exp.Select):
+        items = select.expressions
+        names = [item.alias for item in items]
+        for name in names:
+            whole = name.removesuffix("_high")
+            if whole != name and f"{whole}_low" in names:
+                high = items[names.index(name)].find(exp.BitwiseRightShift)
+                joined = exp.alias_(high.this.copy(), whole)
+                items = [joined if item.alias == name else item for item in items]
+                items = [item for item in items if item.alias != f"{whole}_low"]
+                wide.append(whole)
+        if len(items) != len(names):
+            select.set("expressions", items)
+    return tuple(wide)
+
+
+def with_halves(found: Arrays, wide: Mapping[str, Sequence[int | None]]) -> Arrays:
+    """Return a statement's columns with wide ones as two halves each, as DuckDB would give them."""
+    for name, whole in wide.items():
+        known = [number or 0 for number in whole]
+        found[f"{name}_high"] = np.array([number >> 64 for number in known], dtype=np.int64)
+        found[f"{name}_low"] = np.array([number % _HALF for number in known], dtype=np.uint64)
+    return found
+
+
+def masked(values: NDArray[np.generic], missing: NDArray[np.bool_]) -> NDArray[np.generic]:
+    """Return a column as DuckDB would give it: masked where there is NULL."""
+    return np.ma.MaskedArray(values, mask=missing)
+
+
+def form(text: str, dialect: str, **parts: exp.Expression) -> exp.Expression:
+    """Return SQL of a dialect in which names stand for nodes.
+
+    >>> form("CASE WHEN x = 'NaN' THEN y END", "postgres", x=exp.column("a"), y=exp.Literal.number(1)).sql()
+    "CASE WHEN a = 'NaN' THEN 1 END"
+    """
+    tree = _parsed(text, dialect).copy()
+    holder = exp.Paren(this=tree)
+    for column in list(tree.find_all(exp.Column)):
+        if column.name in parts:
+            column.replace(_enclosed(parts[column.name]))
+    found: exp.Expression = holder.this
+    return found.pop()
+
+
+@cache
+def _parsed(text: str, dialect: str) -> exp.Expression:
+    return sqlglot.parse_one(text, dialect=dialect)
+
+
+def _enclosed(node: exp.Expression) -> exp.Expression:
+    """Return a copy of a node that binds as one, whatever stands beside it."""
+    copied = node.copy()
+    plain = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Cast, exp.Case, exp.Null, exp.Boolean)
+    return copied if isinstance(copied, plain) else exp.Paren(this=copied)
