@@ -145,12 +145,16 @@ def read_protect(column: str | None, schema: Schema) -> str | None:
     return known
 
 
-def default_name(source: object) -> str:
-    """Return what a table is called whose caller does not say: its file's stem.
+def default_name(source: object, table: str | None = None) -> str:
+    """Return what a table is called whose caller does not say: its name in a database, or its file's stem.
 
     >>> default_name("data/accounts.parquet"), default_name("data/part-*.csv"), default_name({"age": [30]})
     ('accounts', 'part', 'table')
+    >>> default_name("bank.duckdb", "branch.accounts")
+    'accounts'
     """
+    if table is not None:
+        return table.rpartition(".")[2] or "table"
     if isinstance(source, str | Path):
         return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
     return "table"

@@ -8,9 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
+from prdp.declare.exact import told
 from prdp.engines._sources import refuse_ambiguous
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import is_writable
 
 _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 
@@ -53,6 +55,7 @@ def engine_for(
     rows_are_records: bool,
 ) -> Engine:
     """Return the caller's own engine, or open a source; reads no record."""
+    refuse_unless_table_name(table)
     if engine is None or isinstance(engine, str):
         if source is None:
             raise InvalidRequest("nothing to open: give a source, such as 'accounts.parquet', or engine=.")
@@ -63,6 +66,8 @@ def engine_for(
         raise InvalidRequest("a source and engine= exclude each other: an engine knows its own source.")
     if types is not None:
         raise InvalidRequest("types= is for a source: an engine's schema states its own.")
+    if table is not None:
+        raise InvalidRequest("table= is for a source: an engine knows its own table.")
     if rows_are_records:
         raise InvalidRequest("rows_are_records= is for a source: an engine's rows are its records.")
     _refuse_unless_engine(engine)
@@ -89,6 +94,12 @@ def _opener(name: str) -> Opener:
             f"{name} reads this source, and {missing[0]} is not installed: pip install 'prdp[{name}]'."
         )
     return cast(Opener, import_module(f"prdp.engines.{name}").open_source)
+
+
+def refuse_unless_table_name(table: object) -> None:
+    """Refuse what can be no table's name in a database."""
+    if table is not None and (not isinstance(table, str) or not table or not is_writable(table)):
+        raise InvalidRequest(f"table={told(table)} is no table's name: write a text, such as 'accounts'.")
 
 
 def _refuse_unless_engine(engine: object) -> None:

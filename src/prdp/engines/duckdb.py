@@ -120,10 +120,13 @@ def open_source(
     *,
     own_column: bool = True,
     rows_are_records: bool = False,
+    table: str | None = None,
 ) -> DuckDBEngine:
     """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
 
     def opened() -> DuckDBEngine:
+        if table is not None:
+            raise InvalidRequest("table= is for a database, and this source is none: leave it away.")
         if isinstance(source, duckdb.DuckDBPyRelation):
             return _relation_engine(source, types, own_column, rows_are_records)
         if isinstance(source, str | Path):

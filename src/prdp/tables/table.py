@@ -58,6 +58,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
+    table: str | None = None,
     protect: str | None = None,
     fixed: Iterable[str] | None = None,
     one_row_each: bool = False,
@@ -90,6 +91,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             the nearest one, after the record's budget has been taken from the true value.
         grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For a CSV file or for text columns of a frame, SQL types by column.
+        table: For a database, the table's name in it: ``"accounts"``.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
         fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
@@ -120,11 +122,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     """
     policy = read_policy(policy)
     refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
-    engine = engine_for(source, engine, types, rows_are_records=rows_are_records)
+    engine = engine_for(source, engine, types, rows_are_records=rows_are_records, table=table)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
-    called, grains = name_of(name, default_name(source)), read_grains(grain or {}, schema)
+    called, grains = name_of(name, default_name(source, table)), read_grains(grain or {}, schema)
     whose = read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
