@@ -45,7 +45,12 @@ ONLY_IN = {
     "random": set(),
     "psycopg": {"collector/store/postgres.py"},
     "scipy": {"mechanisms/_packing.py"},
-    "sqlglot": {"engines/dialects/translate.py", "sql/from_clause.py", "sql/subqueries.py", "sql/compiled.py"},
+    "sqlglot": {
+        "engines/dialects/translate.py",
+        "sql/from_clause.py",
+        "sql/subqueries.py",
+        "sql/compiled.py",
+    },
     "secrets": set(),
 }
 

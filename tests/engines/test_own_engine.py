@@ -193,7 +193,7 @@ def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> N
         ({"engine": PythonEngine([]), "types": {"v": "BIGINT"}}, "types= is for a source"),
         ({"engine": PythonEngine([]), "rows_are_records": True}, "rows_are_records= is for a source"),
         ({"engine": PythonEngine}, "is a class: give an object of it"),
-        ({"engine": "t.parquet"}, "str has no 'name'.*given as the source"),
+        ({"engine": "t.parquet"}, "none of prdp's engines.*given as the source"),
         ({"engine": PythonEngine([], {"v": COLUMNS["v"], "V": COLUMNS["v"]})}, "but for capitals"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Choose who reads the records: the engine that a source calls for, one that is named, or the caller's own."""
+"""Choose who reads the records: whom the source calls for, an engine by its name, or the caller's own."""
 
 from __future__ import annotations
 
@@ -57,6 +57,11 @@ def engine_for(
     """Return the caller's own engine, or open a source; reads no record."""
     refuse_unless_table_name(table)
     if engine is None or isinstance(engine, str):
+        if engine is not None and engine not in ENGINES:
+            raise InvalidRequest(
+                f"engine={engine!r} is none of prdp's engines: {', '.join(ENGINES)}. A file, a relation or a "
+                "frame is given as the source, without engine=."
+            )
         if source is None:
             raise InvalidRequest("nothing to open: give a source, such as 'accounts.parquet', or engine=.")
         return _opener(engine or _called_for(source))(
@@ -86,8 +91,6 @@ def _called_for(source: object) -> str:
 
 
 def _opener(name: str) -> Opener:
-    if name not in ENGINES:
-        raise InvalidRequest(f"engine={name!r} is none of prdp's engines: {', '.join(ENGINES)}.")
     missing = [module for module in ENGINES[name] if find_spec(module) is None]
     if missing:
         raise InvalidRequest(

@@ -1,7 +1,7 @@
 """Translate prdp's statements from DuckDB's SQL, by a table of what a dialect says otherwise.
 
-Nothing is left to chance: whatever stands in a statement is in the dialect's table, or among the words that it
-shares with DuckDB; anything else is refused. Rules see their operands translated already.
+Nothing is left to chance: whatever stands in a statement is in the dialect's table, or among the words that
+it shares with DuckDB; anything else is refused. Rules see their operands translated already.
 """
 
 from __future__ import annotations
@@ -77,18 +77,14 @@ def _joined_halves(tree: exp.Expression) -> tuple[str, ...]:
     """Make one column of each two halves of a wide number; return the names of these columns."""
     wide: list[str] = []
     for select in tree.find_all(exp.Select):
-        items = select.expressions
-        names = [item.alias for item in items]
-        for name in names:
+        halves = {item.alias: item for item in select.expressions}
+        for name, high in halves.items():
             whole = name.removesuffix("_high")
-            if whole != name and f"{whole}_low" in names:
-                high = items[names.index(name)].find(exp.BitwiseRightShift)
-                joined = exp.alias_(high.this.copy(), whole)
-                items = [joined if item.alias == name else item for item in items]
-                items = [item for item in items if item.alias != f"{whole}_low"]
+            if whole != name and f"{whole}_low" in halves:
+                shifted = high.find(exp.BitwiseRightShift)
+                high.replace(exp.alias_(shifted.this.copy(), whole))
+                halves[f"{whole}_low"].pop()
                 wide.append(whole)
-        if len(items) != len(names):
-            select.set("expressions", items)
     return tuple(wide)
 
 
