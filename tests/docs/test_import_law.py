@@ -38,7 +38,12 @@ FORBIDDEN = {
 }
 ONLY_IN = {
     "duckdb": {"engines/_database.py", "engines/_public_file.py", "engines/_tables.py", "engines/duckdb.py"},
-    "polars": {"release/table.py"},  # what a release can be turned into, where it is installed
+    "polars": {
+        "engines/polars.py",
+        "engines/dialects/polars_frames.py",
+        "engines/dialects/polars_words.py",
+        "release/table.py",  # what a release can be turned into, where it is installed
+    },
     "pandas": {"release/table.py", "sql/results.py"},
     "pyarrow": {"release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
@@ -46,6 +51,8 @@ ONLY_IN = {
     "psycopg": {"collector/store/postgres.py"},
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
+        "engines/dialects/polars_frames.py",
+        "engines/dialects/polars_words.py",
         "engines/dialects/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet
 import pytest
 
-from prdp.engines.polars import PolarsEngine, open_source
+from prdp.engines.polars import PolarsEngine, PolarsTables, open_source, open_tables
+from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.join_contract import COLUMNS as JOINED
+from prdp.testing.join_contract import JoinContract, Tables
 from prdp.testing.reference import Record
+from prdp.testing.storage_contract import Record as StoredRecord
+from prdp.testing.storage_contract import Storage, StorageContract
 
-SCHEMA = {"eps": pl.Float64, "v": pl.Int64, "x": pl.Float64, "job": pl.String, "day": pl.Datetime("us")}
+SCHEMA: Mapping[str, Any] = {
+    "eps": pl.Float64,
+    "v": pl.Int64,
+    "x": pl.Float64,
+    "job": pl.String,
+    "day": pl.Datetime("us"),
+}
 
 
 def frame(records: Sequence[Record]) -> pl.DataFrame:
@@ -53,3 +65,114 @@ class TestParquet(EngineContract):
         for part in self.folder.glob("part*.parquet"):
             frame(records).drop("v").write_parquet(part)
         return engine
+
+
+def lazy() -> pl.LazyFrame:
+    return pl.LazyFrame({"a": [1, 2, 3], "x": [1.0, 2.0, 3.0], "t": ["a", 'say "SLICE"', "b\nSORT BY"]})
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        lazy(),
+        lazy().filter(pl.col("a") > 1, pl.col("t").str.starts_with("a") | pl.col("x").is_not_nan()),
+        lazy().select("a", y=pl.col("x").clip(0, 5).round(2), z=pl.lit("x\nSLICE")),
+        lazy().with_columns(y=pl.when(pl.col("a") > 1).then(pl.col("x").abs()).otherwise(2.0)),
+        lazy().rename({"a": "b"}).drop("x").drop_nulls().fill_null(0),
+        lazy().with_columns(pl.col("a").cast(pl.Float64).alias("q.sum(")),
+    ],
+)
+def test_a_frame_with_filters_and_columns_of_one_row_each_is_read(taken: pl.LazyFrame) -> None:
+    assert open_source(taken, None).schema
+
+
+@pytest.mark.parametrize(
+    ("refused", "word"),
+    [
+        (lazy().head(2), "SLICE"),
+        (lazy().unique(), "UNIQUE"),
+        (lazy().sort("a").head(1), "SLICE"),
+        (lazy().with_row_index(), "ROW.INDEX"),
+        (lazy().group_by("t").agg(pl.len()), "AGGREGATE"),
+        (lazy().join(lazy(), on="a"), "JOIN"),
+        (pl.concat([lazy(), lazy()]), "UNION"),
+        (lazy().with_columns(y=pl.col("a").sum()), "sum"),
+        (lazy().with_columns(y=pl.col("a") - pl.col("a").mean()), "mean"),
+        (lazy().with_columns(y=pl.col("a").shift(1)), "shift"),
+        (lazy().with_columns(y=pl.col("a").sum().over("t")), "over|sum"),
+        (lazy().with_columns(y=pl.col("a").cum_sum()), "cum_sum"),
+        (lazy().with_columns(y=pl.col("a").rank()), "rank"),
+        (lazy().with_columns(y=pl.col("a").map_elements(lambda a: a, return_dtype=pl.Int64)), "map|python"),
+        (lazy().map_batches(lambda given: given), "MAP|python"),
+        (lazy().filter(pl.col("a") > pl.col("a").median()), "median"),
+        (lazy().gather_every(2), "gather_every"),
+        (lazy().fill_null(strategy="forward"), "fill_null_with"),
+        (lazy().with_columns(y=pl.col("t").str.join(",")), r"str\."),
+    ],
+)
+def test_a_frame_whose_rows_may_hang_on_others_is_refused(refused: pl.LazyFrame, word: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"(?i)plan has .*({word}).*rows_are_records=True"):
+        open_source(refused, None)
+    assert open_source(refused, None, rows_are_records=True).schema
+
+
+def kept(records: Sequence[StoredRecord]) -> pl.DataFrame:
+    kinds: dict[str, Any] = {
+        "x": pl.Float64,
+        "f": pl.Float32,
+        "v": pl.Int64,
+        "d": pl.Decimal(18, 2),
+        "job": pl.String,
+    }
+    kinds |= {"day": pl.Datetime("us"), "ok": pl.Boolean}
+    return pl.DataFrame([dict(record) for record in records], schema=kinds, orient="row")
+
+
+def written(**options: Any) -> Storage:
+    def keep(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+        kept(records).write_parquet(folder / "t.parquet", **options)
+        return open_source(folder / "t.parquet", None)
+
+    return keep
+
+
+def written_by_pyarrow(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+    pyarrow.parquet.write_table(kept(records).to_arrow(), folder / "t.parquet", row_group_size=4)
+    return open_source(folder / "t.parquet", None)
+
+
+def changed_kinds(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+    """Keep texts as categories, and moments in milliseconds with a zone."""
+    held = kept(records).with_columns(pl.col("job").cast(pl.Categorical))
+    moments = (
+        pl.col("day").dt.cast_time_unit("ms").dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")
+    )
+    return open_source(held.with_columns(moments), None)
+
+
+class TestStorage(StorageContract):
+    def storages(self) -> Mapping[str, Storage]:
+        return {
+            "frame": lambda records, _: open_source(kept(records), None),
+            "sorted frame": lambda records, _: open_source(kept(records).sort("x", "v"), None),
+            "file": written(),
+            "file, all statistics": written(statistics="full", row_group_size=5),
+            "file, no statistics": written(statistics=False),
+            "file of pyarrow": written_by_pyarrow,
+            "other kinds": changed_kinds,
+        }
+
+
+class TestJoins(JoinContract):
+    def engine(self, tables: Tables) -> PolarsTables:
+        kinds = {"VARCHAR": pl.String, "DOUBLE": pl.Float64, "BIGINT": pl.Int64}
+        return open_tables(
+            {
+                name: pl.DataFrame(
+                    list(map(dict, tables[name])),
+                    schema={column: kinds[kind] for column, kind in columns.items()},
+                    orient="row",
+                ).lazy()
+                for name, columns in JOINED.items()
+            }
+        )

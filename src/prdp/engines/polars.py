@@ -15,17 +15,32 @@ from prdp.engines._interrupts import read_or_fail, stoppable
 from prdp.engines._lazy_plans import refuse_unless_records
 from prdp.engines._sources import local_files, refuse_ambiguous
 from prdp.engines._statement_engine import Rows, StatementEngine
+from prdp.engines._statement_tables import StatementTables
 from prdp.engines.dialects.polars_frames import run
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind, Schema
 
 _RECORDS = "prdp_records"
 _NATIVE: Mapping[Any, str] = {
-    **{pl.Int8: "TINYINT", pl.Int16: "SMALLINT", pl.Int32: "INTEGER", pl.Int64: "BIGINT"},
-    **{pl.UInt8: "UTINYINT", pl.UInt16: "USMALLINT", pl.UInt32: "UINTEGER", pl.Int128: "HUGEINT"},
-    **{pl.Float32: "FLOAT", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN", pl.String: "VARCHAR"},
-    **{pl.Date: "DATE", pl.UInt64: "UBIGINT"},
+    pl.Int8: "TINYINT",
+    pl.Int16: "SMALLINT",
+    pl.Int32: "INTEGER",
+    pl.Int64: "BIGINT",
+    pl.UInt8: "UTINYINT",
+    pl.UInt16: "USMALLINT",
+    pl.UInt32: "UINTEGER",
+    pl.Int128: "HUGEINT",
+    pl.Float32: "FLOAT",
+    pl.Float64: "DOUBLE",
+    pl.Boolean: "BOOLEAN",
+    pl.String: "VARCHAR",
+    pl.Date: "DATE",
+    pl.UInt64: "UBIGINT",
 }
+
+
+Opened = Callable[[], pl.LazyFrame]
+"""Returns a frame anew; raises what Polars does if it is not there any more."""
 
 
 class PolarsEngine(StatementEngine):
@@ -33,52 +48,87 @@ class PolarsEngine(StatementEngine):
 
     name = "polars"
 
-    def __init__(self, opened: Callable[[], pl.LazyFrame]) -> None:
-        """Take a table over.
-
-        Args:
-            opened: Returns the frame; raises what Polars does if it is not there any more.
-        """
+    def __init__(self, opened: Opened) -> None:
+        """Take a table over."""
         super().__init__()
-        self._opened = opened
+        self._frames = {_RECORDS: opened}
         self._records = _RECORDS
         self._lock = threading.Lock()
-        self.schema = self._described()
+        self.schema = _described(self._frames, self._lock)[_RECORDS]
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
-        try:
-            found: Schema | None = self._described()
-        except (pl.exceptions.PolarsError, OSError):
-            found = None
-        if found != self.schema:
-            raise InvalidRequest(
-                "the source cannot be read any more, or its columns have changed since it was opened. "
-                "Nothing was charged; open it again."
-            )
+        _refuse_changed(self._frames, {_RECORDS: self.schema}, self._lock)
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""
-        found = self._collected(sql)
-        return {name: _array(found[name]) for name in found.columns}
+        return _arrays(_collected(sql, self._frames, self._lock))
 
     def rows_of(self, sql: str) -> Rows:
         """Run a statement and return its rows."""
-        return self._collected(sql).rows()
+        return _collected(sql, self._frames, self._lock).rows()
 
     def arrow_of(self, sql: str) -> Any:
         """Run a statement and return an Arrow table."""
-        return self._collected(sql).to_arrow()
+        return _collected(sql, self._frames, self._lock).to_arrow()
 
-    def _collected(self, sql: str) -> pl.DataFrame:
-        frame = run(sql, {self._records: _readable(self._opened(), self.schema)})
-        return read_or_fail((), lambda: frame.collect(engine="streaming"), self._lock)
 
-    def _described(self) -> Schema:
-        found = stoppable((), lambda: self._opened().collect_schema(), self._lock)
-        refuse_ambiguous(found.names())
-        return {name: _column_type(kind) for name, kind in found.items()}
+class PolarsTables(StatementTables):
+    """Several frames that Polars joins."""
+
+    def __init__(self, opened: Mapping[str, Opened]) -> None:
+        """Take tables over."""
+        super().__init__()
+        self._views = {name: f"prdp_table_{place}" for place, name in enumerate(opened)}
+        self._frames = {self._views[name]: frame for name, frame in opened.items()}
+        self._lock = threading.Lock()
+        found = _described(self._frames, self._lock)
+        self.schemas = {name: found[view] for name, view in self._views.items()}
+
+    def ensure_there(self) -> None:
+        """Refuse sources that are gone or have other columns by now; reads no record."""
+        self.refuse_elsewhere()
+        known = {self._views[name]: schema for name, schema in self.schemas.items()}
+        _refuse_changed(self._frames, known, self._lock)
+
+    def columns(self, sql: str) -> Arrays:
+        """Run a statement and return its columns as arrays, masked where there is NULL."""
+        return _arrays(_collected(sql, self._frames, self._lock))
+
+    def rows(self, sql: str) -> Rows:
+        """Run a statement and return its rows."""
+        return _collected(sql, self._frames, self._lock).rows()
+
+
+def _collected(sql: str, frames: Mapping[str, Opened], lock: threading.Lock) -> pl.DataFrame:
+    def read() -> pl.DataFrame:
+        tables = {name: _readable(opened()) for name, opened in frames.items()}
+        return run(sql, tables).collect(engine="streaming")
+
+    return read_or_fail((), read, lock)
+
+
+def _described(frames: Mapping[str, Opened], lock: threading.Lock) -> dict[str, Schema]:
+    found = stoppable((), lambda: {name: opened().collect_schema() for name, opened in frames.items()}, lock)
+    for columns in found.values():
+        refuse_ambiguous(columns.names())
+    return {
+        table: {name: _column_type(kind) for name, kind in columns.items()}
+        for table, columns in found.items()
+    }
+
+
+def _refuse_changed(frames: Mapping[str, Opened], known: Mapping[str, Schema], lock: threading.Lock) -> None:
+    try:
+        found: Mapping[str, Schema] | None = _described(frames, lock)
+    except (pl.exceptions.PolarsError, OSError, InvalidRequest):
+        found = None
+    if found != known:
+        raise InvalidRequest(
+            "a source cannot be read any more, or its columns have changed since it was opened. "
+            "Nothing was charged; open it again."
+        )
 
 
 def open_source(
@@ -91,19 +141,38 @@ def open_source(
     """Open a lazy frame, a frame, or a path or glob of Parquet files; reads no record."""
     if types is not None or table is not None:
         raise InvalidRequest("types= and table= are not for Polars: a frame and a Parquet file state theirs.")
+    return PolarsEngine(_opened(source, rows_are_records=rows_are_records))
+
+
+def open_tables(sources: Mapping[str, object]) -> PolarsTables:
+    """Open several frames or files together; reads no record."""
+    return PolarsTables({name: _opened(source, rows_are_records=False) for name, source in sources.items()})
+
+
+def _opened(source: object, *, rows_are_records: bool) -> Opened:
     if isinstance(source, str | Path):
-        path = str(source)
-        return PolarsEngine(lambda: pl.scan_parquet(local_files(path), glob=False, hive_partitioning=False))
+        return lambda: _scanned(str(source))
     if isinstance(source, pl.DataFrame):
-        frame = source.lazy()
-        return PolarsEngine(lambda: frame)
-    if isinstance(source, pl.LazyFrame):
-        if not rows_are_records:
-            refuse_unless_records(source)
-        return PolarsEngine(lambda: source)
-    raise InvalidRequest(
-        f"Polars cannot read this {type(source).__name__}: give a LazyFrame, a DataFrame or Parquet files."
-    )
+        held = source.lazy()
+        return lambda: held
+    if not isinstance(source, pl.LazyFrame):
+        raise InvalidRequest(
+            f"Polars cannot read this {type(source).__name__}: give a LazyFrame, a DataFrame or Parquet."
+        )
+    if not rows_are_records:
+        refuse_unless_records(source)
+    return lambda: pl.LazyFrame._from_pyldf(source._ldf)  # noqa: SLF001  (a new frame, that has read nothing)
+
+
+def _scanned(path: str) -> pl.LazyFrame:
+    """Return a scan of files; names of folders are no columns, as Polars would guess their types."""
+    files = local_files(path)
+    if not all(file.endswith((".parquet", ".pq")) for file in files) or any("=" in file for file in files):
+        raise InvalidRequest(
+            f"Polars reads Parquet files here, in folders without '='. Leave engine= away: {path!r} may be "
+            "one of the sources that DuckDB reads."
+        )
+    return pl.scan_parquet(files, glob=False, hive_partitioning=False)
 
 
 def _column_type(kind: pl.DataType) -> ColumnType:
@@ -122,7 +191,7 @@ def _column_type(kind: pl.DataType) -> ColumnType:
     return ColumnType(kinds.get(native, Kind.OTHER), native=native or str(kind))
 
 
-def _readable(frame: pl.LazyFrame, schema: Schema) -> pl.LazyFrame:
+def _readable(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Return a frame whose texts are texts, and whose moments are microseconds without a zone, in UTC."""
     changed = []
     for name, kind in frame.collect_schema().items():
@@ -133,6 +202,10 @@ def _readable(frame: pl.LazyFrame, schema: Schema) -> pl.LazyFrame:
             value = value.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if kind.time_zone else value
             changed.append(value.dt.cast_time_unit("us"))
     return frame.with_columns(changed) if changed else frame
+
+
+def _arrays(found: pl.DataFrame) -> Arrays:
+    return {name: _array(found[name]) for name in found.columns}
 
 
 def _array(column: pl.Series) -> Any:

@@ -128,16 +128,16 @@ class _Query:
         if node.args.get("where"):
             frame = frame.filter(scope.write(node.args["where"].this))
         items = _items(node.expressions, source.names)
-        if node.args.get("group") or any(item.find(exp.AggFunc) and not item.find(exp.Window) for _, item in items):
+        if node.args.get("group") or any(
+            item.find(exp.AggFunc) and not item.find(exp.Window) for _, item in items
+        ):
             return _grouped(frame, items, node, scope)
-        chosen = frame.select(**{name: scope.write(item) for name, item in items})
+        made = {name: scope.write(item) for name, item in items}
+        chosen = frame.with_columns(**made).select(*made)  # a constant too is there for every row
         return chosen.unique() if node.args.get("distinct") else chosen
 
     def _source(self, node: exp.Expression) -> _Source:
-        if isinstance(node, exp.Table):
-            frame = self.tables[node.name]
-        else:
-            frame = self.frame(node)
+        frame = self.tables[node.name] if isinstance(node, exp.Table) else self.frame(node)
         alias = node.alias_or_name
         names = frame.collect_schema().names()
         held = {name: f"{name} {next(self.numbers)}" for name in names}
@@ -164,9 +164,7 @@ def _items(expressions: Sequence[exp.Expression], names: _Names) -> list[tuple[s
     for item in expressions:
         if isinstance(item, exp.Star):
             instead = {one.alias: one.this for one in item.args.get("replace") or ()}
-            items += [
-                (name, instead.get(name, exp.column(name, table=table))) for table, name, _ in names
-            ]
+            items += [(name, instead.get(name, exp.column(name, table=table))) for table, name, _ in names]
         else:
             items.append((item.alias_or_name, item))
     return list(dict(items).items())
@@ -191,9 +189,7 @@ def _grouped(
     if having:
         found = found.filter(pl.col("prdp having"))
     places = {key.sql(): f"prdp key {place}" for place, key in enumerate(group.expressions)} if group else {}
-    return found.select(
-        **{name: pl.col(places.get(item.unalias().sql(), name)) for name, item in items}
-    )
+    return found.select(**{name: pl.col(places.get(item.unalias().sql(), name)) for name, item in items})
 
 
 def _side(pair: tuple[exp.Expression, exp.Expression], names: _Names) -> exp.Expression:

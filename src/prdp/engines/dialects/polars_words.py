@@ -26,9 +26,18 @@ Word = Callable[[Any, Write], pl.Expr]
 
 MOMENT = pl.Datetime("us")
 _TYPES: Mapping[str, Any] = {
-    **{"DOUBLE": pl.Float64, "FLOAT": pl.Float32, "BOOLEAN": pl.Boolean, "INT128": pl.Int128},
-    **{"TINYINT": pl.Int8, "SMALLINT": pl.Int16, "INT": pl.Int32, "BIGINT": pl.Int64},
-    **{"UTINYINT": pl.UInt8, "USMALLINT": pl.UInt16, "UINT": pl.UInt32, "UBIGINT": pl.UInt64},
+    "DOUBLE": pl.Float64,
+    "FLOAT": pl.Float32,
+    "BOOLEAN": pl.Boolean,
+    "INT128": pl.Int128,
+    "TINYINT": pl.Int8,
+    "SMALLINT": pl.Int16,
+    "INT": pl.Int32,
+    "BIGINT": pl.Int64,
+    "UTINYINT": pl.UInt8,
+    "USMALLINT": pl.UInt16,
+    "UINT": pl.UInt32,
+    "UBIGINT": pl.UInt64,
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMPNTZ"), MOMENT),
 }
 _HALF = pl.lit(1 << 64, dtype=pl.Int128)
@@ -298,7 +307,9 @@ WORDS: Mapping[str, Word] = {
     "GT": _pair(lambda a, b: a > b),
     "GTE": _pair(lambda a, b: a >= b),
     "Is": lambda node, write: write(node.this).is_null(),
-    "In": lambda node, write: pl.any_horizontal(*(write(node.this) == write(one) for one in node.expressions)),
+    "In": lambda node, write: pl.any_horizontal(
+        *(write(node.this) == write(one) for one in node.expressions)
+    ),
     "Between": lambda node, write: (
         (write(node.this) >= write(node.args["low"])) & (write(node.this) <= write(node.args["high"]))
     ),
@@ -336,7 +347,9 @@ WORDS: Mapping[str, Word] = {
     "StartsWith": _pair(lambda a, b: a.str.starts_with(b)),
     "EndsWith": _pair(lambda a, b: a.str.ends_with(b)),
     "Contains": _pair(lambda a, b: a.str.contains(b, literal=True)),
-    "RegexpFullMatch": lambda node, write: write(node.this).str.contains(f"^(?:{node.expression.this})$(?-m)"),
+    "RegexpFullMatch": lambda node, write: write(node.this).str.contains(
+        f"^(?:{node.expression.this})$(?-m)"
+    ),
     "RegexpReplace": lambda node, write: write(node.this).str.replace(node.expression.this, ""),
     "MD5": hashed,
     "epoch_us": _first(lambda a: a.dt.epoch("us")),
@@ -356,7 +369,9 @@ WORDS: Mapping[str, Word] = {
     "Minute": _simple(lambda a: a.dt.minute()),
     "Second": _simple(lambda a: a.dt.second()),
     "Count": lambda node, write: (
-        pl.len().cast(pl.Int64) if isinstance(node.this, exp.Star) else write(node.this).count().cast(pl.Int64)
+        pl.len().cast(pl.Int64)
+        if isinstance(node.this, exp.Star)
+        else write(node.this).count().cast(pl.Int64)
     ),
     "Sum": _simple(lambda a: pl.when(a.count() > 0).then(a.cast(pl.Int128).sum())),
     "Min": _simple(lambda a: a.min()),
