@@ -1,0 +1,62 @@
+"""Run the contract of engines on a database of one's own, and say what holds: ``prdp engine check``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prdp.engines.engine import Engine
+from prdp.testing.engine_contract import EngineContract
+from prdp.testing.reference import Record
+
+Keep = Callable[[Sequence[Record]], Engine]
+"""Makes a new table of records (eps, v, x, job, day) and opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """What came of one test of the contract.
+
+    Attributes:
+        claim: What should hold.
+        held: Whether it does.
+        why: What was found instead; of made-up records, so that it may be shown.
+    """
+
+    claim: str
+    held: bool
+    why: str = ""
+
+
+class _Given(EngineContract):
+    """The contract over tables that somebody else makes."""
+
+    def __init__(self, keep: Keep) -> None:
+        self._keep = keep
+
+    def engine(self, records: Sequence[Record]) -> Engine:
+        return self._keep(records)
+
+    def lost(self, records: Sequence[Record]) -> None:  # noqa: ARG002  (nobody takes the table away)
+        return None
+
+    def changed(self, records: Sequence[Record]) -> None:  # noqa: ARG002
+        return None
+
+
+def claims() -> list[str]:
+    """Return the names of the contract's tests, in the order in which they are run."""
+    return sorted(name for name in dir(_Given) if name.startswith("test_"))
+
+
+def check_engine(keep: Keep) -> Iterator[CheckOutcome]:
+    """Run every test of the contract, one after the other, whatever comes of the others."""
+    for name in claims():
+        claim = name.removeprefix("test_").replace("_", " ")
+        try:
+            getattr(_Given(keep), name)()
+        except Exception as error:  # whatever it is, it is told, and the next claim is looked at
+            words = " ".join(str(error).split())[:200]
+            yield CheckOutcome(claim, held=False, why=f"{type(error).__name__}: {words}")
+        else:
+            yield CheckOutcome(claim, held=True)
