@@ -43,7 +43,7 @@ ONLY_IN = {
     "pyarrow": {"release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
-    "psycopg": {"collector/store/postgres.py"},
+    "psycopg": {"collector/store/postgres.py", "ledger/postgres.py"},
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
         "engines/dialects/translate.py",
