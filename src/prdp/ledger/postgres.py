@@ -22,7 +22,6 @@ from prdp.ledger.postgres_layout import (
     schema_is_there,
     tables_in,
 )
-from prdp.ledger.postgres_trouble import why_not_connected, why_not_done
 from prdp.ledger.soundness import (
     BACKUPS,
     damaged,
@@ -34,21 +33,13 @@ from prdp.ledger.soundness import (
 )
 from prdp.ledger.storage import Contents, Database, Found
 from prdp.safety.database_address import read_address
+from prdp.safety.database_connection import connected
+from prdp.safety.database_trouble import why_not_connected, why_not_done
 from prdp.safety.forks import OPERATIONS
 
 Done = TypeVar("Done")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_DEFAULTS = {
-    "application_name": "prdp",
-    "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
-"""So that a server or a network that is gone is noticed; an address can say otherwise."""
-
 _WAITS = (0.0, 0.0, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each try; only a connection that was lost on the way is made again."""
 
@@ -210,7 +201,7 @@ class PostgresStorage:
         """Do one transaction; what psycopg raises is gone with its frames, which hold the password."""
         connection, committing = None, False
         try:
-            connection = self._connected()
+            connection = connected(self._address)
             connection.execute(f"{begin}; SET LOCAL search_path = {self._schema}, pg_temp".encode())
             done = work(_Statements(connection), retried)
             committing = True
@@ -231,20 +222,6 @@ class PostgresStorage:
                 with suppress(psycopg.Error):
                     connection.close()
         return (done,) if ended == "COMMIT" else _Failure("the server took it back", passing=False)
-
-    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
-        defaults = {name: value for name, value in _DEFAULTS.items() if name not in self._address.names}
-        try:
-            return psycopg.connect(
-                self._address.given.text,
-                autocommit=True,
-                prepare_threshold=None,
-                client_encoding="UTF8",
-                **defaults,  # type: ignore[arg-type]
-            )
-        except KeyboardInterrupt as stop:
-            stop.__traceback__ = None  # its frames hold the password
-            raise
 
     def _refuse_unless_ours(self, database: Database) -> None:
         with decoded(self.shown):

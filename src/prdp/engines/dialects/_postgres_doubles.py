@@ -1,8 +1,8 @@
 """Arithmetic of doubles in PostgreSQL, which fails where a result leaves them: guarded, so that none does.
 
-What is too large is an infinity and what is too small is zero, as IEEE 754 rounds. Scaling by a power of two is
-exact, so a guard can compare before the operation is tried. NaN is PostgreSQL's greatest double, which is why
-guards say BETWEEN ... AND 'Infinity'. CASE decides what is computed; AND would not promise it.
+What is too large is an infinity and what is too small is zero, as IEEE 754 rounds. Scaling by a power of two
+is exact, so a guard can compare before the operation is tried. NaN is PostgreSQL's greatest double, which is
+why guards say BETWEEN ... AND 'Infinity'. CASE decides what is computed; AND would not promise it.
 """
 
 from __future__ import annotations
@@ -62,15 +62,18 @@ def bound(body: exp.Expression, parts: Mapping[str, exp.Expression]) -> exp.Expr
 
 def number(value: float) -> exp.Expression:
     """Return a double."""
-    text = repr(value) if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
-    return exp.cast(exp.Literal.string(text), "DOUBLE PRECISION", dialect=NAME)
+    return _double(repr(value))
 
 
 def literal(node: exp.Expression) -> exp.Expression:
     """Say a literal: with a point or an exponent it is a double, not a NUMERIC."""
     if node.is_string or node.name.isdigit():
         return node
-    return exp.cast(exp.Literal.string(node.name), "DOUBLE PRECISION", dialect=NAME)
+    return _double(node.name)
+
+
+def _double(text: str) -> exp.Expression:
+    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType(this=exp.DType.DOUBLE))
 
 
 def constant(node: exp.Expression) -> float | None:
@@ -79,7 +82,7 @@ def constant(node: exp.Expression) -> float | None:
     if isinstance(node, exp.Neg):
         found = constant(node.this)
         return None if found is None else -found
-    if isinstance(node, exp.Cast) and node.this.is_string and node.to.is_type("double"):
+    if isinstance(node, exp.Cast) and node.this.is_string and node.to.this == exp.DType.DOUBLE:
         value = float(node.this.name)
         return value if math.isfinite(value) else None
     return float(node.name) if isinstance(node, exp.Literal) and not node.is_string else None
@@ -112,15 +115,15 @@ def _product(left: exp.Expression, right: exp.Expression) -> exp.Expression:
 
 _PRODUCT = doubles(
     "CASE WHEN abs(a) > 1 THEN CASE WHEN abs(b) > 1 THEN CASE WHEN abs((a * 2^-512 ) * (b * 2^-512 )) "
-    "BETWEEN 1 AND inf THEN CASE WHEN (a < 0) = (b < 0) THEN inf ELSE - inf END ELSE a * b END ELSE a * b END "
-    "WHEN abs(b) < 1 THEN CASE WHEN abs(a) < 2^-537 OR abs(b) < 2^-537 THEN "
+    "BETWEEN 1 AND inf THEN CASE WHEN (a < 0) = (b < 0) THEN inf ELSE - inf END "
+    "ELSE a * b END ELSE a * b END WHEN abs(b) < 1 THEN CASE WHEN abs(a) < 2^-537 OR abs(b) < 2^-537 THEN "
     "CASE WHEN abs((a * 2^600 ) * (b * 2^600 )) <= 2^125 THEN 0 ELSE a * b END ELSE a * b END ELSE a * b END"
 )
 _QUOTIENT = doubles(
     "CASE WHEN abs(b) < 1 THEN CASE WHEN abs(a) BETWEEN (abs(b) * 2^512 ) * 2^512 AND inf "
     "THEN CASE WHEN (a < 0) = (b < 0) THEN inf ELSE - inf END ELSE a / b END "
-    "WHEN abs(a) < 2^-51 THEN CASE WHEN abs(b) BETWEEN (abs(a) * 2^512 ) * 2^563 AND inf THEN 0 ELSE a / b END "
-    "ELSE a / b END"
+    "WHEN abs(a) < 2^-51 THEN CASE WHEN abs(b) BETWEEN (abs(a) * 2^512 ) * 2^563 AND inf "
+    "THEN 0 ELSE a / b END ELSE a / b END"
 )
 _SUM = doubles(
     "CASE WHEN abs(a) > 1 THEN CASE WHEN abs(b) > 1 THEN CASE "
@@ -206,12 +209,12 @@ def _greatest_double(edge: Fraction) -> float:
 
 
 def exponential(node: exp.Expression) -> exp.Expression:
-    """Say exp(); just before the last doubles it is said what it is, since libraries differ there."""
+    """Say the exponential; just before the last doubles it is said what it is, for libraries differ."""
     return once(_EXP, a=node.this)
 
 
 def power(node: exp.Expression) -> exp.Expression:
-    """Say power(), by the logarithm of its size where that is beyond the doubles."""
+    """Say a power, by the logarithm of its size where that is beyond the doubles."""
     return once(_POWER, a=node.this, b=node.expression)
 
 
@@ -282,6 +285,7 @@ _REMAINDER = doubles(
     f"CASE WHEN {_WHOLE.format('a')} AND {_WHOLE.format('b')} THEN CASE WHEN b <> 0 THEN "
     "CAST(mod(CAST(a AS BIGINT), CAST(b AS BIGINT)) AS DOUBLE PRECISION) END "
     "WHEN b = 0 OR abs(a) >= inf OR b > inf THEN NULL WHEN a = 0 OR abs(b) = inf THEN a "
-    f"ELSE CAST(mod({_steps('a')}, {_steps('b')}) * CAST('{5**1074}e-1074' AS DECIMAL) AS DOUBLE PRECISION) END"
+    f"ELSE CAST(mod({_steps('a')}, {_steps('b')}) * CAST('{5**1074}e-1074' AS DECIMAL) "
+    "AS DOUBLE PRECISION) END"
 )
 """The last factor is 2^-1074."""

@@ -1,4 +1,4 @@
-"""Texts, moments and casts in PostgreSQL, which fails where it has no value for something: guarded likewise."""
+"""Texts, moments and casts in PostgreSQL, which fails where it has no value for something: guarded too."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def epoch_us(node: exp.Expression) -> exp.Expression:
         "THEN CAST(extract(epoch FROM a) * 1000000 AS BIGINT) END"
     )
     found = once(template, a=operand(node))
-    found.type = exp.DataType.build("BIGINT")
+    found.type = exp.DataType(this=exp.DType.BIGINT)
     return found
 
 
 def from_microseconds(node: exp.Expression) -> exp.Expression:
-    """Say a moment by its microseconds since 1970: days and the rest apart, for intervals count in doubles."""
+    """Say a moment by its microseconds since 1970: days apart, for intervals count in doubles."""
     template = (
         f"TIMESTAMP '1970-01-01' + (a / {_DAY}) * INTERVAL '1 day' + (a % {_DAY}) * INTERVAL '1 microsecond'"
     )
@@ -126,7 +126,7 @@ def from_microseconds(node: exp.Expression) -> exp.Expression:
 def whole_quotient(node: exp.Expression) -> exp.Expression:
     """Say a whole quotient, of numbers of any size."""
     found = form("div(CAST(a AS DECIMAL), CAST(b AS DECIMAL))", NAME, a=node.this, b=node.expression)
-    found.type = exp.DataType.build("BIGINT")
+    found.type = exp.DataType(this=exp.DType.BIGINT)
     return found
 
 
@@ -134,27 +134,27 @@ def cast(node: exp.Expression) -> exp.Expression:
     """Say a cast; around an operation on doubles it marks that the result may leave them."""
     inner = node.this
     arithmetic = isinstance(inner, exp.Add | exp.Sub | exp.Mul | exp.Div)
-    if not (node.to.is_type("double") and arithmetic and not _is_whole(inner)):
+    if not (node.to.this == exp.DType.DOUBLE and arithmetic and not _is_whole(inner)):
         return node
     return exp.Paren(this=guarded(inner))
 
 
 def _is_whole(operation: exp.Expression) -> bool:
     kinds = (side.unnest().type for side in (operation.this, operation.expression))
-    return all(kind is not None and kind.is_type("bigint") for kind in kinds)
+    return all(kind is not None and kind.this == exp.DType.BIGINT for kind in kinds)
 
 
 def try_cast(node: exp.Expression) -> exp.Expression:
     """Say a cast that gives NULL where there is no such value."""
-    if node.to.is_type("bigint"):
+    if node.to.this == exp.DType.BIGINT:
         return once(_WHOLE, a=node.this)
     is_text = isinstance(node.this, exp.Anonymous)  # spaces were cut off
-    if node.to.is_type("double"):
+    if node.to.this == exp.DType.DOUBLE:
         return once(_NUMBER, a=node.this)
     return once(_MOMENT if is_text else _DATE, a=node.this)
 
 
-_WHOLE = "CASE WHEN a >= -9223372036854775808 THEN CASE WHEN a < 9223372036854775808 THEN CAST(a AS BIGINT) END END"
+_WHOLE = f"CASE WHEN a >= {-(2**63)} THEN CASE WHEN a < {2**63} THEN CAST(a AS BIGINT) END END"
 _DATE = (
     "CASE WHEN a = CAST('infinity' AS DATE) THEN CAST('infinity' AS TIMESTAMP) "
     "WHEN a <= CAST('294246-12-31' AS DATE) THEN CAST(a AS TIMESTAMP) END"

@@ -1,8 +1,7 @@
 """What PostgreSQL says otherwise than DuckDB, from version 14 on.
 
-A session that runs this has standard strings, ISO dates and the time zone UTC (``engines/_postgres_session``),
-and its tables have the types that are listed there: texts in the collation C, numbers without NaN but for
-doubles.
+A session that runs this has standard strings, ISO dates and the time zone UTC (``_postgres_session``), and
+its tables have texts in the collation C, and numbers without NaN but for doubles (``_postgres_catalog``).
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from prdp.engines.dialects._postgres_doubles import NAME
 from prdp.engines.dialects._postgres_values import call, operand, said
 from prdp.engines.dialects.translate import Dialect, form
 
-_TYPES = {"INT128": "DECIMAL", "TINYINT": "INT", "TIMESTAMPNTZ": "TIMESTAMP"}
+_TYPES = {"INT128": exp.DType.DECIMAL, "TINYINT": exp.DType.INT, "TIMESTAMPNTZ": exp.DType.TIMESTAMP}
 
 
 def _type(node: exp.Expression) -> exp.Expression:
     """Say a type: wide numbers are NUMERIC, and there is none of 8 bits."""
-    return exp.DataType.build(_TYPES[node.this.name]) if node.this.name in _TYPES else node
+    return exp.DataType(this=_TYPES[node.this.name]) if node.this.name in _TYPES else node
 
 
 def _quotient(node: exp.Expression) -> exp.Expression:
@@ -92,7 +91,9 @@ def _select(node: exp.Expression) -> exp.Expression:
 
 _MOMENT_PARTS = {
     **{name: name.lower() for name in ("Year", "Quarter", "Month", "Week", "Day", "Hour", "Minute")},
-    **{"DayOfWeek": "dow", "DayOfWeekIso": "isodow", "DayOfYear": "doy"},
+    "DayOfWeek": "dow",
+    "DayOfWeekIso": "isodow",
+    "DayOfYear": "doy",
 }
 
 POSTGRES = Dialect(
@@ -153,7 +154,19 @@ POSTGRES = Dialect(
             ),
             *("GenerateSeries", "Greatest", "Group", "Having", "Identifier", "If", "In", "Is", "LT", "LTE"),
             *("Lambda", "Least", "Length", "Limit", "Ln", "MD5", "Max", "Min", "Mul", "NEQ", "Neg", "Not"),
-            *("Null", "Or", "Order", "Ordered", "Paren", "RowNumber", "Sqrt", "Star", "StartsWith", "Sub", "TimestampTrunc"),
+            *(
+                "Null",
+                "Or",
+                "Order",
+                "Ordered",
+                "Paren",
+                "RowNumber",
+                "Sqrt",
+                "Star",
+                "StartsWith",
+                "Sub",
+                "TimestampTrunc",
+            ),
             *(
                 "Sum",
                 "Table",
