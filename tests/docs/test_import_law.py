@@ -42,6 +42,7 @@ ONLY_IN = {
         "engines/polars.py",
         "engines/dialects/polars_frames.py",
         "engines/dialects/polars_words.py",
+        "testing/engine_places.py",
         "release/table.py",  # what a release can be turned into, where it is installed
     },
     "pandas": {"release/table.py", "sql/results.py"},
@@ -66,7 +67,10 @@ ONLY_IN = {
     "secrets": set(),
 }
 
-SEEDED = {"local/simulation/simulation.py", "__init__.py", "cli/check.py", "cli/preview.py", "cli/compare.py"}
+SEEDED = {
+    *("local/simulation/simulation.py", "__init__.py"),
+    *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
+}
 """Marks what it makes as simulated; names the room for type checkers only; commands on stand-ins."""
 
 

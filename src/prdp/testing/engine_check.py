@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prdp.engines.engine import Engine
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.engine_places import Place
 from prdp.testing.reference import Record
-
-Keep = Callable[[Sequence[Record]], Engine]
-"""Makes a new table of records (eps, v, x, job, day) and opens it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +27,16 @@ class CheckOutcome:
 
 
 class _Given(EngineContract):
-    """The contract over tables that somebody else makes."""
+    """The contract over tables of a place."""
 
-    def __init__(self, keep: Keep) -> None:
-        self._keep = keep
+    def __init__(self, place: Place) -> None:
+        self._place = place
 
     def engine(self, records: Sequence[Record]) -> Engine:
-        return self._keep(records)
+        return self._place.keep(records)
+
+    def row_records(self) -> Sequence[Record]:
+        return [record for record in super().row_records() if self._place.holds(record)]
 
     def lost(self, records: Sequence[Record]) -> None:  # noqa: ARG002  (nobody takes the table away)
         return None
@@ -49,12 +50,12 @@ def claims() -> list[str]:
     return sorted(name for name in dir(_Given) if name.startswith("test_"))
 
 
-def check_engine(keep: Keep) -> Iterator[CheckOutcome]:
+def check_engine(place: Place) -> Iterator[CheckOutcome]:
     """Run every test of the contract, one after the other, whatever comes of the others."""
     for name in claims():
         claim = name.removeprefix("test_").replace("_", " ")
         try:
-            getattr(_Given(keep), name)()
+            getattr(_Given(place), name)()
         except Exception as error:  # whatever it is, it is told, and the next claim is looked at
             words = " ".join(str(error).split())[:200]
             yield CheckOutcome(claim, held=False, why=f"{type(error).__name__}: {words}")
