@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.engine_speed`` asks DuckDB, Polars, Spark and ClickHouse (chDB) 10 million rows for a
 sum under a policy of two columns, alone and by 100 public keys, and PostgreSQL 1 million; every table is
-opened anew. Medians of 5 after one to warm up, plain and private in turn; each engine has a process of its own.
+opened anew. Medians of 5 after one to warm up, plain and private in turn; each engine has its own process.
 ``--only polars`` asks one engine, ``--rows 100000000`` another number of rows.
 """
 
@@ -177,10 +177,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if given.only is None:
         for name in PACKAGES:
-            rows = ["--rows", str(given.rows)] if given.rows else []
-            subprocess.run(
-                [sys.executable, "-m", "benchmarks.engine_speed", "--only", name, *rows], check=False
-            )
+            command = [sys.executable, "-m", "benchmarks.engine_speed", "--only", name]
+            subprocess.run([*command, *(["--rows", str(given.rows)] if given.rows else [])], check=False)
         return
     rows = given.rows or ROWS[given.only]
     measure(given.only, table_file(rows, Path(tempfile.gettempdir())), rows)
