@@ -14,7 +14,7 @@ from prdp.engines.engine import Engine
 from prdp.engines.polars import open_source
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_check import check_engine, claims
-from prdp.testing.engine_places import Place, place_for
+from prdp.testing.engine_places import CheckPlace, place_for
 from prdp.testing.reference import Record
 from tests.engines.test_polars import frame
 
@@ -25,7 +25,7 @@ def nearly_right(records: Sequence[Record]) -> Engine:
 
 
 def test_an_engine_that_takes_nan_for_a_budget_is_found_out() -> None:
-    outcomes = check_engine(Place(nearly_right))
+    outcomes = check_engine(CheckPlace(nearly_right))
     wrong = next(one for one in outcomes if "budgets of every kind" in one.claim)
     assert not wrong.held
     assert wrong.why.startswith("AssertionError")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prdp.engines.engine import Engine
 from prdp.testing.engine_contract import EngineContract
-from prdp.testing.engine_places import Place
+from prdp.testing.engine_places import CheckPlace
 from prdp.testing.reference import Record
 
 
@@ -29,7 +29,7 @@ class CheckOutcome:
 class _Given(EngineContract):
     """The contract over tables of a place."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CheckPlace) -> None:
         self._place = place
 
     def engine(self, records: Sequence[Record]) -> Engine:
@@ -50,7 +50,7 @@ def claims() -> list[str]:
     return sorted(name for name in dir(_Given) if name.startswith("test_"))
 
 
-def check_engine(place: Place) -> Iterator[CheckOutcome]:
+def check_engine(place: CheckPlace) -> Iterator[CheckOutcome]:
     """Run every test of the contract, one after the other, whatever comes of the others."""
     for name in claims():
         claim = name.removeprefix("test_").replace("_", " ")

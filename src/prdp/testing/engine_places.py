@@ -20,7 +20,7 @@ _NUL = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckPlace:
     """A place for made-up tables.
 
     Attributes:
@@ -33,14 +33,14 @@ class Place:
 
 
 @contextmanager
-def place_for(where: str) -> Iterator[Place]:
+def place_for(where: str) -> Iterator[CheckPlace]:
     """Yield a place in a database, by its address, or for an engine, by its name.
 
     Raises:
         InvalidRequest: Nothing can be kept there, in words that help.
     """
     scheme, address = where.partition("://")[0].lower(), "://" in where
-    places: Mapping[str, Callable[[str], AbstractContextManager[Place]]] = {
+    places: Mapping[str, Callable[[str], AbstractContextManager[CheckPlace]]] = {
         **(dict.fromkeys(("postgresql", "postgres"), _in_postgres) if address else {}),
         "duckdb": _in_memory,
         "polars": _in_memory,
@@ -55,7 +55,7 @@ def place_for(where: str) -> Iterator[Place]:
 
 
 @contextmanager
-def _in_memory(name: str) -> Iterator[Place]:
+def _in_memory(name: str) -> Iterator[CheckPlace]:
     """Keep tables as frames of Polars."""
     import polars as pl  # noqa: PLC0415  (who checks another engine need not have it)
 
@@ -71,11 +71,11 @@ def _in_memory(name: str) -> Iterator[Place]:
         frame = pl.DataFrame([dict(record) for record in records], schema=kinds, orient="row")
         return engine_for(frame, name, None, rows_are_records=False)
 
-    yield Place(keep)
+    yield CheckPlace(keep)
 
 
 @contextmanager
-def _in_postgres(address: str) -> Iterator[Place]:
+def _in_postgres(address: str) -> Iterator[CheckPlace]:
     """Keep tables in a schema of their own, with a name that no other has."""
     read_address = import_module("prdp.safety.database_address").read_address
     trouble = import_module("prdp.safety.database_trouble")
@@ -99,7 +99,7 @@ def _in_postgres(address: str) -> Iterator[Place]:
         return engine_for(address, "postgres", None, table=table, rows_are_records=False)
 
     try:
-        yield Place(keep, lambda record: _NUL not in (record["job"] or ""))
+        yield CheckPlace(keep, lambda record: _NUL not in (record["job"] or ""))
     finally:
         with suppress(Exception):
             database.execute(f"DROP SCHEMA {schema} CASCADE".encode())
