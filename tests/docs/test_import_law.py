@@ -40,7 +40,12 @@ ONLY_IN = {
     "duckdb": {"engines/_database.py", "engines/_public_file.py", "engines/_tables.py", "engines/duckdb.py"},
     "polars": {"release/table.py"},  # what a release can be turned into, where it is installed
     "pandas": {"release/table.py", "sql/results.py"},
-    "pyarrow": {"release/table.py"},
+    "pyarrow": {
+        *("release/table.py", "engines/_batches.py", "engines/_arrow_files.py"),
+        *("engines/_sqlite.py", "engines/_delta.py"),
+    },
+    "deltalake": {"engines/_delta.py"},
+    "pyiceberg": {"engines/_iceberg.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {"collector/store/postgres.py"},
