@@ -21,6 +21,14 @@ def is_iceberg(folder: Path) -> bool:
     return next((folder / "metadata").glob(f"*{METADATA}"), None) is not None
 
 
+def lake_folder(path: Path) -> Path | None:
+    """Return the folder of the Delta or Iceberg table that a path names; None where it names none."""
+    path = path.expanduser()
+    if path.name.endswith(METADATA) and path.is_file():
+        return path.parent.parent
+    return path if path.is_dir() and (is_delta(path) or is_iceberg(path)) else None
+
+
 def refuse_lake_files(files: Sequence[str]) -> None:
     """Refuse files of a Delta or Iceberg table: rows that were deleted may still be in them."""
     seen: dict[Path, str] = {}

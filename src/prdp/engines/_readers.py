@@ -10,7 +10,7 @@ from typing import Any
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._database import frame_query, parquet_query
 from prdp.engines._database_files import DatabaseTable, is_sqlite
-from prdp.engines._lakes import METADATA, is_delta, is_iceberg
+from prdp.engines._lakes import is_delta, lake_folder
 from prdp.engines._source_query import SourceQuery
 from prdp.engines._sources import local_files
 from prdp.errors import InvalidRequest
@@ -38,12 +38,8 @@ def source_query(
     """
     if isinstance(source, DatabaseTable):
         return _table_query(connection, name, source, types, rows_are_records=rows_are_records)
-    if isinstance(source, str | Path):
-        folder = Path(str(source)).expanduser()
-        if folder.is_dir() and (is_delta(folder) or is_iceberg(folder)):
-            return _lake_query(connection, name, folder, types)
-        if folder.name.endswith(METADATA) and folder.is_file():
-            return _lake_query(connection, name, folder, types)
+    if isinstance(source, str | Path) and lake_folder(Path(source)):
+        return _lake_query(connection, name, Path(source).expanduser(), types)
     if isinstance(source, str | Path | list | tuple):
         return _files_query(connection, name, local_files(source), types)
     return _object_query(connection, name, source, types)
