@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from prdp.engines._database_files import DatabaseTable, in_database
 from prdp.engines._lakes import lake_folder
+from prdp.engines._readers import FILE_ENDINGS
 from prdp.engines._sources import local_files
 from prdp.engines.duckdb import ask_relation
 from prdp.errors import InvalidRequest
@@ -77,7 +78,7 @@ def origin_of(source: object, table: str | None = None) -> Origin:
     given = None if table is None else in_database(source, None)
     if isinstance(given, DatabaseTable):
         return Origin(source, tables=frozenset({_in_file(given.file, str(table))}))
-    if isinstance(source, str | Path | list | tuple):
+    if isinstance(source, str | Path) or _are_files(source):
         return Origin(source, _files(source))
     if type(source).__name__ == "DuckDBPyRelation":
         files, tables = _read_by(source)
@@ -87,6 +88,15 @@ def origin_of(source: object, table: str | None = None) -> Origin:
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)
+
+
+def _are_files(source: object) -> bool:
+    """Say whether a list is one of files; it may be one of keys."""
+    return (
+        isinstance(source, list | tuple)
+        and bool(source)
+        and all(isinstance(one, str | Path) and str(one).endswith(FILE_ENDINGS) for one in source)
+    )
 
 
 def _in_file(file: str, table: str) -> str:

@@ -17,6 +17,8 @@ from prdp.errors import InvalidRequest
 
 _ARROW = (".feather", ".arrow", ".ipc")
 _PARQUET = (".parquet", ".pq")
+FILE_ENDINGS = (*_PARQUET, *_csv.ENDINGS, *_json_lines.ENDINGS, *_ARROW)
+"""How files end that are read as they are, without a table's name."""
 
 
 def source_query(
@@ -64,8 +66,7 @@ def _files_query(
 
 
 def _unknown_ending(files: list[str]) -> InvalidRequest:
-    known = (*_PARQUET, *_csv.ENDINGS, *_json_lines.ENDINGS, *_ARROW)
-    odd = next((file for file in files if not file.endswith(known)), None)
+    odd = next((file for file in files if not file.endswith(FILE_ENDINGS)), None)
     if odd is None:
         return InvalidRequest("the files are of several formats: open them one by one.")
     if odd.endswith((".json", ".json.gz")):
