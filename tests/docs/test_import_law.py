@@ -46,7 +46,12 @@ ONLY_IN = {
         "release/table.py",  # what a release can be turned into, where it is installed
     },
     "pandas": {"release/table.py", "sql/results.py"},
-    "pyarrow": {"release/table.py"},
+    "pyarrow": {
+        *("release/table.py", "engines/_batches.py", "engines/_arrow_files.py"),
+        *("engines/_sqlite.py", "engines/_delta.py"),
+    },
+    "deltalake": {"engines/_delta.py"},
+    "pyiceberg": {"engines/_iceberg.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {

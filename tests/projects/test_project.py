@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -146,3 +147,26 @@ def test_a_line_is_the_one_on_which_a_value_ends() -> None:
         5,
     ]
     assert file.line_of(("tables", "t", "source")) == 7
+
+
+def test_a_project_opens_lists_of_files_and_tables_of_databases(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "bank.duckdb")) as database:
+        database.execute("CREATE TABLE accounts AS SELECT range AS balance FROM range(400)")
+        database.execute("CREATE TABLE made_up AS SELECT range AS balance FROM range(400)")
+        for name in ("a", "b"):
+            database.execute(f"COPY (SELECT * FROM accounts) TO '{tmp_path}/{name}.parquet'")
+    (tmp_path / "prdp.toml").write_text(
+        '[tables.money]\nsource = "bank.duckdb"\ntable = "accounts"\npolicy = "1"\n'
+        '[tables.files]\nsource = ["a.parquet", "b.parquet"]\npolicy = "1"\n'
+        '[tables.both]\nsource = ["a.parquet", "a.parquet"]\npolicy = "1"\n'
+    )
+    opened = prdp.project(tmp_path)
+    assert abs(float(opened["money"].count(share="1/2").value) - 400) < 100
+    assert abs(float(opened["files"].count(share="1/2").value) - 800) < 100
+    with pytest.raises(prdp.InvalidRequest, match=r"line 8: .*are one file"):
+        opened["both"]
+    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'money' itself"):
+        opened.open("money", stand_in=tmp_path / "bank.duckdb")
+    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'files' itself"):
+        opened.open("files", stand_in=[tmp_path / "b.parquet"])
+    assert opened.open("money", stand_in=[tmp_path / "a.parquet"]).count(share=1).simulated

@@ -66,6 +66,7 @@ def ask(
     share: Annotated[str, _SHARE],
     shares: Annotated[list[str] | None, _SHARES] = None,
     table: Annotated[str | None, given.TABLE] = None,
+    table_name: Annotated[str | None, given.TABLE_NAME] = None,
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
@@ -90,7 +91,7 @@ def ask(
     """
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    declared = {**limits, **columns, "owner": owner, "ledger": ledger}
+    declared = {**limits, **columns, "owner": owner, "ledger": ledger, "table_name": table_name}
     opened = given.opened(file, table, policy, who, declared)
     parts = given.shares_of(shares or ())
     if dry_run:

@@ -8,31 +8,33 @@ from pathlib import Path
 
 import typer
 
+from prdp.engines import _database_files, _json_lines
 from prdp.engines._csv import ENDINGS, header_of
 from prdp.engines._given import engine_for
+from prdp.engines._readers import FILE_ENDINGS
 from prdp.errors import PrdpError
 from prdp.projects.project import project
 
 _LAST_WORD = re.compile(r"\w*$")
-_FILES = (".parquet", ".pq", ".csv", ".tsv")
+KNOWN = (*FILE_ENDINGS, *_database_files.ENDINGS)
 
 
 def tables_here(incomplete: str) -> list[str]:
     """Return the tables and folders that a half-typed path may mean."""
     folder = incomplete[: incomplete.rfind("/") + 1]
-    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.suffix in _FILES]
+    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.name.endswith(KNOWN)]
     names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
     return [name for name in names if name.startswith(incomplete)]
 
 
-def columns_of(source: str) -> dict[str, str]:
-    """Return a file's columns and their types; a CSV file says none, so that each is empty."""
+def columns_of(source: str, table_name: str | None = None) -> dict[str, str]:
+    """Return a file's columns and their types; CSV says no types, and lines of JSON no columns."""
+    if source.endswith(_json_lines.ENDINGS):
+        return {}
     if source.endswith(ENDINGS):
         return dict.fromkeys(header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")
-    return {
-        name: kind.native
-        for name, kind in engine_for(source, None, None, rows_are_records=False).schema.items()
-    }
+    engine = engine_for(source, None, None, rows_are_records=False, table=table_name)
+    return {name: kind.native for name, kind in engine.schema.items()}
 
 
 def column_values(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -57,14 +59,14 @@ def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
 def _columns(ctx: typer.Context) -> Iterable[str]:
     source = ctx.params.get("table") or ctx.params.get("source")
     try:
-        return columns_of(str(source)) if source else ()
+        return columns_of(str(source), ctx.params.get("table_name")) if source else ()
     except (PrdpError, OSError):
         return ()
 
 
 def _names(ctx: typer.Context) -> list[str]:
     if ctx.params.get("table"):
-        return [Path(str(ctx.params["table"])).stem, *_columns(ctx)]
+        return [str(ctx.params.get("table_name") or Path(ctx.params["table"]).stem), *_columns(ctx)]
     try:
         opened = project(ctx.params.get("file"))
         names = [table for name in opened for table in opened.tables_of(name)]

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
-from prdp.cli.completion import columns_of, tables_here
+from prdp.cli.completion import KNOWN, columns_of, tables_here
 from prdp.cli.messages import complain, plain, write
 from prdp.declare.exact import exact
-from prdp.engines._csv import ENDINGS
 from prdp.errors import ExpressionError, InvalidRequest, PrdpError
 from prdp.projects.keys import read_keys
 from prdp.projects.project import project
@@ -39,13 +38,14 @@ def init(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A Parquet or CSV file.",
+            help="A file, or a Delta or Iceberg folder.",
             metavar="FILE",
             autocompletion=tables_here,
             show_default=False,
         ),
     ] = None,
     *,
+    table_name: Annotated[str | None, given.TABLE_NAME] = None,
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
@@ -68,10 +68,12 @@ def init(
         source = _asked("Which file holds the table", check=_columns)
     if source is None:
         raise InvalidRequest("say which file: prdp init accounts.parquet --policy '1'")
-    columns = _columns(source)
+    given.refuse_nameless(source, table_name)
+    columns = _columns(source, table_name)
     declared = given.entry(
         source,
         policy or "1",
+        table_name=table_name,
         at_most=at_most,
         at_least=at_least,
         bounds=bounds or (),
@@ -84,18 +86,18 @@ def init(
     _add_types(declared, columns, asks=asks)
     if asks:
         _ask_the_rest(declared, columns)
-    _write(given.name_of(source), declared, said=policy is not None or asks)
+    _write(given.name_of(source, table_name), declared, said=policy is not None or asks)
 
 
-def _columns(source: str) -> dict[str, str]:
+def _columns(source: str, table_name: str | None = None) -> dict[str, str]:
     """Return the columns of a file and their types, or refuse what is no file."""
     if "*" not in source and "://" not in source and not Path(source).exists():
         raise InvalidRequest(f"there is no file {source}.{_files_here()}")
-    return columns_of(source)
+    return columns_of(source, table_name)
 
 
 def _files_here() -> str:
-    found = sorted(path.name for path in Path().iterdir() if path.name.endswith((*ENDINGS, ".parquet")))
+    found = sorted(path.name for path in Path().iterdir() if path.name.endswith(KNOWN))
     return f" Here are {', '.join(found[:_SHOWN])}." if found else ""
 
 
@@ -149,7 +151,7 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
 
 def _check_policy(declared: dict[str, Any], text: str) -> None:
     """Refuse a policy that cannot be read; whether it fits the bounds is seen when these are known."""
-    name = given.name_of(declared["source"])
+    name = given.name_of(declared["source"], declared.get("table"))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

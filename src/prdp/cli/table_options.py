@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from prdp.cli.completion import column_values, columns, tables_here
+from prdp.engines._database_files import ENDINGS
 from prdp.errors import InvalidRequest
 from prdp.projects.checked import check
 from prdp.projects.project import Project, project
@@ -23,11 +24,12 @@ def _option(name: str, explained: str, metavar: str, complete: Any = None) -> An
 
 TABLE = typer.Option(
     "--table",
-    help="A Parquet or CSV file, in place of the project's tables.",
+    help="A file, a glob, or a Delta or Iceberg folder, in place of the project's tables.",
     metavar="FILE",
     autocompletion=tables_here,
     show_default=False,
 )
+TABLE_NAME = _option("--table-name", "Of a DuckDB or SQLite file, the table's name in it.", "NAME")
 POLICY = _option(
     "--policy", "The budget of a record, such as '10000 / greatest(balance, 100)'.", "EXPRESSION"
 )
@@ -40,7 +42,10 @@ GRAIN = _option(
     "--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN", column_values
 )
 TYPES = _option(
-    "--type", "The SQL type of a column of a CSV file, such as opened=DATE.", "COLUMN=TYPE", column_values
+    "--type",
+    "The SQL type of a column of CSV or JSON lines, such as opened=DATE.",
+    "COLUMN=TYPE",
+    column_values,
 )
 KEYS = _option(
     "--keys",
@@ -57,6 +62,7 @@ def entry(
     source: str,
     policy: str,
     *,
+    table_name: str | None = None,
     at_most: str | None = None,
     at_least: str | None = None,
     bounds: Sequence[str] = (),
@@ -70,6 +76,7 @@ def entry(
     ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
     made: dict[str, Any] = {
         "source": source,
+        "table": table_name,
         "policy": policy,
         "at_most": at_most,
         "at_least": at_least,
@@ -105,9 +112,20 @@ def opened(
         raise InvalidRequest("--table and --project exclude each other.")
     if policy is None:
         raise InvalidRequest("--table needs a policy: add --policy '1' for the same budget for every record.")
+    refuse_nameless(table, declared.get("table_name"))
     made = entry(table, policy, **declared)
-    made.setdefault("ledger", str(Path(table).with_suffix(".ledger")))
-    return project_of(name_of(table), made, who)
+    name = name_of(table, made.get("table"))
+    beside = (
+        Path(table).with_name(f"{name}.ledger") if "table" in made else Path(table).with_suffix(".ledger")
+    )
+    made.setdefault("ledger", str(beside))
+    return project_of(name, made, who)
+
+
+def refuse_nameless(source: str, table_name: str | None) -> None:
+    """Refuse a database without the name of a table in it."""
+    if source.endswith(ENDINGS) and not table_name:
+        raise InvalidRequest(f"{source} is a database: say which table of it, --table-name accounts")
 
 
 def shares_of(options: Sequence[str]) -> dict[str, str] | None:
@@ -115,13 +133,14 @@ def shares_of(options: Sequence[str]) -> dict[str, str] | None:
     return dict(_named(options, "--shares", "n=0.02")) or None
 
 
-def name_of(source: str) -> str:
-    """Return what a table is called in SQL: its file's stem.
+def name_of(source: str, table_name: str | None = None) -> str:
+    """Return what a table is called in SQL: its name in a database, or its file's stem.
 
-    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv")
-    ('accounts', 't_2026_accounts')
+    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv"), name_of("bank.duckdb", "main.loans")
+    ('accounts', 't_2026_accounts', 'loans')
     """
-    stem = re.sub(r"\W+", "_", Path(source).stem).strip("_") or "records"
+    called = Path(source).stem if table_name is None else table_name.rpartition(".")[2]
+    stem = re.sub(r"\W+", "_", called).strip("_") or "records"
     return f"t_{stem}" if stem[0].isdigit() else stem
 
 

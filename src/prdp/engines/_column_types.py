@@ -100,4 +100,6 @@ def _moment_sql(name: str, native: str) -> str:
     if native == "TIMESTAMP WITH TIME ZONE":
         # A cast would move it to the session's zone; this is UTC whatever the session.
         return f"make_timestamp(epoch_us({name}))"
+    if native == "TIMESTAMPTZ_NS":
+        return f"make_timestamp(epoch_us(TRY_CAST({name} AS TIMESTAMP WITH TIME ZONE)))"
     return f"TRY_CAST({name} AS TIMESTAMP)"

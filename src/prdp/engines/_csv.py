@@ -57,20 +57,25 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
 
 def _fields_sql(files: list[str], delimiter: str) -> str:
     """Return a query for every line's fields; a field keeps its quotes."""
-    # A delimiter and a NULL text that no line is likely to hold; a line that does is still read alone.
-    lines = (
-        f"read_csv([{listed_files(files)}], columns = {{'line': 'VARCHAR'}}, header = false, "
-        "skip = 1, delim = '\x01', nullstr = '\x02', quote = '', escape = '', auto_detect = false, "
-        f"strict_mode = false, ignore_errors = true, {_LINE_ENDS})"
-    )
     mark = text_literal(delimiter)
     pattern = text_literal(f'{delimiter}("(?:[^"]|"")*"|[^"{delimiter}]*)')
     fields = (  # with a delimiter in front, an empty first field is found like any other
         f"CASE WHEN contains(line, '\"') THEN regexp_extract_all({mark} || line, {pattern}, 1) "
         f"ELSE string_split(line, {mark}) END"
     )
+    return f"SELECT {fields} AS fields FROM ({lines_sql(files, skip=1)})"
+
+
+def lines_sql(files: list[str], *, skip: int = 0) -> str:
+    """Return a query for the lines of files, each read alone; empty ones and those not in UTF-8 are none."""
+    # A delimiter and a NULL text that no line is likely to hold; a line that does is still read alone.
+    lines = (
+        f"read_csv([{listed_files(files)}], columns = {{'line': 'VARCHAR'}}, header = false, "
+        f"skip = {skip}, delim = '\x01', nullstr = '\x02', quote = '', escape = '', auto_detect = false, "
+        f"strict_mode = false, ignore_errors = true, {_LINE_ENDS})"
+    )
     # The reader passes over empty lines itself, but not over those that only its delimiter makes empty.
-    return f"SELECT {fields} AS fields FROM {lines} WHERE line <> ''"
+    return f"SELECT line FROM {lines} WHERE line <> ''"
 
 
 def _field(place: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar
@@ -11,9 +12,8 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 from numpy.typing import NDArray
 
-from prdp.engines._csv import ENDINGS, csv_sql
 from prdp.engines._frames import readable, types_of
-from prdp.engines._interrupts import read_or_fail
+from prdp.engines._interrupts import read_or_fail, stoppable
 from prdp.engines._optimisers import left_off
 from prdp.engines._sources import (
     column_type,
@@ -21,7 +21,6 @@ from prdp.engines._sources import (
     declared_casts,
     frame_columns,
     listed_files,
-    local_files,
     partition_casts,
     refuse_hidden,
 )
@@ -49,7 +48,7 @@ _PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_t
 def connected() -> duckdb.DuckDBPyConnection:
     """Return a database of our own: no variable of the caller's is a table, no statistics are looked at.
 
-    Nor does it fetch or load an extension because of what it reads.
+    Nor does it fetch or load an extension because of what it reads. A time without a zone is one in UTC.
     """
     connection = duckdb.connect(
         config={
@@ -59,6 +58,8 @@ def connected() -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": "false",
         }
     )
+    with suppress(duckdb.Error):  # a build without time zones has no other
+        connection.execute("SET TimeZone = 'UTC'")
     optimisers = connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
     connection.execute(f"SET disabled_optimizers = '{left_off(name for (name,) in optimisers)}'")
     return connection
@@ -91,29 +92,34 @@ def guarded(run: Callable[[], Read], lock: threading.Lock) -> Read:
     return read_or_fail(STOPPED, run, lock)
 
 
-def schema_of(described: Rows, unreadable: frozenset[str]) -> Schema:
+def found_now(find: Callable[[], object], lock: threading.Lock) -> object:
+    """Return what is found of a source, and nothing of one that cannot be read any more."""
+    try:
+        return stoppable(STOPPED, find, lock)
+    except Exception:  # libraries that read files have errors of many kinds
+        return None
+
+
+def schema_of(described: Rows, unreadable: Mapping[str, str]) -> Schema:
     """Return the columns that DESCRIBE gave; those that may hold anything are not read."""
     schema = {str(row[0]): column_type(str(row[1])) for row in described}
-    for name in unreadable:
-        schema[name] = replace(schema[name], kind=Kind.OTHER, native="Python objects")
+    for name, held in unreadable.items():
+        schema[name] = replace(schema[name], kind=Kind.OTHER, integer=False, native=held)
     return schema
 
 
-def file_query(connection: duckdb.DuckDBPyConnection, path: str, types: Mapping[str, str] | None) -> str:
-    """Return the query for the records of files; reads no record."""
-    files = local_files(path)
+def parquet_query(
+    connection: duckdb.DuckDBPyConnection, files: list[str], types: Mapping[str, str] | None
+) -> str:
+    """Return the query for the records of Parquet files; reads no record."""
     listed = listed_files(files)
-    if all(file.endswith((".parquet", ".pq")) for file in files):
-        facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
-        inside = common_columns(facts)
-        refuse_hidden(inside, files)
-        options = f"hive_types_autocast = false{_any_bytes(connection)}"
-        read = f"SELECT * FROM read_parquet([{listed}], {options})"
-        columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
-        return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
-    if all(file.endswith(ENDINGS) for file in files):
-        return csv_sql(files, types)
-    raise InvalidRequest(f"{path!r} is neither Parquet (.parquet) nor CSV (.csv, .tsv, also .gz).")
+    facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
+    inside = common_columns(facts)
+    refuse_hidden(inside, files)
+    options = f"hive_types_autocast = false{_any_bytes(connection)}"
+    read = f"SELECT * FROM read_parquet([{listed}], {options})"
+    columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
+    return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
 
 
 def _any_bytes(connection: duckdb.DuckDBPyConnection) -> str:

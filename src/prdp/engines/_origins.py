@@ -19,6 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.engines._database_files import DatabaseTable, in_database
+from prdp.engines._lakes import lake_folder
+from prdp.engines._readers import FILE_ENDINGS
 from prdp.engines._sources import local_files
 from prdp.engines.duckdb import ask_relation
 from prdp.errors import InvalidRequest
@@ -30,6 +33,7 @@ Span = tuple[int, int]
 Name = tuple[str, ...]
 """A table's database, schema and name; empty where it is not said."""
 
+_LOCAL = re.compile(r"^file:(?://)?(?=/)")
 _AS = re.compile(r"\bAS\b", re.IGNORECASE)
 
 
@@ -64,22 +68,66 @@ class Origin:
         return "the same memory" if _overlap(self.spans, other.spans) else ""
 
 
-def origin_of(source: object) -> Origin:
-    """Return where a table, or a column of one, comes from; reads no record."""
-    if isinstance(source, str | Path):
-        return Origin(source, _files(str(source)))
+def origin_of(source: object, table: str | None = None) -> Origin:
+    """Return where a table, or a column of one, comes from; reads no record.
+
+    Args:
+        source: What was opened.
+        table: Of a database's file, the table's name.
+    """
+    given = None if table is None else in_database(source, None)
+    if isinstance(given, DatabaseTable):
+        return Origin(source, tables=frozenset({_in_file(given.file, str(table))}))
+    if isinstance(source, str | Path) or _are_files(source):
+        return Origin(source, _files(source))
     if type(source).__name__ == "DuckDBPyRelation":
         files, tables = _read_by(source)
         return Origin(source, files, tables)
+    if paths := list(_paths(source)):
+        return Origin(source, dict(map(_identity, paths)))
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)
 
 
-def _files(path: str) -> dict[tuple[int, int], str]:
+def _are_files(source: object) -> bool:
+    """Say whether a list is one of files; it may be one of keys."""
+    return (
+        isinstance(source, list | tuple)
+        and bool(source)
+        and all(isinstance(one, str | Path) and str(one).endswith(FILE_ENDINGS) for one in source)
+    )
+
+
+def _in_file(file: str, table: str) -> str:
+    """Return what a table in a database's file is called here; its schema need not be said."""
+    return f"{table.rpartition('.')[2].lower()} of {file}"
+
+
+def _files(source: object) -> dict[tuple[int, int], str]:
     """Return what each file is, under whatever name: links lead to the same one."""
-    facts = ((Path(file).stat(), file) for file in local_files(path))
-    return {(found.st_dev, found.st_ino): file for found, file in facts}
+    if isinstance(source, str | Path) and (folder := lake_folder(Path(source))):
+        return dict([_identity(str(folder))])
+    return dict(map(_identity, local_files(source)))
+
+
+def _identity(file: str) -> tuple[tuple[int, int], str]:
+    found = Path(file).stat()
+    return (found.st_dev, found.st_ino), file
+
+
+def _paths(source: Any) -> Iterator[str]:
+    """Return the local files of an Arrow data set, or the local folder of a Delta or Iceberg table."""
+    children = getattr(source, "children", None)
+    if isinstance(children, list):
+        for child in children:
+            yield from _paths(child)
+    elif getattr(getattr(source, "filesystem", None), "type_name", "") == "local":
+        yield from source.files
+    location = getattr(source, "table_uri", None) or getattr(source, "location", str)
+    folder = _LOCAL.sub("", str(location() if callable(location) else location))
+    if folder and Path(folder).is_dir():
+        yield folder
 
 
 def _overlap(some: tuple[Span, ...], others: tuple[Span, ...]) -> bool:
@@ -230,9 +278,9 @@ def _catalogued(relation: Any, name: Name) -> tuple[set[str], list[str]]:
         )
         for kind in ("table", "view")
     ]
-    return {".".join((path or base, *rest)) for path, base, *rest, _ in found[0]}, [
-        row[-1] for row in found[1]
-    ]
+    own = {".".join((path or base, *rest)) for path, base, *rest, _ in found[0]}
+    own |= {_in_file(str(Path(path).resolve()), row[-1]) for path, _, *row, _ in found[0] if path}
+    return own, [row[-1] for row in found[1]]
 
 
 def _files_if_any(name: str) -> dict[tuple[int, int], str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.engines._database import FUNCTIONS, own_functions
+from prdp.engines._lakes import refuse_lake_files
 from prdp.engines._optimisers import left_off
 from prdp.engines._sources import GLOB_MARK, matching_files, refuse_repeated
 from prdp.engines._sql_words import sql_words
@@ -183,6 +184,7 @@ class Relation:
                 raise InvalidRequest(f"the names of the relation's files are not plain texts. {_INSTEAD}")
         files = [file for words in apart for name in words.texts + words.names for file in self._files(name)]
         refuse_repeated(files)
+        refuse_lake_files(files)
         settled = any(_NO_GUESSING.search(text) for text in texts)
         if not settled and any("=" in folder for file in files for folder in Path(file).parts[:-1]):
             raise InvalidRequest(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from prdp.engines._lakes import refuse_lake_files
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import ColumnType, Kind
@@ -24,14 +25,17 @@ _KINDS = {
     **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
     "BOOLEAN": Kind.BOOLEAN,
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.MOMENT),
-    "TIMESTAMP WITH TIME ZONE": Kind.MOMENT,  # in UTC
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"), Kind.MOMENT),  # in UTC
 }
 _DECIMAL = re.compile(r"DECIMAL\(\d{1,2},\s*\d{1,2}\)")
 _FRAMES = {("pyarrow", "Table"), ("pandas", "DataFrame"), ("polars", "DataFrame")}
 _ACCEPTED = (
-    "Give a path or a glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas or Polars "
+    "Give a path, a glob or a list of files (Parquet, CSV, JSON lines, Arrow), a table of a DuckDB or SQLite "
+    "file, a Delta or Iceberg folder, a DuckDB relation, an Arrow table or data set, a pandas or Polars "
     "frame, or a dict of NumPy arrays."
 )
+_ONCE = {"RecordBatchReader": "reader.read_all()", "Scanner": "scanner.to_table()"}
+"""What can be read once only, and what to give instead."""
 
 
 GLOB_MARK = re.compile(r"[*?\[]")
@@ -53,14 +57,25 @@ def column_type(native: str) -> ColumnType:
     return ColumnType(kind, native=re.split(r"[(\[]", native)[0] if kind is Kind.OTHER else native)
 
 
-def local_files(path: str) -> list[str]:
-    """Return the files that a path or a glob names."""
+def local_files(source: object) -> list[str]:
+    """Return the files that a path, a glob or a list of such names; each once."""
+    paths = source if isinstance(source, list | tuple) else [source]
+    if not paths or not all(isinstance(path, str | Path) for path in paths):
+        raise InvalidRequest(
+            f"a list of files holds paths, one or more: ['a.parquet', 'b.parquet']. {_ACCEPTED}"
+        )
+    files = [file for path in map(str, paths) for file in _named_files(path)]
+    refuse_repeated(files)
+    refuse_lake_files(files)
+    return files
+
+
+def _named_files(path: str) -> list[str]:
     if "://" in path:
         raise InvalidRequest(
             f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
         )
     files = matching_files(path)
-    refuse_repeated(files)
     if not files:
         found = "a folder" if Path(path).expanduser().is_dir() else "no file"
         raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
@@ -152,6 +167,11 @@ def frame_columns(source: object) -> dict[str, bool]:
     else:
         kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
         lazy = " Collect it first." if type(source).__name__ == "LazyFrame" else ""
+        if instead := _ONCE.get(type(source).__name__):
+            raise InvalidRequest(
+                f"prdp.open cannot read this {kind}: it can be read once, and every question reads the "
+                f"records anew. Give {instead}, or the files or the data set that it reads."
+            )
         raise InvalidRequest(f"prdp.open cannot read this {kind}.{lazy} {_ACCEPTED}")
     refuse_ambiguous([name for name, _ in columns])  # two columns of one name too: which is read?
     return dict(columns)
@@ -239,5 +259,5 @@ def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
         if not isinstance(native, str) or column_type(native.upper()).kind is Kind.OTHER:
             raise InvalidRequest(
                 f"types[{name!r}] = {native!r} is not a type that prdp reads. Write BIGINT, DOUBLE, "
-                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE or TIMESTAMP."
+                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
             )

@@ -16,13 +16,15 @@ from prdp.engines._database import (
     Arrays,
     Rows,
     connected,
-    file_query,
-    frame_query,
+    found_now,
     guarded,
     runner,
     schema_of,
 )
+from prdp.engines._database_files import of_that_name
 from prdp.engines._interrupts import stoppable
+from prdp.engines._readers import source_query
+from prdp.engines._source_query import SourceQuery, all_reached
 from prdp.engines._statement_tables import StatementTables
 from prdp.errors import InvalidRequest
 from prdp.schema import Schema
@@ -35,24 +37,29 @@ class DuckDBTables(StatementTables):
         """Open files and frames side by side; reads no record."""
         super().__init__()
         connection = connected()
-        self._run = runner(connection)
         self._lock = threading.Lock()
         self._views = {name: f"prdp_table_{place}" for place, name in enumerate(sources)}
-        self._unreadable: dict[str, frozenset[str]] = {}
-        for place, (name, source) in enumerate(sources.items()):
-            query, objects = _query(connection, f"prdp_frame_{place}", source, types.get(name))
-            connection.execute(f"CREATE VIEW {self._views[name]} AS {query}")
-            self._unreadable[name] = objects
+        self._given = {
+            name: _query(connection, f"prdp_given_{place}", name, source, types.get(name))
+            for place, (name, source) in enumerate(sources.items())
+        }
+        self._reached = all_reached(self._given.values())
+        self._plain = runner(connection)
+        with self._reached():
+            for name, given in self._given.items():
+                connection.execute(f"CREATE VIEW {self._views[name]} AS {given.sql}")
+        self._found, self._views_made = self._found_now(), self._made()
         self.schemas = self._described()
 
     def ensure_there(self) -> None:
         """Refuse sources that are gone or have other columns by now; reads no record."""
         self.refuse_elsewhere()
         try:
-            found: Mapping[str, Schema] | None = self._described()
+            found: object = self._described(), self._made()
+            more = found_now(self._found_now, self._lock)
         except duckdb.Error:
-            found = None
-        if found != self.schemas:
+            found = more = None
+        if (found, more) != ((self.schemas, self._views_made), self._found):
             raise InvalidRequest(
                 "a source cannot be read any more, or its columns have changed since it was opened. "
                 "Nothing was charged; open it again."
@@ -68,19 +75,30 @@ class DuckDBTables(StatementTables):
         found: Rows = guarded(lambda: self._run(sql), self._lock)
         return found
 
+    def _run(self, sql: str, *, as_arrays: bool = False) -> Any:
+        with self._reached():
+            return self._plain(sql, as_arrays=as_arrays)
+
+    def _found_now(self) -> list[object]:
+        return [given.found() for given in self._given.values()]
+
+    def _made(self) -> list[str]:
+        """Return what views make of their tables; one that is more than a scan with a filter is refused."""
+        return [stoppable(STOPPED, given.made, self._lock) for given in self._given.values()]
+
     def _described(self) -> dict[str, Schema]:
         def rows(view: str) -> Rows:
             found: Rows = self._run(f"DESCRIBE SELECT * FROM {view}")
             return found
 
         return {
-            name: schema_of(stoppable(STOPPED, partial(rows, view), self._lock), self._unreadable[name])
+            name: schema_of(stoppable(STOPPED, partial(rows, view), self._lock), self._given[name].unreadable)
             for name, view in self._views.items()
         }
 
 
 def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, str]]) -> DuckDBTables:
-    """Open several files or frames together; reads no record."""
+    """Open several sources together, a database's tables by their names; reads no record."""
     try:
         return stoppable(STOPPED, lambda: DuckDBTables(sources, types))
     except (duckdb.Error, OSError) as error:
@@ -90,16 +108,19 @@ def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, 
 
 
 def _query(
-    connection: duckdb.DuckDBPyConnection, frame: str, source: object, types: Mapping[str, str] | None
-) -> tuple[str, frozenset[str]]:
+    connection: duckdb.DuckDBPyConnection,
+    given_as: str,
+    name: str,
+    source: object,
+    types: Mapping[str, str] | None,
+) -> SourceQuery:
+    """Return how one table is read; of a database's file, the table of that name."""
     if isinstance(source, duckdb.DuckDBPyRelation):
         raise InvalidRequest(
             "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "
             "one table under one name: that two are copies of one cannot be seen."
         )
-    if isinstance(source, str | Path):
-        return file_query(connection, str(source), types), frozenset()
-    return frame_query(connection, frame, source, types)
+    return source_query(connection, given_as, of_that_name(source, name), types)
 
 
 class Scratch:

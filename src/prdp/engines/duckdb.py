@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -16,13 +17,14 @@ from prdp.engines._database import (
     Rows,
     Run,
     connected,
-    file_query,
-    frame_query,
+    found_now,
     guarded,
     runner,
     schema_of,
 )
+from prdp.engines._database_files import in_database
 from prdp.engines._interrupts import stoppable
+from prdp.engines._readers import source_query
 from prdp.engines._relations import Relation
 from prdp.engines._statement_engine import StatementEngine
 from prdp.errors import InvalidRequest
@@ -50,9 +52,10 @@ class DuckDBEngine(StatementEngine):
         records: str,
         *,
         lock: threading.Lock | None = None,
-        unreadable: frozenset[str] = frozenset(),
+        unreadable: Mapping[str, str] = MappingProxyType({}),
         own_column: bool = True,
         source: Callable[[], str] = str,
+        found: Callable[[], object] = tuple,
     ) -> None:
         """Take a table over.
 
@@ -61,9 +64,10 @@ class DuckDBEngine(StatementEngine):
             arrow: Runs a statement and fetches an Arrow table.
             records: The name under which statements find the table.
             lock: Held while a statement runs; a connection serves one at a time.
-            unreadable: Columns that may hold anything, so that reading one could fail.
+            unreadable: Columns that may hold anything, so that reading one could fail; and what they hold.
             own_column: Whether the shortcut for one-column policies may be taken.
             source: Says what a relation of the caller's makes of its table, or refuses it.
+            found: Says more public facts of the source, as they are now.
         """
         super().__init__()
         self._run = run
@@ -74,16 +78,19 @@ class DuckDBEngine(StatementEngine):
         self._own_column = own_column
         self._source_now = source
         self.source = stoppable(STOPPED, source, self._lock)
+        self._found_now = found
+        self._found = found()
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
         try:
-            found = self._described(), stoppable(STOPPED, self._source_now, self._lock)
+            found: object = self._described(), stoppable(STOPPED, self._source_now, self._lock)
+            more = found_now(self._found_now, self._lock)
         except duckdb.Error:
-            found = None
-        if found != (self.schema, self.source):
+            found = more = None
+        if (found, more) != ((self.schema, self.source), self._found):
             raise InvalidRequest(
                 "the source cannot be read any more, or its columns have changed since it was opened. "
                 "Nothing was charged; open it again."
@@ -122,16 +129,13 @@ def open_source(
     rows_are_records: bool = False,
     table: str | None = None,
 ) -> DuckDBEngine:
-    """Open a path or glob of Parquet or CSV files, a relation, or a frame; reads no record."""
+    """Open files, a relation, a frame, or a database's table; reads no record."""
 
     def opened() -> DuckDBEngine:
-        if table is not None:
-            raise InvalidRequest("table= is for a database, and this source is none: leave it away.")
-        if isinstance(source, duckdb.DuckDBPyRelation):
+        if isinstance(source, duckdb.DuckDBPyRelation) and table is None:
             return _relation_engine(source, types, own_column, rows_are_records)
-        if isinstance(source, str | Path):
-            return _file_engine(str(source), types, own_column=own_column)
-        return _frame_engine(source, types, own_column=own_column)
+        given = in_database(source, table)
+        return _own_engine(given, types, own_column=own_column, rows_are_records=rows_are_records)
 
     try:
         return stoppable(STOPPED, opened)
@@ -193,28 +197,30 @@ def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:
         return []
 
 
-def _file_engine(path: str, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
-    connection = connected()
-    connection.execute(f"CREATE VIEW prdp_records AS {file_query(connection, path, types)}")
-    return _owned(connection, own_column=own_column)
-
-
-def _frame_engine(source: object, types: Mapping[str, str] | None, *, own_column: bool) -> DuckDBEngine:
-    connection = connected()
-    query, objects = frame_query(connection, "prdp_frame", source, types)
-    connection.execute(f"CREATE VIEW prdp_records AS {query}")
-    return _owned(connection, unreadable=objects, own_column=own_column)
-
-
-def _owned(
-    connection: duckdb.DuckDBPyConnection,
-    *,
-    unreadable: frozenset[str] = frozenset(),
-    own_column: bool,
+def _own_engine(
+    source: object, types: Mapping[str, str] | None, *, own_column: bool, rows_are_records: bool
 ) -> DuckDBEngine:
+    """Open what a database of ours reads."""
+    connection = connected()
+    given = source_query(connection, "prdp_given", source, types, rows_are_records=rows_are_records)
+    with given.reached():
+        connection.execute(f"CREATE VIEW prdp_records AS {given.sql}")
+    plain = runner(connection)
+
+    def run(sql: str, *, as_arrays: bool = False) -> Any:
+        with given.reached():
+            return plain(sql, as_arrays=as_arrays)
+
     def arrow(sql: str) -> Any:
-        return connection.sql(sql).to_arrow_table()
+        with given.reached():
+            return connection.sql(sql).to_arrow_table()
 
     return DuckDBEngine(
-        runner(connection), arrow, "prdp_records", unreadable=unreadable, own_column=own_column
+        run,
+        arrow,
+        "prdp_records",
+        unreadable=given.unreadable,
+        own_column=own_column,
+        source=given.made,
+        found=given.found,
     )

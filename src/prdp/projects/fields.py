@@ -150,11 +150,13 @@ _SHARED = {
 }
 TABLE = {
     "source": ProjectKey(
-        FILES, "A file, a glob, a list of files, or a database; relative to this file.", needed=True
+        FILES,
+        "A file, a glob, a list of files, a Delta or Iceberg folder, a database; relative to this file.",
+        needed=True,
     ),
     "table": ProjectKey(TEXT, "The table's name in a database."),
     **_SHARED,
-    "types": ProjectKey(TYPES, "SQL types of the columns of a CSV file."),
+    "types": ProjectKey(TYPES, "SQL types of the columns of CSV files and JSON lines."),
     "owner": ProjectKey(
         TEXT, "The column that says whose row it is: all rows of one owner are protected together."
     ),
@@ -162,13 +164,17 @@ TABLE = {
     "edition": ProjectKey(TEXT, "Which edition of a table that grows this is."),
 }
 JOIN = {
-    "tables": ProjectKey(PAIRS, "A file for each table's name; relative to this file.", needed=True),
+    "tables": ProjectKey(
+        PAIRS,
+        "A file for each table's name, or the database that has it; relative to this file.",
+        needed=True,
+    ),
     "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
     "key": ProjectKey(TEXT, "The column that names them.", needed=True),
     "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),
     "public": ProjectKey(TEXTS, "The tables that hold nothing to protect."),
     **_SHARED,
-    "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files."),
+    "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files and JSON lines."),
 }
 PUBLIC = "public"
 """The section of public tables: a file for each name, which statements can join."""

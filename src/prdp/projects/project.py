@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import Exact
-from prdp.engines._csv import ENDINGS
+from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._origins import origin_of
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
@@ -60,12 +60,18 @@ def project(path: Path | str | None = None) -> Project:
     return Project(file)
 
 
-def _is_csv(source: Any) -> bool:
-    return any(isinstance(one, str | Path) and str(one).endswith(ENDINGS) for one in _each(source))
+def _is(source: Any, endings: tuple[str, ...]) -> bool:
+    """Say whether files of a source have one of these endings."""
+    return any(
+        isinstance(one, str | Path) and str(one).endswith(endings)
+        for given in _each(source, None)[0]
+        for one in (given if isinstance(given, list) else [given])
+    )
 
 
-def _each(source: Any) -> list[Any]:
-    return list(source.values()) if isinstance(source, dict) else [source]
+def _each(source: Any, table: str | None) -> tuple[list[Any], list[str | None]]:
+    """Return the sources of a table or a join, and their names in a database."""
+    return (list(source.values()), list(source)) if isinstance(source, dict) else ([source], [table])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +199,10 @@ class Project(Mapping[str, Table | Join]):
             options = self._options(name, said)
             if stand_in is None:
                 return opener(self._source_of(name), **options, **account)
-            if not _is_csv(stand_in):
+            if not _is(stand_in, (*_csv.ENDINGS, *_json_lines.ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
+            if not _is(stand_in, _database_files.ENDINGS):
+                options.pop("table", None)
             return opener(stand_in, **options, **account)
         except PrdpError as error:
             if not self.file.text:
@@ -205,10 +213,11 @@ class Project(Mapping[str, Table | Join]):
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
-        real, like = (_each(source) for source in (self._source_of(name), stand_in))
-        shared = next(
-            filter(None, (origin_of(one).shared(origin_of(two)) for one in real for two in like)), ""
+        table = self._said(name)[1].get("table")
+        real, like = (
+            list(map(origin_of, *_each(source, table))) for source in (self._source_of(name), stand_in)
         )
+        shared = next(filter(None, (one.shared(two) for one in real for two in like)), "")
         if shared:
             raise InvalidRequest(
                 f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "

@@ -134,7 +134,7 @@ def open_join(
         ledger=account,
         tables=(private,),
         _reader=Reader(JoinSource(engine, tree), stand_in),
-        _origins=tuple(map(origin_of, tables.values())),
+        _origins=tuple(origin_of(source, table) for table, source in tables.items()),
         one_row_each=alone,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,

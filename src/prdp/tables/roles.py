@@ -30,7 +30,7 @@ class Declared(Protocol):
 
 def refuse_two_names(tables: Mapping[str, object], tree: Tree) -> None:
     """Refuse tables of a join that have a common source, unless both are public."""
-    origins = {name: origin_of(source) for name, source in tables.items()}
+    origins = {name: origin_of(source, name) for name, source in tables.items()}
     for one, other in combinations(tables, 2):
         shared = _shared(origins[one], origins[other])
         if not shared or {one, other} <= tree.public:
@@ -109,4 +109,4 @@ def _shared(one: Origin, other: Origin) -> str:
 
 
 def _is_path(source: object) -> bool:
-    return isinstance(source, str | Path)
+    return isinstance(source, str | Path | list | tuple)

@@ -80,8 +80,9 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     Policy('100 / balance', at_least='1/10', at_most='1')
 
     Args:
-        source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
-            or Polars frame, or a dict of NumPy arrays.
+        source: A path, a glob or a list of files (Parquet, CSV, JSON lines, Arrow), a DuckDB or SQLite file,
+            a Delta or Iceberg folder, a DuckDB relation, an Arrow table or data set, a pandas or Polars
+            frame, or a dict of NumPy arrays: docs/sources.md.
         policy: The public budget of a record as a function of its content: SQL over its columns, or a
             ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: Who reads the records: ``"duckdb"``, ``"polars"``, ``"postgres"``, ``"spark"`` or
@@ -90,7 +91,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
         grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
-        types: For a CSV file or for text columns of a frame, SQL types by column.
+        types: For CSV and JSON lines, or for text columns of a frame, SQL types by column.
         table: For a database, the table's name in it: ``"accounts"``.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
             customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
@@ -134,7 +135,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
     facts = _with_most_rows(public, owners)
-    forgets = called if isinstance(source, str | Path | list) else ""
+    forgets = called if isinstance(source, str | Path | list | tuple) else ""
     account = account_of(ledger, facts, who, stand_in=stand_in, forgets=forgets)
     return Table(
         _engine=engine,
@@ -148,7 +149,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         owners=owners,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
-        _origin=None if source is None else origin_of(source),
+        _origin=None if source is None else origin_of(source, table),
     )
 
 

@@ -1,0 +1,42 @@
+"""How a database of ours reads a source: a query, what is held meanwhile, and what may not have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """The records of a source, for a database of ours.
+
+    Attributes:
+        sql: The query for its records.
+        unreadable: Columns that are not read, by name, and what they hold.
+        reached: Held while a statement runs: it attaches a file, say, and lets go of it.
+        found: Public facts as they are now, which may not change between opening and asking.
+        made: What a view of the caller's makes of its table; else nothing.
+    """
+
+    sql: str
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    reached: Callable[[], AbstractContextManager[object]] = nullcontext
+    found: Callable[[], object] = tuple
+    made: Callable[[], str] = str
+
+
+def all_reached(
+    sources: Iterable[SourceQuery],
+) -> Callable[[], AbstractContextManager[object]]:
+    """Return what is held while a statement reads several sources."""
+    each = [source.reached for source in sources]
+
+    def reached() -> AbstractContextManager[object]:
+        with ExitStack() as stack:
+            for enter in each:
+                stack.enter_context(enter())
+            return stack.pop_all()
+        raise AssertionError  # an ExitStack swallows nothing
+
+    return reached
