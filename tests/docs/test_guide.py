@@ -1,4 +1,4 @@
-"""Every example of the guide is run, and prints what stands below it."""
+"""Every example of the guide, and of the pages that show all their output, prints what stands below it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import pytest
 
 from tests.docs.pages import FENCE, Shown, run, written
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide"
-PAGES = sorted(path.name for path in GUIDE.glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = sorted(str(path.relative_to(DOCS)) for path in (DOCS / "guide").glob("*.md"))
+PAGES = [*GUIDE, "framework.md", "joins.md", "local.md", "owners.md", "questions.md"]
 NOT_RUN = {"text", "toml", "csv"}
 """What is shown or written to a file, and not run."""
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_s_examples_print_what_stands_below_them(page: str) -> None:
-    for shown in run(GUIDE / page):
+    for shown in run(DOCS / page):
         assert shown.matches, f"the page says:\n{shown.said}\nwhat is printed:\n{shown.printed}"
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_no_block_that_nobody_runs(page: str) -> None:
-    text = (GUIDE / page).read_text(encoding="utf-8")
+    text = (DOCS / page).read_text(encoding="utf-8")
     assert 2 * len(FENCE.findall(text)) == sum(line.startswith("```") for line in text.splitlines())
     for block in FENCE.finditer(text):
         if block["language"] not in ("python", "console"):
