@@ -199,7 +199,8 @@ def _lines() -> Iterator[str]:
         alike.setdefault((each.note, each.instead), []).extend(each.shown.split(", "))
     for (note, instead), shown in alike.items():
         yield f"- {', '.join(dict.fromkeys(shown))}: {note}."
-        yield from _filled(instead, "  ")
+        for sentence in re.split(r"(?<=\.) (?=[A-Z])", instead):
+            yield from _filled(sentence, "  ")
 
 
 def _filled(text: str, indent: str = "") -> list[str]:
