@@ -63,6 +63,12 @@ def test_links_lead_to_files_and_headings_that_are_there(page: str) -> None:
             assert anchor in anchors(there), link
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/guide/")])
+def test_a_line_of_the_guide_has_one_sentence(page: str) -> None:
+    lines = [line for line in FENCED.sub("", text_of(ROOT / page)).splitlines() if not line.startswith("|")]
+    assert not [line for line in lines if re.search(r"(?<!^\d)[.!?] [A-Z]", line)]
+
+
 def test_the_guide_s_list_of_pages_is_whole() -> None:
     guide = ROOT / "docs" / "guide"
     listed = set(links(guide / "README.md"))
