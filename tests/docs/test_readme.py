@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ENDS = r"(?:from [\d,]+ to [\d,]+|[\d,]+ or more)"
+"""How an interval is shown; its upper end is too far away in one of 500 draws of the README's count."""
 
 
 def test_the_readme_s_example_runs_as_printed() -> None:
@@ -21,7 +23,7 @@ def test_the_readme_s_example_runs_as_printed() -> None:
         [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
     )
     count, total, left = ran.stdout.splitlines()
-    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ \(95 %; share 1/10, clip\)", count)
+    assert re.match(rf"count: [\d,]+, {ENDS} \(95 %; share 1/10, clip\)", count)
     assert re.match(r"sum of balance where age >= 40: ", total)
     assert left == "4/5 of every budget is left"
 
@@ -92,7 +94,7 @@ def test_the_interface_page_shows_what_is_printed() -> None:
 
 def test_the_owners_page_runs_as_printed() -> None:
     printed = ran("docs/owners.md")
-    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ \(95 %; share 1/10, clip\)", printed)
+    assert re.match(rf"count: [\d,]+, {ENDS} \(95 %; share 1/10, clip\)", printed)
     assert "joint: clipped records can only pull it toward zero" in printed
 
 
@@ -103,4 +105,4 @@ def test_links_between_the_pages_lead_somewhere() -> None:
 
 
 def test_the_relation_that_the_page_of_sources_opens_is_answered() -> None:
-    assert re.match(r"count: [\d,]+, from [\d,]+ to [\d,]+ ", ran("docs/sources.md"))
+    assert re.match(rf"count: [\d,]+, {ENDS} ", ran("docs/sources.md"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from textwrap import wrap
 
 from prdp.sql.aggregates import AGGREGATES
 from prdp.sql.asking import SelectReader
@@ -15,6 +17,8 @@ from prdp.sql.row_functions import ROW_FUNCTIONS
 from prdp.sql.rows import ROWS
 from prdp.sql.subqueries import existing, per_owner, rows_of, rows_of_subquery, with_queries
 
+_WIDTH = 120
+_BLANK = "\0"  # within code, which is not broken
 _BY_JOB = "SELECT job, COUNT(*) AS n FROM accounts WHERE job IN ('clerk', 'chef') GROUP BY job"
 _JOBS = "SELECT j.level, COUNT(*) FROM accounts a JOIN jobs j ON a.job = j.job GROUP BY j.level"
 
@@ -113,7 +117,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this", "alias"),
         "`SELECT customer, SUM(x) AS t ... GROUP BY customer`",
         "SELECT AVG(t) FROM (SELECT customer, SUM(spent) AS t FROM visits GROUP BY customer) AS s",
-        "in a subquery, where `protect=` names the column; `COUNT(*)`, `SUM(t)` and `AVG(t)` over it",
+        "by the column of `protect=`; `COUNT(*)`, `SUM`, `AVG` of it",
     ),
     Construct(
         "Join",
@@ -121,7 +125,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this", "on", "using"),
         "`JOIN public ON a.x = p.key`, `USING (key)`",
         _JOBS,
-        "a public table that is given in `tables=`; its key is checked to be unique",
+        "a public table of `tables=`, whose key is checked to be unique",
     ),
     Construct(
         "Join",
@@ -171,7 +175,7 @@ CONSTRUCTS: tuple[Construct, ...] = (*CLAUSES, *AGGREGATES, *ROWS, *ROW_FUNCTION
 
 
 def support_table() -> str:
-    """Return the table of the docs: what is read, then what is refused.
+    """Return the lists of the docs: what is read, then what is refused; no line is longer than a page.
 
     >>> support_table().splitlines()[0]
     '| SQL | what it becomes |'
@@ -184,12 +188,26 @@ def _lines() -> Iterator[str]:
     yield "| SQL | what it becomes |"
     yield "|---|---|"
     yield from (f"| {_cell(each.shown)} | {_cell(each.note)} |" for each in read if each.note)
-    as_it_is = dict.fromkeys(_cell(each.shown) for each in read if not each.note)
-    yield f"| {', '.join(as_it_is)} | the same of a row; of answers too, with an interval |"
     yield ""
-    yield "| refused | why | what works |"
-    yield "|---|---|---|"
-    yield from (f"| {_cell(each.shown)} | {each.note} | {_cell(each.instead)} |" for each in REFUSED)
+    yield "These are the same of a row, and of answers too, with an interval:"
+    yield from _filled(", ".join(dict.fromkeys(each.shown for each in read if not each.note)) + ".")
+    yield ""
+    yield "Refused by name, with the reason and what works instead:"
+    yield ""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in REFUSED:
+        alike.setdefault((each.note, each.instead), []).extend(each.shown.split(", "))
+    for (note, instead), shown in alike.items():
+        yield f"- {', '.join(dict.fromkeys(shown))}: {note}."
+        for sentence in re.split(r"(?<=\.) (?=[A-Z])", instead):
+            yield from _filled(sentence, "  ")
+
+
+def _filled(text: str, indent: str = "") -> list[str]:
+    """Return lines of a page's width; code in backticks stays in one piece."""
+    whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", _BLANK), text)
+    lines = wrap(whole, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return [line.replace(_BLANK, " ") for line in lines]
 
 
 def _cell(text: str) -> str:
