@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
 def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any]:
-    """Return new axes side by side, in a figure of their own.
+    """Return new axes side by side, in a figure of their own; a notebook shows it below its cell.
 
     Raises:
         InvalidRequest: matplotlib is not there; the message says how to get it.
@@ -25,6 +26,8 @@ def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError:
         raise InvalidRequest("plot needs matplotlib, which is not here: pip install 'prdp[plot]'.") from None
+    if "ipykernel" in sys.modules:
+        from matplotlib.pyplot import figure as Figure  # noqa: N812, PLC0415  (what pyplot made is shown)
     figure = Figure(figsize=(width * count, height), layout="constrained")
     return list(figure.subplots(1, count, sharey=True, squeeze=False)[0])
 
