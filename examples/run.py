@@ -1,8 +1,8 @@
 """Run the notebooks beside this file, each in a kernel of its own, and store what they print and draw.
 
 ``python -m examples.run`` runs all of them, ``python -m examples.run joins`` one.
-``--check`` stores nothing; it fails where a notebook fails, or where what it shows is of another form than what
-is stored: the noise is drawn anew in every run, so numbers are not compared.
+``--check`` stores nothing; it fails where a notebook fails, or where what it shows is of another form than
+what is stored: the noise is drawn anew in every run, so numbers are not compared.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import nbformat
@@ -67,7 +68,7 @@ def main() -> int:
         elif form(stored) != form(new):
             stale = True
             print(f"{path.name} shows something of another form now: run python -m examples.run {path.stem}")
-            print("\n".join(f"- {old}\n+ {now}" for old, now in zip(form(stored), form(new), strict=False) if old != now))
+            print("\n".join(unified_diff(form(stored), form(new), "stored", "new", lineterm="")))
     return int(stale)
 
 

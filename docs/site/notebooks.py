@@ -33,8 +33,8 @@ def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
 def _shown(output: Any) -> str:
     """Return what was printed, or a result as the notebook shows it."""
     if output.output_type == "stream":
-        return f'```{{.text .printed}}\n{output.text.rstrip()}\n```'
+        return f"```{{.text .printed}}\n{output.text.rstrip()}\n```"
     html = output.data.get("text/html")
     if html is not None:
         return f'<div class="shown" markdown="0">\n{html.strip()}\n</div>'
-    return f'```{{.text .printed}}\n{output.data["text/plain"].rstrip()}\n```'
+    return f"```{{.text .printed}}\n{output.data['text/plain'].rstrip()}\n```"

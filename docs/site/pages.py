@@ -107,8 +107,10 @@ def _listed(nav: Any, files: Files) -> Any:
 
 
 def _pages(folder: str, files: Files) -> list[str]:
-    """Return a folder's pages: the first page, then those in the order in which it links them, then others."""
-    found = sorted(file.src_uri for file in files.documentation_pages() if file.src_uri.startswith(f"{folder}/"))
+    """Return a folder's pages: the first page, those that it links in that order, then the others."""
+    found = sorted(
+        file.src_uri for file in files.documentation_pages() if file.src_uri.startswith(f"{folder}/")
+    )
     first = f"{folder}/index.md"
     if first not in found:
         return found
@@ -117,4 +119,6 @@ def _pages(folder: str, files: Files) -> list[str]:
         place_of(normpath(PurePosixPath(path).parent / link[3]))
         for link in _LINK.finditer((ROOT / path).read_text(encoding="utf-8"))
     ]
-    return sorted(found, key=lambda place: (place != first, linked.index(place) if place in linked else 99, place))
+    return sorted(
+        found, key=lambda place: (place != first, linked.index(place) if place in linked else 99, place)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -92,7 +93,7 @@ def test_an_unanswered_charge_is_taken_up_and_the_first_release_stands(ledger: D
 
 def test_nothing_in_the_file_can_be_changed_or_removed(ledger: DurableLedger, path: Path) -> None:
     ledger.charge("a", Fraction(1, 4))
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("INSERT INTO quotas VALUES (0, 'ana', '1/2', 'ana', '2026')")
         for act in (
             "UPDATE charges SET share = '0'",
@@ -219,7 +220,7 @@ def test_a_missing_an_empty_and_a_foreign_file_are_refused(tmp_path: Path) -> No
     with pytest.raises(LedgerError, match="no ledger of prdp's"):
         DurableLedger(text)
     other = tmp_path / "other.ledger"
-    with sqlite3.connect(other) as database:
+    with closing(sqlite3.connect(other)) as database, database:
         database.execute("CREATE TABLE t (x)")
     database.close()
     with pytest.raises(LedgerError, match="no ledger of prdp's"):
@@ -237,7 +238,7 @@ def test_a_truncated_ledger_is_refused(ledger: DurableLedger, path: Path, kept: 
 
 def test_a_ledger_whose_sums_do_not_add_up_is_refused(ledger: DurableLedger, path: Path) -> None:
     ledger.charge("a", Fraction(1, 3))
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("DROP TRIGGER charges_no_update")
         database.execute("UPDATE charges SET spent = '0'")
     database.close()
@@ -246,7 +247,7 @@ def test_a_ledger_whose_sums_do_not_add_up_is_refused(ledger: DurableLedger, pat
 
 
 def test_a_ledger_of_a_newer_format_is_refused(ledger: DurableLedger, path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute(f"PRAGMA user_version = {file_format.VERSION + 1}")
     database.close()
     with pytest.raises(LedgerError, match="newer prdp"):
@@ -264,7 +265,7 @@ def test_an_older_format_is_brought_up_to_date_and_kept_beside(
     monkeypatch.setattr(file_format, "VERSION", file_format.VERSION + 1)
     monkeypatch.setattr(file_format, "MIGRATIONS", {file_format.VERSION - 1: add_a_note})
     assert DurableLedger(path).left == Fraction(2, 3)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         assert database.execute("SELECT note FROM charges").fetchall() == [(None,)]
     database.close()
     assert path.with_name(f"{path.name}.format{file_format.VERSION - 1}").exists()
@@ -357,7 +358,7 @@ def test_a_second_name_and_a_leftover_journal_are_refused(
 )
 def test_guards_that_are_missing_are_noticed(ledger: DurableLedger, path: Path, edit: str) -> None:
     ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         if edit.startswith("DELETE"):
             database.execute("DROP TRIGGER releases_no_delete")
         database.execute(edit)

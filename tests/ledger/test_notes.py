@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def ledger(path: Path) -> DurableLedger:
 
 
 def written(path: Path, *acts: str) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         for act in acts:
             database.execute(act)
     database.close()

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
@@ -189,7 +190,7 @@ def test_what_is_no_ledger_is_called_just_that(tmp_path: Path, content: bytes) -
 @pytest.mark.parametrize("version", [0, 1, 2, 99])
 def test_another_program_s_database_is_no_ledger_of_any_version(tmp_path: Path, version: int) -> None:
     other = tmp_path / "other.db"
-    with sqlite3.connect(other) as database:
+    with closing(sqlite3.connect(other)) as database, database:
         database.execute("CREATE TABLE t (x)")
         database.execute(f"PRAGMA user_version = {version}")
     database.close()
@@ -198,7 +199,7 @@ def test_another_program_s_database_is_no_ledger_of_any_version(tmp_path: Path, 
 
 
 def edited(path: Path, table: str, act: str, *given: object) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         guard = f"{table}_no_update"
         (text,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (guard,)).fetchone()
         database.execute(f"DROP TRIGGER {guard}")

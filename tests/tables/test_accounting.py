@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,7 @@ def test_a_region_of_other_columns_is_refused_and_one_in_a_file_is_damage(tmp_pa
         for notes in (loose, Notes('{"week": 46}')):
             with pytest.raises(InvalidRequest, match="Nothing was charged"):
                 ledger.charge("q", Fraction(1, 2), notes=notes)
-    with sqlite3.connect(tmp_path / "w.ledger") as database:
+    with closing(sqlite3.connect(tmp_path / "w.ledger")) as database, database:
         row = (0, "q", "1/2", "1/2", "ana", "2026", "t", loose.region, None, None, None)
         database.execute(f"INSERT INTO charges VALUES ({', '.join('?' * 11)})", row)
     database.close()

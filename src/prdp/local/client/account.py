@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
@@ -56,6 +57,7 @@ class ClientAccount:
         self._process = this_process()
         if path is None:
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, self._memory.close)
             self._memory.executescript(_SCHEMA)
             return
         if not isinstance(path, str | Path) or not _is_file_name(str(path)):
