@@ -13,7 +13,7 @@ def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
     """Return a notebook as Markdown, and its pictures by name."""
     parts: list[str] = []
     pictures: dict[str, bytes] = {}
-    for cell in nbformat.read(path, as_version=4).cells:  # type: ignore[no-untyped-call]
+    for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
             continue

@@ -33,9 +33,7 @@ _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]`])*)\]\(([^()\s#]+)(#[^()\s]*)?\)"
 def place_of(path: str) -> str:
     """Return where in the site a file of the repository stands: ``docs/sql.md`` at ``sql.md``."""
     place = PurePosixPath(path.removeprefix("docs/"))
-    if place.suffix == ".ipynb":
-        place = place.with_suffix(".md")
-    return str(place.with_name("index.md") if place.name == "README.md" else place)
+    return str(place.with_suffix(".md") if place.suffix == ".ipynb" else place)
 
 
 @cache
@@ -62,7 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Write a page as MkDocs wants it: lists apart from paragraphs, links to pages of the site."""
     place = page.file.src_uri
-    if place == "index.md":
+    if place == "README.md":
         page.meta["hide"] = ["navigation"]  # beside the first page, it would hold that page alone
     home = PurePosixPath(outside().get(place, f"docs/{place}")).parent
     lines: list[str] = []
@@ -107,18 +105,12 @@ def _listed(nav: Any, files: Files) -> Any:
 
 
 def _pages(folder: str, files: Files) -> list[str]:
-    """Return a folder's pages: the first page, those that it links in that order, then the others."""
-    found = sorted(
-        file.src_uri for file in files.documentation_pages() if file.src_uri.startswith(f"{folder}/")
-    )
-    first = f"{folder}/index.md"
+    """Return a folder's pages: its README, those that it links in that order, then the others."""
+    found = {file.src_uri for file in files.documentation_pages() if file.src_uri.startswith(f"{folder}/")}
+    first = f"{folder}/README.md"
     if first not in found:
-        return found
-    path = outside().get(first, f"docs/{first}")
-    linked = [
-        place_of(normpath(PurePosixPath(path).parent / link[3]))
-        for link in _LINK.finditer((ROOT / path).read_text(encoding="utf-8"))
-    ]
-    return sorted(
-        found, key=lambda place: (place != first, linked.index(place) if place in linked else 99, place)
-    )
+        return sorted(found)
+    path = PurePosixPath(outside().get(first, f"docs/{first}"))
+    links = (link[3] for link in _LINK.finditer((ROOT / path).read_text(encoding="utf-8")))
+    linked = [place_of(normpath(path.parent / link)) for link in links]
+    return list(dict.fromkeys([first, *(place for place in linked if place in found), *sorted(found)]))

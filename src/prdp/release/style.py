@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,10 @@ def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError:
         raise InvalidRequest("plot needs matplotlib, which is not here: pip install 'prdp[plot]'.") from None
-    if "ipykernel" in sys.modules:
-        from matplotlib.pyplot import figure as Figure  # noqa: N812, PLC0415  (what pyplot made is shown)
-    figure = Figure(figsize=(width * count, height), layout="constrained")
+    make: Callable[..., Figure] = Figure
+    if "ipykernel" in sys.modules:  # a notebook shows what pyplot has made
+        from matplotlib.pyplot import figure as make  # noqa: PLC0415
+    figure = make(figsize=(width * count, height), layout="constrained")
     return list(figure.subplots(1, count, sharey=True, squeeze=False)[0])
 
 

@@ -306,8 +306,12 @@ def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
     )
-    database.execute("PRAGMA synchronous = EXTRA")
-    database.execute("PRAGMA fullfsync = ON")
+    try:
+        database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA fullfsync = ON")
+    except BaseException:  # no database: said by the caller, and not left open
+        database.close()
+        raise
     return database
 
 
