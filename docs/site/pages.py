@@ -25,6 +25,9 @@ OUTSIDE = (
 )
 """Pages that do not lie in docs/."""
 
+BOOSTS = {"guide": 3, "examples": 2, "proofs": 0.5, "experiments": 0.5}
+"""How much a folder's pages weigh in a search: readers look for the guide first."""
+
 _FENCE = re.compile(r" *(```|~~~)")
 _ITEM = re.compile(r"([-*]|\d+\.) ")
 _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]`])*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
@@ -62,6 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     if place == "README.md":
         page.meta["hide"] = ["navigation"]  # beside the first page, it would hold that page alone
+    page.meta["search"] = {"boost": BOOSTS.get(place.split("/")[0], 1)}
     home = PurePosixPath(outside().get(place, f"docs/{place}")).parent
     lines: list[str] = []
     fenced = False
