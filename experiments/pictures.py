@@ -1,4 +1,4 @@
-"""The README's picture of accuracy: errors of counts and sums beside other methods with the same promise.
+"""The README's picture of accuracy: errors of counts and sums beside other methods under the same policy.
 
 ``python -m experiments.pictures`` draws ``docs/accuracy.png`` from ``experiments/accuracy.csv``.
 ``--results results/paper`` first writes that file from what ``experiments.paper --only table_3`` left there:
