@@ -235,6 +235,7 @@ def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
         assert DurableLedger(free).left == Fraction(1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are_refused(
     tmp_path: Path,
 ) -> None:
