@@ -15,7 +15,7 @@ LOWEST_TESTS := tests/engines tests/expressions/test_parse.py tests/test_policy.
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-lowest check format bench questions paper paper-quick clean
+.PHONY: help demo test test-lowest check format docs notebooks bench questions paper paper-quick clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,13 @@ check: $(VENV)/dev  ## linters and types
 format: $(VENV)/dev  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(VENV)/dev  ## the site with search, the reference and the notebooks, in build/site; links are checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "python -m http.server --directory build/site shows it"
+
+notebooks: $(VENV)/dev  ## run the notebooks in examples/, and store what they show
+	@$(BIN)/python -m examples.run
 
 bench: $(VENV)/dev  ## speed, as ratios to a baseline in the same run; what is killed and attacked, in short
 	@$(BIN)/python -m benchmarks.scan_speed

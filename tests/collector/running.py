@@ -130,7 +130,8 @@ class Server:
             with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
                 return Answer(answer.status, answer.read(), {k.lower(): v for k, v in answer.headers.items()})
         except HTTPError as error:
-            return Answer(error.code, error.read(), {k.lower(): v for k, v in error.headers.items()})
+            with error:
+                return Answer(error.code, error.read(), {k.lower(): v for k, v in error.headers.items()})
 
     def campaign(self) -> Campaign:
         return Campaign.from_json(self.ask("/v1/campaign").body)

@@ -71,7 +71,7 @@ oddities = st.one_of(
         [
             pd.NA,
             pd.NaT,
-            np.datetime64("NaT"),
+            np.datetime64("NaT", "s"),
             Decimal("sNaN"),
             Decimal("1e999999"),
             1j,
@@ -173,7 +173,7 @@ def test_bins_that_differ_are_printed_differently() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT"), None]
+    "value", [pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"), np.datetime64("NaT", "s"), None]
 )
 @pytest.mark.parametrize("column", ["job", "vip", "opened", "BIGINT", "DOUBLE", "DECIMAL(18,2)"])
 def test_a_missing_key_of_any_kind_is_refused_as_missing(column: str, value: object) -> None:

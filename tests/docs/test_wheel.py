@@ -1,4 +1,4 @@
-"""A wheel installs into an empty environment, stays light, and answers."""
+"""What is released can be released: both files are sound, and the wheel answers in an empty environment."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def test_the_wheel_works_where_nothing_else_is_installed(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
-    (wheel,) = tmp_path.glob("prdp-*.whl")
+def test_the_wheel_of_the_sdist_works_where_nothing_else_is_installed(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "build", "--outdir", tmp_path, ROOT)  # the sdist, and from it the wheel
+    (sdist,), (wheel,) = tmp_path.glob("prdp-*.tar.gz"), tmp_path.glob("prdp-*.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", sdist, wheel)
     venv.create(tmp_path / "empty", with_pip=True)
-    python = tmp_path / "empty" / "bin" / "python"
+    python, command = tmp_path / "empty" / "bin" / "python", tmp_path / "empty" / "bin" / "prdp"
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
     run(python, "-c", ASK)
-    assert run(tmp_path / "empty" / "bin" / "prdp", "--version").startswith("prdp 0.")
+    assert run(command, "--version").startswith("prdp 0.")
+    assert "count" in run(command, "demo", "--rows", "10000")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -289,7 +290,7 @@ def test_a_fork_while_a_report_is_drawn_leaves_one_report(
     assert bytes.fromhex(said) == bytes(client.report(campaign, {"visits": 3}))
     assert client.left == Fraction(1, 2)
     if path is not None:
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             assert database.execute("SELECT hex(report) FROM reports").fetchall() == [(said.upper(),)]
         database.close()
 
@@ -345,7 +346,7 @@ def test_a_fork_while_a_report_is_written_does_not_touch_the_file(first: str, tm
     )
     said = dict(line.split() for line in run.stdout.splitlines())
     assert said["child"] == "refused", run
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         reports = database.execute("SELECT hex(report) FROM reports ORDER BY number").fetchall()
     database.close()

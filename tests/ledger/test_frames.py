@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def test_whatever_stops_the_noise_shows_nothing(
 
 def _replaced(path: Path) -> None:
     DurableLedger(path).backup(path.with_name("early"))
-    with sqlite3.connect(path.with_name("early")) as database:
+    with closing(sqlite3.connect(path.with_name("early"))) as database, database:
         database.execute("DROP TRIGGER charges_no_delete")
         database.execute("DELETE FROM charges")
     database.close()
@@ -185,7 +186,7 @@ def _replaced(path: Path) -> None:
 
 
 def _refusing(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TRIGGER no BEFORE INSERT ON releases BEGIN SELECT RAISE(ABORT, 'no'); END")
     database.close()
 

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ def test_a_sum_too_fine_to_be_written_is_refused_before_anything_is_drawn(
 def test_an_account_that_was_changed_is_refused_and_nothing_is_told(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "me.account"
     Client(path).report(CAMPAIGN, RECORD)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute(damage)
     asked = CAMPAIGN if "SET report" in damage else Campaign("next", POLICY, "1/4", DomainCount())
     before = path.read_bytes()
@@ -181,7 +181,7 @@ class Troubled:
 
 
 def _refusing(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TRIGGER no BEFORE INSERT ON reports BEGIN SELECT RAISE(ABORT, 'full'); END")
     database.close()
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def test_the_same_campaign_again_gets_the_same_bytes_and_costs_nothing(tmp_path:
 def test_the_report_is_on_disk_before_it_is_handed_out(tmp_path: Path) -> None:
     path = tmp_path / "me.account"
     report = Client(path).report(CAMPAIGN, RECORD)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         ((stored,),) = database.execute("SELECT report FROM reports").fetchall()
     assert stored == bytes(report)
 
@@ -197,7 +198,7 @@ def test_an_account_that_is_gone_empty_or_strange_is_refused(tmp_path: Path) -> 
     with pytest.raises(LedgerError):
         Client(path)
     strange = tmp_path / "strange.db"
-    with sqlite3.connect(strange) as database:
+    with closing(sqlite3.connect(strange)) as database, database:
         database.execute("CREATE TABLE other (a)")
     with pytest.raises(LedgerError, match="not a client's account"):
         Client(strange)

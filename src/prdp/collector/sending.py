@@ -94,7 +94,8 @@ def asked(
                 raise Unserved(f"{url} did not finish its answer.")
             return said
     except HTTPError as error:
-        facts = _facts(error.read(_MOST_BYTES))
+        with error:
+            facts = _facts(error.read(_MOST_BYTES))
         code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))
         raise Unserved(f"{url} refused: {message}", code, may_pass=error.code in _MAY_PASS) from None
     except (URLError, HTTPException, OSError) as error:

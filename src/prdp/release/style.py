@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
 def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any]:
-    """Return new axes side by side, in a figure of their own.
+    """Return new axes side by side, in a figure of their own; a notebook shows it below its cell.
 
     Raises:
         InvalidRequest: matplotlib is not there; the message says how to get it.
@@ -25,7 +27,10 @@ def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError:
         raise InvalidRequest("plot needs matplotlib, which is not here: pip install 'prdp[plot]'.") from None
-    figure = Figure(figsize=(width * count, height), layout="constrained")
+    make: Callable[..., Figure] = Figure
+    if "ipykernel" in sys.modules:  # a notebook shows what pyplot has made
+        from matplotlib.pyplot import figure as make  # noqa: PLC0415
+    figure = make(figsize=(width * count, height), layout="constrained")
     return list(figure.subplots(1, count, sharey=True, squeeze=False)[0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
@@ -56,6 +57,7 @@ class ClientAccount:
         self._process = this_process()
         if path is None:
             self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            weakref.finalize(self, self._memory.close)
             self._memory.executescript(_SCHEMA)
             return
         if not isinstance(path, str | Path) or not _is_file_name(str(path)):
@@ -304,8 +306,12 @@ def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
     )
-    database.execute("PRAGMA synchronous = EXTRA")
-    database.execute("PRAGMA fullfsync = ON")
+    try:
+        database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA fullfsync = ON")
+    except BaseException:  # no database: said by the caller, and not left open
+        database.close()
+        raise
     return database
 
 

@@ -1,0 +1,37 @@
+"""The README's picture shows what was measured, and all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.pictures import LOOKS, PICTURE, SETS, Point, drawn, stored
+
+ROWS = stored()
+
+
+def test_every_figure_of_the_file_is_a_point_of_the_picture() -> None:
+    figure = drawn(ROWS)
+    points = {
+        line.get_gid(): np.asarray(line.get_xdata())[0] for panel in figure.axes for line in panel.lines
+    }
+    assert points == {f"{row.question} {row.set} {row.method}": row.error_percent for row in ROWS}
+
+
+def test_every_method_that_answers_a_question_is_shown_on_every_set() -> None:
+    for question, left_out in (
+        ("count", {"personalised truncation", "Algorithm 2"}),
+        ("sum", {"personalised truncation with sampling"}),
+    ):
+        shown = {(row.set, row.method) for row in ROWS if row.question == question}
+        assert shown == {(data, method) for data in SETS for method in LOOKS.keys() - left_out}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.question} {row.set} {row.method}")
+def test_the_standard_error_is_small_beside_the_error(row: Point) -> None:
+    assert row.runs == 5000
+    assert row.standard_error < row.error_percent / 50
+
+
+def test_the_picture_is_in_the_repository() -> None:
+    assert PICTURE.read_bytes().startswith(b"\x89PNG")
