@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import duckdb
 from numpy.typing import NDArray
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.cells.summary import Summary
 from prdp.declare.keys import MOST_KEYS
 from prdp.engines._database import (
@@ -30,8 +30,14 @@ from prdp.engines._interrupts import stoppable
 from prdp.engines._key_masses import joined_mass_statement
 from prdp.engines._opened import InOneProcess
 from prdp.engines._owner_rows import id_sql, rows_of_join
-from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
-from prdp.engines._shown import later_statement
+from prdp.engines._owners import (
+    OwnerStatement,
+    all_in_order,
+    in_order,
+    scaled_statement,
+    scaled_together,
+)
+from prdp.engines._shown import later_statement, later_together
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyMassRead, OwnerRead
@@ -103,6 +109,11 @@ class DuckDBTables(InOneProcess):
         sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
         return in_order(reading, self.rows(sql))
 
+    def scale_together(self, reading: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Read every joined table twice, and return for several looks what ``scale_owners`` does for one."""
+        sql = scaled_together(reading, self._owner_rows(reading), looks)
+        return all_in_order(reading, self.rows(sql), len(looks))
+
     def key_masses(self, reading: KeyMassRead) -> KeyMasses:
         """Read every joined table once and return the keys that owners have, with the budgets behind each."""
         masses = joined_mass_statement(reading, self.schemas, self._views)
@@ -118,6 +129,10 @@ class DuckDBTables(InOneProcess):
     def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
         return later_statement(read, self._owner_rows(read), count_rows=count_rows)
+
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points; nothing is run."""
+        return later_together(read, self._owner_rows(read), looks)
 
     def _owner_rows(self, reading: OwnerRead) -> str:
         return rows_of_join(reading, self.schemas, self._views)
