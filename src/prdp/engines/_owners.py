@@ -222,7 +222,8 @@ def _items(reading: OwnerRead) -> dict[str, str]:
     listed = f" {_LISTED}" if _adds_only(reading) else ""
     items = {}
     for number, read in each_read(reading):
-        items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
+        if read.measure is not None:
+            items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
         items[f"counted{number}"] = f"count(value{number}){listed}"
     if reading.apart:
         adding = "FILTER (WHERE value IS NOT NULL)"
