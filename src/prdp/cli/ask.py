@@ -14,7 +14,7 @@ from prdp.cli.bars import bars
 from prdp.cli.completion import statement_words
 from prdp.cli.formats import Format, show_answers
 from prdp.cli.messages import complain, write
-from prdp.cli.printing import waiting
+from prdp.cli.printing import reading
 from prdp.errors import InvalidRequest
 from prdp.projects.named import named_in
 from prdp.release.style import save
@@ -97,7 +97,7 @@ def ask(
         return
     path = opened.ledger_of(named_in(statement, opened))
     begun = path.exists()
-    with waiting("reading the records"):
+    with reading("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
     if not begun and path.exists():
         _announce(path)
