@@ -12,7 +12,7 @@ Fraction(3, 4)
 For saying what each record may lose:
     Policy
 For asking:
-    open, Table, Groups, bins, date_trunc, methods, adapters
+    open, Table, Groups, bins, date_trunc, methods, adapters, progress
     project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
 For asking in SQL, with Table.sql or over a connection:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from prdp import methods as methods
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
+    from prdp.engines.progress import progress
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.pictures.account import plot_account
     from prdp.pictures.policy import plot_policy
@@ -116,6 +117,7 @@ else:
         "paths": "prdp.tables.graph",
         "plot_account": "prdp.pictures.account",
         "plot_policy": "prdp.pictures.policy",
+        "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
@@ -187,6 +189,7 @@ __all__ = [
     "paths",
     "plot_account",
     "plot_policy",
+    "progress",
     "project",
     "quantile",
     "share_for",

@@ -11,8 +11,12 @@ import pytest
 import prdp
 from prdp.cells.owners import Caps
 from prdp.engines import _owners
+from prdp.plan.owner_reads import OwnersRead
 from prdp.plan.queries import Query
 from prdp.plan.reads import OwnerRead
+from prdp.run.reader import Reader
+from prdp.tables.opened import reader_of
+from prdp.testing import Seeded
 
 ROWS, OWNERS, LISTED = 2_000, 200, 10
 
@@ -28,13 +32,14 @@ def table(most_rows: int) -> prdp.Table:
             "id": random.integers(0, OWNERS, ROWS),
             "g": random.integers(0, LISTED + 2, ROWS),
             "v": pandas.array(values).astype("Int64"),
+            "w": random.integers(0, 40, ROWS),
             "e": random.uniform(0.001, 2, ROWS),
         }
     )
     return prdp.open(
         frame,
         policy=prdp.Policy("e", at_most=1, at_least="1e-3"),
-        bounds={"v": (0, 500), "e": ("1e-3", 2)},
+        bounds={"v": (0, 500), "w": (0, 30), "e": ("1e-3", 2)},
         protect="id",
         most_rows=most_rows,
         stand_in=True,
@@ -63,6 +68,47 @@ def test_both_statements_find_the_same(query: Query, most_rows: int, monkeypatch
     slow: Callable[[OwnerRead], bool] = lambda _: False  # noqa: E731  (one line says it)
     monkeypatch.setattr(_owners, "_adds_only", slow)
     assert looks(opened._engine, read) == short
+
+
+class OneByOne:
+    """An engine that reads for one question at a time, as engines may."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"scale_together", "shown_together"}:
+            raise AttributeError(name)
+        return getattr(self._engine, name)
+
+
+ASKED = (
+    (prdp.count(), prdp.sum("v"), prdp.mean("w")),
+    (prdp.mean("v"),),
+    (prdp.sum("v"), prdp.sum("2 * v + w"), prdp.count()),
+)
+
+
+@pytest.mark.parametrize("where", [None, "v > 20 AND e < 1"])
+@pytest.mark.parametrize("groups", [True, False], ids=["groups", "all"])
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_questions_that_are_read_together_have_the_answers_that_they_have_one_by_one(
+    asked: tuple[Query, ...], where: str | None, *, groups: bool
+) -> None:
+    """Draw several runs from the same bytes: a statement for all, and one for each question and look."""
+    opened: Any = table(100) if where is None else table(100).where(where)
+    opened = opened.group_by("g", keys=range(LISTED)) if groups else opened
+    plan = opened.plan(*asked, share="1/2")
+    made = list(plan.reads.values())
+    assert any(isinstance(read, OwnersRead) for read in made) == (groups or len(asked) > 1)
+    engine = reader_of(table(100)).source
+    drawn = [plan.draw(Reader(source, stand_in=True), Seeded(5), 4) for source in (engine, OneByOne(engine))]
+    assert drawn[0] == drawn[1]
+
+
+def test_one_statement_folds_for_all_questions_and_one_looks_for_all_of_them() -> None:
+    said = table(100).group_by("g", keys=range(LISTED)).explain(prdp.count(), prdp.sum("v"), share="1/2")
+    assert said.count("WITH owners") == 2
 
 
 def test_values_of_both_signs_are_told_apart_by_owner_and_group() -> None:

@@ -7,7 +7,7 @@ before anything else happens. In full: proofs/owners.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from prdp.cells.summary import Summary
@@ -29,6 +29,25 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """A second look at owners that is wanted: how far each may count, and what of its rows counts.
+
+    Attributes:
+        caps: How far owners may count.
+        count_rows: Whether rows are added up instead of values.
+        place: Of reads that are made together, which one it is about.
+    """
+
+    caps: Caps
+    count_rows: bool
+    place: int = 0
+
+
+def _not_said(_: Caps) -> None:
+    """Take no notice of what will be wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerGroups:
     """Owners whose rows may lie in several groups: what each adds to all of them, and a second look.
 
@@ -36,15 +55,19 @@ class OwnerGroups:
         summary: The cells of the owners by their absolute contributions to all groups, added up.
         clipped: From caps to each group's total, every owner's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
+        groups: How many groups there are; 0 where nobody says.
+        wanted: Is told of caps that ``clipped`` will be asked for, so that several looks become one.
     """
 
     summary: Summary
     clipped: Callable[[Caps], tuple[int, ...]] = field(repr=False)
     bits: int = 0
+    groups: int = 0
+    wanted: Callable[[Caps], None] = field(default=_not_said, repr=False)
 
     def refined(self, bits: int) -> OwnerGroups:
         """Return the same on a lattice 2^bits times as fine."""
-        return OwnerGroups(self.summary.refined(bits), self.clipped, self.bits + bits)
+        return replace(self, summary=self.summary.refined(bits), bits=self.bits + bits)
 
     def unclipped(self) -> tuple[int, ...]:
         """Return each group's total when no owner is clipped but those beyond the public bounds."""

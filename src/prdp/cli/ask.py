@@ -14,7 +14,7 @@ from prdp.cli.bars import bars
 from prdp.cli.completion import statement_words
 from prdp.cli.formats import Format, show_answers
 from prdp.cli.messages import complain, write
-from prdp.cli.printing import waiting
+from prdp.cli.printing import reading
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.named import named_in
@@ -99,7 +99,7 @@ def ask(
         return
     name = named_in(statement, opened)
     begun = opened.is_begun(name)
-    with waiting("reading the records"):
+    with reading("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
     if not begun and opened.is_begun(name):
         _announce(opened.ledger_of(name))

@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 
 from prdp.cli.messages import write
+from prdp.engines.progress import progress
 
 
 def show(*parts: RenderableType) -> None:
@@ -37,6 +38,18 @@ def waiting(what: str) -> Iterator[None]:
         yield
         return
     with console.status(f"{what} ...", spinner="line"):
+        yield
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Say on a terminal what is being done and, where records are read for long, how long and how far."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    status = console.status(f"{what} ...", spinner="line")
+    with status, progress(lambda passing: status.update(f"{what}: {passing} ...")):
         yield
 
 

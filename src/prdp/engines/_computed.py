@@ -67,6 +67,8 @@ def _renamed(reading: Reading, names: _Names) -> Reading:
         changed |= {"column": names.of(reading.column, reading.expression), "expression": None}
     else:
         changed["measure"] = _measure(reading.measure, names)
+    if isinstance(reading, OwnerRead):
+        changed["beside"] = tuple(_renamed(each, names) for each in reading.beside)
     return replace(reading, **changed)
 
 
@@ -90,5 +92,6 @@ def _needed(reading: CellRead | KeyRead | OwnerRead, schema: Schema) -> frozense
         named.append(reading.measure.column)
     if isinstance(reading, OwnerRead):
         named.append(reading.owners.id)
+        named += (each.measure.column for each in reading.beside if each.measure is not None)
     nodes: Iterable[Node] = filter(None, (reading.policy.expression, reading.where))
     return frozenset(named).union(*map(columns, nodes)) & schema.keys()

@@ -24,6 +24,7 @@ from prdp.engines._sources import (
     partition_casts,
     refuse_hidden,
 )
+from prdp.engines.progress import listened_to, watched
 from prdp.errors import InvalidRequest
 from prdp.schema import Kind, Schema
 
@@ -77,12 +78,19 @@ def own_functions() -> frozenset[tuple[str, ...]]:
     return frozenset(connected().execute(FUNCTIONS).fetchall())
 
 
+_MEASURED = "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+"""Has DuckDB measure how far a statement is, and print nothing."""
+
+
 def runner(connection: duckdb.DuckDBPyConnection) -> Run:
     """Return what runs a connection's statements."""
 
     def run(sql: str, *, as_arrays: bool = False) -> Any:
-        result = connection.execute(sql)
-        return result.fetchnumpy() if as_arrays else result.fetchall()
+        if listened_to():
+            connection.execute(_MEASURED)
+        with watched(connection.query_progress):
+            result = connection.execute(sql)
+            return result.fetchnumpy() if as_arrays else result.fetchall()
 
     return run
 

@@ -9,6 +9,7 @@ others: SQL's min() would skip a NULL. Every part is total: no row can make it f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from prdp.declare.owners import JoinedTables
 from prdp.engines._cells import level_sql, measured
@@ -32,26 +33,50 @@ WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
 
 
 def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
-    """Return the rows of a table that says of each row whose it is: (id, level, value, and for groups grp).
+    """Return the rows of a table that says of each row whose it is: (id, budget, value, and for groups grp).
 
-    All rows are there, whatever the filter and the keys say: the least of the levels is over all of them.
+    All rows are there, whatever the filter and the keys say: the least of the budgets is over all of them.
+    One that is not valid is 0, below all others. Reads beside have columns of their own: value1, value2, ...
     """
     whose, plain = reading.owners.id, schema
     reading, schema, records = computed(reading, schema, records)
-    value = measured(reading.measure, schema) if reading.measure else "1"
-    if reading.where is not None:
-        value = f"CASE WHEN {to_sql(reading.where, schema)} THEN {value} END"
     items = [
         f"{id_sql(quoted(whose), whose, plain)} AS id",
         f"{to_sql(reading.policy.expression, plain)} AS budget",
-        f"{value} AS value",
+        *_values(reading, schema),
         *(key_columns(reading.groups, schema) if reading.groups else ()),
     ]
     chosen = f"(SELECT {', '.join(items)} FROM {records})"
-    parts = f"id, {level_or_invalid(reading)} AS level, value"
+    least = reading.levels.least
+    valid = f"CASE WHEN isnan(budget) THEN 0e0 WHEN budget >= {least!r} THEN budget ELSE 0e0 END"
+    parts = f"id, {valid} AS budget, {', '.join(value_names(reading))}"
     if reading.groups is not None:
         parts, chosen = f"{parts}, grp", joined(chosen, reading.groups, schema, every_row=True)
     return f"SELECT {parts} FROM {chosen} WHERE id IS NOT NULL"
+
+
+def value_names(reading: OwnerRead) -> list[str]:
+    """Return what the columns are called that a read and those beside it fold: value, value1, value2, ...
+
+    They are numbered by ``each_read``.
+    """
+    return [f"value{number}" for number, _ in each_read(reading)]
+
+
+def each_read(reading: OwnerRead) -> list[tuple[str, OwnerRead]]:
+    """Return a read and those beside it, with what the names of their columns end with."""
+    return [(str(place or ""), read) for place, read in enumerate((reading, *reading.beside))]
+
+
+def _values(reading: OwnerRead, schema: Schema) -> list[str]:
+    """Return what a row adds for each read, as select items; NULL where it adds nothing."""
+    when, end = "", ""
+    if reading.where is not None:
+        when, end = f"CASE WHEN {to_sql(reading.where, schema)} THEN ", " END"
+    return [
+        f"{when}{measured(read.measure, schema) if read.measure else '1'}{end} AS value{number}"
+        for number, read in each_read(reading)
+    ]
 
 
 def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]) -> str:
@@ -63,14 +88,14 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
         views: The name under which statements find each table.
     """
     results, reading, schema = results_of_join(reading, schemas, views)
-    value = measured(reading.measure, schema) if reading.measure else "1"
-    items = [*WHOSE, f"{value} AS value"]
+    items = [*WHOSE, *_values(replace(reading, where=None), schema)]
     where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     if reading.groups is None:
         return f"SELECT {', '.join(items)} FROM {results}{where}"
     items += key_columns(reading.groups, schema)
     chosen = f"(SELECT {', '.join(items)} FROM {results}{where})"
-    return f"SELECT id, level, value, grp FROM {joined(chosen, reading.groups, schema)}"
+    names = ", ".join(value_names(reading))
+    return f"SELECT id, level, {names}, grp FROM {joined(chosen, reading.groups, schema)}"
 
 
 def results_of_join(
@@ -120,7 +145,7 @@ def _results(
 def read_columns(reading: OwnerRead) -> frozenset[str]:
     """Return the columns that the value, the filter and the groups of a read are made of."""
     found: set[str] = set(columns(reading.where)) if reading.where is not None else set()
-    measured_by = [reading.measure] if reading.measure is not None else []
+    measured_by = [read.measure for _, read in each_read(reading) if read.measure is not None]
     for part in (*measured_by, *(reading.groups.by if reading.groups is not None else ())):
         found |= columns(part.expression) if part.expression is not None else {part.column}
     return frozenset(found)

@@ -5,26 +5,31 @@ They are the same for a table and for a join: what differs is where rows come fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.cells.summary import Summary
 from prdp.engines._cells import Arrays, code_sql, filled, halves, level_quanta, wide
+from prdp.engines._owner_rows import each_read, level_or_invalid
 from prdp.plan.reads import OwnerRead
 
 _TOTALS, _ROWS = 0, 1
+_LISTED = "FILTER (WHERE grp IS NOT NULL)"
+_FITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerStatement:
     """SQL that groups owners into cells; its columns are part, level, code (of the magnitude), n and total.
 
-    Where owners are in one group at most, there is the group as well.
+    Where owners are in one group at most, there is the group as well. Reads beside have parts of their own.
     """
 
     sql: str
@@ -38,18 +43,17 @@ class OwnerStatement:
             reading: Which owners, and what is made of their rows.
             rows: The query for their rows.
         """
-        parts = list(zip((_TOTALS, _ROWS), ("total", "counted"), _parts(reading), strict=True))
         group = "grp, " if reading.apart else ""
         placed = " UNION ALL ".join(
             f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
-            f"FROM (SELECT {group}level, {_moved(column, measure.low, measure.high)} AS added FROM owners)"
-            for part, column, measure in (parts if reading.measure else parts[_ROWS:])
+            f"FROM (SELECT {group}level, {_moved(column, measure.low, measure.high)} AS added "
+            f"FROM owners WHERE {counted} > 0)"
+            for part, column, counted, measure in _placed(reading)
         )
         keys = f"part, {group}level, code"
         summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
         cells = f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
-        owners = _never_negative(reading, rows) if _adds_only(reading) else _owners(reading, rows)
-        return cls(f"{owners} {cells}", reading)
+        return cls(f"{_with_owners(reading, rows)} {cells}", reading)
 
     def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
@@ -58,17 +62,36 @@ class OwnerStatement:
         columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
         apart = reading.groups if reading.apart else None
         group = filled(found["grp"], -1) if apart else np.zeros(len(quanta), dtype=np.int64)
-        summaries = []
-        for part, measure in zip((_TOTALS, _ROWS), _parts(reading), strict=True):
-            chosen = found["part"] == part
-            budgets, code, *sums = (column[chosen] for column in columns)
-            cells = CellColumns.coded(
-                budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave
-            )
-            groups = cells.split(group[chosen], len(apart.keys) if apart else 1)
-            summaries.append([Summary(levels, measure.smallest, measure.largest, one) for one in groups])
-        totals, counts = summaries
-        return tuple(zip(counts if reading.measure is None else totals, counts, strict=True))
+        parts = {
+            part: [
+                Summary(levels, measure.smallest, measure.largest, one)
+                for one in _coded(columns, found["part"] == part, measure).split(
+                    group[found["part"] == part], len(apart.keys) if apart else 1
+                )
+            ]
+            for part, _, _, measure in _placed(reading)
+        }
+        return tuple(
+            pair
+            for place in range(1 + len(reading.beside))
+            for counts in [parts[2 * place + _ROWS]]
+            for pair in zip(parts.get(2 * place + _TOTALS, counts), counts, strict=True)
+        )
+
+
+def _coded(columns: Sequence[Column], chosen: NDArray[np.bool_], measure: Measure) -> CellColumns:
+    """Return the cells of one part of the statement's rows."""
+    budgets, code, *sums = (column[chosen] for column in columns)
+    return CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave)
+
+
+def _placed(reading: OwnerRead) -> Iterator[tuple[int, str, str, Measure]]:
+    """Yield the parts of a first statement: number, column of owners, that of their rows, and its range."""
+    for place, (number, read) in enumerate(each_read(reading)):
+        counted = f"counted{number}"
+        if read.measure is not None:
+            yield 2 * place + _TOTALS, f"total{number}", counted, read.folded
+        yield 2 * place + _ROWS, counted, counted, read.counted
 
 
 def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: bool) -> str:
@@ -76,116 +99,156 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
 
     Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
     """
-    column = "counted" if count_rows else "total"
-    cap = f"[{', '.join(f'CAST({cap} AS HUGEINT)' for cap in caps.by_level)}][level + 1]"
-    fine = f"CAST({1 << caps.bits} AS HUGEINT)"
-    scaled = (
-        f"CASE WHEN size * {fine} <= cap THEN added * {fine} "
-        "WHEN added < 0 THEN -(-added * cap // size) ELSE added * cap // size END"
-    )
     if _adds_only(reading):
-        return _scaled_where_needed(reading, rows, column, cap, (fine, scaled))
+        return scaled_together(reading, rows, [Look(caps, count_rows)])
+    column = "counted" if count_rows else "total"
     shared = (
         f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
-        f"{cap.replace('level', 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"{_cap(caps, 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
         f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
-    return f"{_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+    scaled = _scaled(caps)
+    return f"{_with_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
-def _scaled_where_needed(
-    reading: OwnerRead, rows: str, column: str, cap: str, written: tuple[str, str]
-) -> str:
-    """Write the second statement where no value is negative: only owners above their caps are told apart.
+def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look]) -> str:
+    """Write the second statement where no value is negative: only owners above a cap are told apart.
 
-    Of the others, who are most, each row counts for its value: they are added up by group at once.
-
-    Args:
-        reading: Which owners, and what is made of their rows.
-        rows: The query for their rows.
-        column: What counts of an owner: its total, or its rows.
-        cap: The cap of a level.
-        written: How many steps a value's step has, and what a contribution is scaled down to.
+    Of the others, who are most, each row counts for its value: they are added up by group at once. Its rows
+    are (group, total of the first look, total of the second, ...).
     """
-    fine, scaled = written
-    most, most_rows = (measure.high for measure in _parts(reading))
-    total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
-    whole = f"CAST({column} AS HUGEINT) * {fine} <= {cap}"
+    ends = [number for number, _ in each_read(reading)]
+    parts, sizes, caps, plain, scaled = [], [], [], [], []
+    above = ["level < 0"]
+    for at, look in enumerate(looks):
+        value = f"value{ends[look.place]}"
+        name = f"{'counted' if look.count_rows else 'total'}{ends[look.place]}"
+        read = (reading, *reading.beside)[look.place]
+        most = (read.counted if look.count_rows else read.folded).high
+        cap, fine = _cap(look.caps, "level"), _fine(look.caps)
+        above.append(f"CAST({name} AS HUGEINT) * {fine} > {cap}")
+        added = f"count({value})" if look.count_rows else f"coalesce(sum({value}), 0)"
+        parts.append(f"{added} AS whole{at}, {_moved(added, 0, most)} AS added{at}")
+        sizes.append(f"sum(added{at}) AS size{at}")
+        caps.append(f"{cap} AS cap{at}")
+        plain.append(f"CAST(whole{at} AS HUGEINT) * {fine} AS added{at}")
+        scaled.append(f"{_scaled(look.caps, at)} AS added{at}")
+    totals = ", ".join(f"sum(added{at}) AS total{at}" for at in range(len(looks)))
     return (
-        f"{_never_negative(reading, rows)}, "
-        f"capped AS MATERIALIZED (SELECT id, level, CASE WHEN {whole} THEN NULL ELSE id END AS who "
-        "FROM owners), "
-        "parts AS MATERIALIZED (SELECT who, grp, "
-        f"{'count' if column == 'counted' else 'sum'}(value) AS whole, {total} AS total, "
-        f"{counted} AS counted "
-        f"FROM ({rows}) AS rows JOIN capped USING (id) WHERE grp IS NOT NULL AND value IS NOT NULL "
+        f"WITH owners AS ({_folded(reading, f'({rows})', _items(reading))}), "
+        f"above AS MATERIALIZED (SELECT id AS who, level FROM owners WHERE {' OR '.join(above)}), "
+        f"parts AS MATERIALIZED (SELECT who, grp, {', '.join(parts)} "
+        f"FROM ({rows}) AS rows LEFT JOIN above ON rows.id = above.who WHERE grp IS NOT NULL "
         "GROUP BY who, grp), "
-        f"sizes AS (SELECT who, sum({column}) AS size FROM parts WHERE who IS NOT NULL GROUP BY who), "
-        f"shared AS (SELECT grp, parts.{column} AS added, size, {cap} AS cap FROM parts "
-        "JOIN sizes USING (who) JOIN capped ON capped.id = parts.who) "
-        f"SELECT grp, sum(added) FROM (SELECT grp, CAST(whole AS HUGEINT) * {fine} AS added FROM parts "
-        f"WHERE who IS NULL UNION ALL SELECT grp, {scaled} FROM shared) GROUP BY grp"
+        f"sizes AS (SELECT who, {', '.join(sizes)} FROM parts WHERE who IS NOT NULL GROUP BY who), "
+        f"capped AS (SELECT sizes.*, {', '.join(caps)} FROM sizes JOIN above USING (who) WHERE level >= 0) "
+        f"SELECT grp, {totals} FROM (SELECT grp, {', '.join(plain)} FROM parts WHERE who IS NULL "
+        f"UNION ALL SELECT grp, {', '.join(scaled)} FROM parts JOIN capped USING (who)) GROUP BY grp"
+    )
+
+
+def _cap(caps: Caps, level: str) -> str:
+    """Return the cap of a level."""
+    return f"[{', '.join(f'CAST({cap} AS HUGEINT)' for cap in caps.by_level)}][{level} + 1]"
+
+
+def _fine(caps: Caps) -> str:
+    """Return how many steps of the caps' lattice a value's step has."""
+    return f"CAST({1 << caps.bits} AS HUGEINT)"
+
+
+def _scaled(caps: Caps, at: int | str = "") -> str:
+    """Return what a contribution is scaled down to, from the columns added, size and cap of a look.
+
+    Where the product fits 64 bits it is divided there: the engine is many times slower beyond.
+    """
+    added, size, cap, fine = f"added{at}", f"size{at}", f"cap{at}", _fine(caps)
+    narrow = [f"CAST(least({whole}, {_FITS}) AS BIGINT)" for whole in (f"{added} * {cap}", size)]
+    return (
+        f"CASE WHEN {size} * {fine} <= {cap} THEN {added} * {fine} "
+        f"WHEN {added} < 0 THEN -(-{added} * {cap} // {size}) "
+        f"WHEN {added} * {cap} < {_FITS} AND {size} < {_FITS} "
+        f"THEN CAST({narrow[0]} // {narrow[1]} AS HUGEINT) "
+        f"ELSE {added} * {cap} // {size} END"
     )
 
 
 def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return each group's total, in the order of the keys, from (group, total) where there is one."""
-    totals: dict[int, int] = dict(found)
-    return tuple(totals.get(place, 0) for place in range(len(reading.groups.keys) if reading.groups else 0))
+    (totals,) = all_in_order(reading, found, 1)
+    return totals
 
 
-def _parts(reading: OwnerRead) -> tuple[Measure, Measure]:
-    return reading.folded, reading.counted
+def all_in_order(reading: OwnerRead, found: Iterable[tuple[int, ...]], looks: int) -> list[tuple[int, ...]]:
+    """Return each look's totals, in the order of the keys, from (group, total, total, ...)."""
+    totals = {group: rest for group, *rest in found}
+    none = [0] * looks
+    keys = range(len(reading.groups.keys) if reading.groups else 0)
+    return [tuple(totals.get(place, none)[look] for place in keys) for look in range(looks)]
 
 
-def _owners(reading: OwnerRead, rows: str) -> str:
-    """Return the beginning of a statement: a table ``owners``, for groups made from a table ``parts``.
+def _with_owners(reading: OwnerRead, rows: str) -> str:
+    """Return the beginning of a statement: a table ``owners``, for groups of both signs made from ``parts``.
 
-    An owner with an invalid own row, or with no row that contributes, is not in it. Where owners have one row
-    each, nor is one with several: all its rows are here, whatever the filter and the keys say of them.
+    An owner with an invalid own row is not in it. Where owners have one row each, nor is one with several:
+    all its rows are here, whatever the filter and the keys say of them. Where they are in one group at most,
+    nor is one with rows in two.
     """
-    alone = reading.owners.one_row_is_all
-    taking_part = "min(level) >= 0 AND count(value) > 0" + (" AND count(*) = 1" if alone else "")
-    folded = f"min(level) AS level, {reading.fold}(value) AS total, count(value) AS counted"
-    if reading.groups is None:
-        return f"WITH owners AS MATERIALIZED (SELECT {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
-    if reading.apart:  # whoever had rows in two groups would be in none
-        adding = "FILTER (WHERE value IS NOT NULL)"
-        one = f"{folded}, min(grp) {adding} AS grp"
-        agreed = f"{taking_part} AND min(grp) {adding} = max(grp) {adding}"
-        return f"WITH owners AS MATERIALIZED (SELECT {one} FROM ({rows}) GROUP BY id HAVING {agreed})"
-    most, most_rows = (measure.high for measure in _parts(reading))
+    agreed = " AND grp = last_grp" if reading.apart else ""
+    if reading.groups is None or reading.apart or _adds_only(reading):
+        folded = _folded(reading, f"({rows})", _items(reading))
+        return f"WITH owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0{agreed})"
+    most, most_rows = reading.folded.high, reading.counted.high
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
+    least = "level" if reading.owners.join is not None else "budget"
     by_group = (
-        f"SELECT id, grp, min(level) AS level, {total} AS total, {counted} AS counted, count(*) AS own "
+        f"SELECT id, grp, min({least}) AS {least}, {total} AS total, {counted} AS counted, count(*) AS own "
         f"FROM ({rows}) GROUP BY id, grp"
     )
-    listed = "FILTER (WHERE grp IS NOT NULL)"
-    folded = f"min(level) AS level, sum(abs(total)) {listed} AS total, sum(counted) {listed} AS counted"
-    taking_part = f"min(level) >= 0 AND sum(counted) {listed} > 0" + (" AND sum(own) = 1" if alone else "")
+    items = {"total": f"sum(abs(total)) {_LISTED}", "counted": f"sum(counted) {_LISTED}", "own": "sum(own)"}
+    folded = _folded(reading, "parts", items)
     return (
-        f"WITH parts AS MATERIALIZED ({by_group}), owners AS MATERIALIZED (SELECT id, {folded} FROM parts "
-        f"GROUP BY id HAVING {taking_part})"
+        f"WITH parts AS MATERIALIZED ({by_group}), "
+        f"owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0)"
     )
+
+
+def _items(reading: OwnerRead) -> dict[str, str]:
+    """Return what is made of an owner's rows: total and number for each read; in groups, of listed ones.
+
+    Where no value is negative, an owner's contributions to all groups add up to its rows' values, with no
+    need to tell its groups apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
+    """
+    listed = f" {_LISTED}" if _adds_only(reading) else ""
+    items = {}
+    for number, read in each_read(reading):
+        if read.measure is not None:
+            items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
+        items[f"counted{number}"] = f"count(value{number}){listed}"
+    if reading.apart:
+        adding = "FILTER (WHERE value IS NOT NULL)"
+        items |= {"grp": f"min(grp) {adding}", "last_grp": f"max(grp) {adding}"}
+    return items | ({"own": "count(*)"} if reading.owners.one_row_is_all else {})
+
+
+def _folded(reading: OwnerRead, source: str, items: Mapping[str, str]) -> str:
+    """Return a query for owners: id, least level, and the items; whoever takes no part has the level -1.
+
+    A table's rows have budgets: the level of the least of them is the least level, and found once an owner.
+    """
+    least = level = "level"
+    if reading.owners.join is None:
+        least, level = "budget", level_or_invalid(reading)
+    if reading.owners.one_row_is_all:
+        level = f"CASE WHEN own = 1 THEN {level} ELSE -1 END"
+    made = ", ".join(f"{sql} AS {name}" for name, sql in items.items())
+    folded = f"SELECT id, min({least}) AS {least}, {made} FROM {source} GROUP BY id"
+    return f"SELECT id, {level} AS level, {', '.join(items)} FROM ({folded})"
 
 
 def _adds_only(reading: OwnerRead) -> bool:
     """Say whether owners may be in several groups, and no row can take away from what others add."""
-    several = reading.groups is not None and not reading.apart
-    return several and (reading.measure is None or reading.measure.low >= 0)
-
-
-def _never_negative(reading: OwnerRead, rows: str) -> str:
-    """Return the beginning of the first statement where no value is negative.
-
-    An owner's contributions to all groups then add up to its rows' values, with no need to tell its groups
-    apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
-    """
-    listed = "FILTER (WHERE grp IS NOT NULL)"
-    folded = f"min(level) AS level, sum(value) {listed} AS total, count(value) {listed} AS counted"
-    alone = " AND count(*) = 1" if reading.owners.one_row_is_all else ""
-    taking_part = f"min(level) >= 0 AND count(value) {listed} > 0{alone}"
-    return f"WITH owners AS MATERIALIZED (SELECT id, {folded} FROM ({rows}) GROUP BY id HAVING {taking_part})"
+    return reading.adds_only
 
 
 def _moved(whole: str, low: int, high: int) -> str:

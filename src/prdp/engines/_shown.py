@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.engines._cells import statement
 from prdp.engines._key_masses import mass_statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._owner_rows import rows_of_table
-from prdp.engines._owners import OwnerStatement, scaled_statement
+from prdp.engines._owners import OwnerStatement, scaled_statement, scaled_together
 from prdp.engines._rows import rows_statement
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema
@@ -44,3 +45,9 @@ def statements(  # noqa: PLR0911  (one return a read)
 def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
     """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
     return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
+
+
+def later_together(read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]]) -> str:
+    """Return the statement of several looks: which read each is about, and whether it counts rows."""
+    wanted = [Look(Caps((_DRAWN,)), count_rows, place) for place, count_rows in looks]
+    return scaled_together(read, rows, wanted)

@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.cells.summary import KeySummary, Summary
 from prdp.engines._cells import Arrays, statement
 from prdp.engines._key_masses import mass_statement
 from prdp.engines._keys import key_statement, top_statement
 from prdp.engines._opened import InOneProcess
 from prdp.engines._owner_rows import rows_of_table
-from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
+from prdp.engines._owners import (
+    OwnerStatement,
+    all_in_order,
+    in_order,
+    scaled_statement,
+    scaled_together,
+)
 from prdp.engines._rows import rows_statement
-from prdp.engines._shown import later_statement, statements
+from prdp.engines._shown import later_statement, later_together, statements
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 
@@ -92,6 +98,11 @@ class StatementEngine(InOneProcess):
         rows = rows_of_table(reading, self.schema, self._records)
         return in_order(reading, self.rows_of(scaled_statement(reading, rows, caps, count_rows=count_rows)))
 
+    def scale_together(self, reading: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Read every row twice, and return for several looks at once what ``scale_owners`` does for one."""
+        sql = scaled_together(reading, rows_of_table(reading, self.schema, self._records), looks)
+        return all_in_order(reading, self.rows_of(sql), len(looks))
+
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
         found = statements(read, self.schema, self._records, own_column=self._own_column)
@@ -101,3 +112,7 @@ class StatementEngine(InOneProcess):
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
         rows = rows_of_table(read, self.schema, self._records)
         return self.written(later_statement(read, rows, count_rows=count_rows))
+
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points; nothing is run."""
+        return self.written(later_together(read, rows_of_table(read, self.schema, self._records), looks))

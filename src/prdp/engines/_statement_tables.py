@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.cells.summary import Summary
 from prdp.declare.keys import MOST_KEYS
 from prdp.engines._cells import Arrays
 from prdp.engines._key_masses import joined_mass_statement
 from prdp.engines._opened import InOneProcess
 from prdp.engines._owner_rows import id_sql, rows_of_join
-from prdp.engines._owners import OwnerStatement, in_order, scaled_statement
-from prdp.engines._shown import later_statement
+from prdp.engines._owners import (
+    OwnerStatement,
+    all_in_order,
+    in_order,
+    scaled_statement,
+    scaled_together,
+)
+from prdp.engines._shown import later_statement, later_together
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.schema import Schema
@@ -79,6 +85,11 @@ class StatementTables(InOneProcess):
         sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
         return in_order(reading, self.rows(sql))
 
+    def scale_together(self, reading: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Read every joined table twice, and return for several looks what ``scale_owners`` does for one."""
+        sql = scaled_together(reading, self._owner_rows(reading), looks)
+        return all_in_order(reading, self.rows(sql), len(looks))
+
     def key_masses(self, reading: KeyMassRead) -> KeyMasses:
         """Read every joined table once and return the keys that owners have, with the budgets behind each."""
         masses = joined_mass_statement(reading, self.schemas, self._views)
@@ -93,6 +104,10 @@ class StatementTables(InOneProcess):
     def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
         return self.written(later_statement(read, self._owner_rows(read), count_rows=count_rows))
+
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points; nothing is run."""
+        return self.written(later_together(read, self._owner_rows(read), looks))
 
     def _owner_rows(self, reading: OwnerRead) -> str:
         return rows_of_join(reading, self.schemas, self._views)

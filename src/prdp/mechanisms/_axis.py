@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 
+import numpy as np
+from numpy.typing import NDArray
+
 from prdp.cells.cell import CellKey, magnitude_key, magnitudes
-from prdp.cells.columns import totals_at
+from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import Places, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import largest_until, smallest_from
 
@@ -24,17 +28,42 @@ class Ranges:
         places: Where the cells with given ends and sign belong.
         octaves: The first range of each octave, and after the last one the number of ranges. An octave holds
             the values of one sign with the same number of binary digits; zero is an octave of its own.
+        upper: For cells whose upper ends, with their signs, tell all of them apart: those, ascending, their
+            lower ends, and where they belong. None where they do not, or do not fit 64 bits.
     """
 
     ends: tuple[tuple[int, int], ...]
     places: Mapping[tuple[int, int, int], int] = field(repr=False)
     octaves: tuple[int, ...]
+    upper: tuple[NDArray[np.int64], NDArray[np.int64], Places] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def masses(self, summary: Summary) -> list[int]:
         """Return the budget mass in each octave, in quanta; of the records that have a value."""
         cells = summary.valued().cells
-        found = totals_at(cells.by_magnitude(self.places.__getitem__), cells.masses(1), len(self.ends))
-        return [sum(found[first:last]) for first, last in zip(self.octaves, self.octaves[1:], strict=False)]
+        octave_of = np.repeat(np.arange(len(self.octaves) - 1), np.diff(self.octaves))
+        return totals_at(octave_of[self.of(cells)], cells.masses(1), len(self.octaves) - 1)
+
+    def of(self, cells: CellColumns) -> Places:
+        """Return the range of each cell."""
+        if self.upper is not None and cells.high.dtype != object:
+            ends, lows, places = self.upper
+            at = np.minimum(np.searchsorted(ends, cells.sign * cells.high), len(ends) - 1)
+            if np.array_equal(ends[at], cells.sign * cells.high) and np.array_equal(lows[at], cells.low):
+                return places[at]
+        return cells.by_magnitude(self.places.__getitem__)
+
+
+def _upper_ends(
+    places: Mapping[tuple[int, int, int], int],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Places] | None:
+    """Return ``Ranges.upper``."""
+    found = sorted((sign * high, low, place) for (low, high, sign), place in places.items())
+    ends, lows, at = zip(*found, strict=True)
+    if len(set(ends)) < len(ends) or max(map(abs, ends)) >= 1 << 63:
+        return None
+    return np.array(ends, np.int64), np.array(lows, np.int64), np.array(at, np.intp)
 
 
 @lru_cache(maxsize=16)
@@ -48,10 +77,12 @@ def ranges_between(low: int, high: int, largest: int, per_octave: int) -> Ranges
         octave_of.setdefault(key, octave(code, per_octave))
     keys = sorted(ends, key=lambda key: sum(ends[key]))
     starts = [next(places) for _, places in groupby(range(len(keys)), lambda place: octave_of[keys[place]])]
+    places = {(key.low, key.high, key.sign): place for place, key in enumerate(keys)}
     return Ranges(
         ends=tuple(ends[key] for key in keys),
-        places={(key.low, key.high, key.sign): place for place, key in enumerate(keys)},
+        places=places,
         octaves=(*starts, len(keys)),
+        upper=_upper_ends(places),
     )
 
 

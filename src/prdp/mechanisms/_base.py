@@ -158,7 +158,7 @@ class InverseSensitivityQuantile:
 def _counts(kept: Summary, ranges: Ranges) -> list[int]:
     """Return how many records lie in each range; records without a value in none."""
     cells = kept.valued().cells
-    return totals_at(cells.by_magnitude(ranges.places.__getitem__), cells.count, len(ranges.ends))
+    return totals_at(ranges.of(cells), cells.count, len(ranges.ends))
 
 
 def _lengths(ranges: Ranges) -> tuple[int, ...]:

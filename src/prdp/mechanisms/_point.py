@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil
+from math import ceil, lcm
 from typing import Protocol
 
 from prdp.cells.columns import total, totals_at
@@ -218,8 +218,10 @@ class PointFinder:
             usual: How many points are for records within the public bounds; None for all.
         """
         climbs = tuning.climbs(heights, usual)
+        parts = lcm(weight.denominator, *(climb.denominator for climb in climbs))
+        each, up = int(weight * parts), [climb.numerator * (parts // climb.denominator) for climb in climbs]
         return PermuteAndFlip(
-            tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
+            tuple(Fraction(each * mass + climb, parts) for mass, climb in zip(masses, up, strict=True))
         )
 
     def parts(self, tuning: Tuning) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
+from operator import add
 
 import numpy as np
 
@@ -62,31 +63,69 @@ class Joint:
 
     def total(self, owners: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy totals of the groups, owners scaled down to the point of a place."""
+        totals = owners.clipped(self.caps(owners, tuning, place))
+        return Noisy(totals, (self.noise(owners, share, tuning, place),) * len(totals))
+
+    @staticmethod
+    def caps(owners: OwnerGroups, tuning: Tuning, place: int) -> Caps:
+        """Return how far owners of each level may count at the point of a place; public."""
         summary, levels = owners.summary, owners.summary.levels
         points = Points.spanning(summary, tuning.stride)
         caps = (points.cap(place, levels.quanta(level)) for level in range(levels.top + 1))
-        totals = owners.clipped(Caps(tuple(min(cap, summary.largest) for cap in caps), owners.bits))
-        noise = DiscreteLaplace(points.per_quantum(place) / levels.quantum / (share * tuning.answer))
-        return Noisy(totals, (noise,) * len(totals))
+        return Caps(tuple(min(cap, summary.largest) for cap in caps), owners.bits)
+
+    @staticmethod
+    def noise(owners: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> DiscreteLaplace:
+        """Return the noise of each group's total at the point of a place; public."""
+        points = Points.spanning(owners.summary, tuning.stride)
+        return DiscreteLaplace(
+            points.per_quantum(place) / owners.summary.levels.quantum / (share * tuning.answer)
+        )
 
     def answers(
         self, owners: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
     ) -> list[AnswerColumn]:
         """Draw independent answers, each one for all groups."""
+        return self.begun(owners, share, entropy, runs)()
+
+    def begun(
+        self, owners: OwnerGroups, share: Fraction, entropy: Entropy, runs: int
+    ) -> Callable[[], list[AnswerColumn]]:
+        """Draw all that is random, and return what adds the groups' totals to it.
+
+        Noise does not depend on what it hides: points and noises are drawn from the same bytes as by ``law``.
+        In between, others may say which second look they want as well.
+        """
         bits = finer_bits(owners.summary, self.finest_bits)
         fine, step = owners.refined(bits), Fraction(1, 1 << bits)
-        totals = self.totals(fine, share)
-        clip = Clip(self.finder, self.finest_bits)
-        answers = []
-        for which, (place, values) in self.finder.law(RecordLadder(fine.summary), share, totals).draw(
-            entropy, runs
-        ):
-            tuning = self.finder.tunings[which][1]
-            noise = totals(tuning, place).noises[0]
-            clipped_at = noise.scale * share * tuning.answer * step
-            words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
-            clipping = clip.clipping(fine.summary, share, which, place)
-            said = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
-            steps = exact_column(values)
-            answers.append(AnswerColumn(steps, np.zeros(len(steps), np.intp), (said,)))
-        return answers
+        noises = cache(partial(self._noises, fine, share))
+        drawn = self.finder.law(RecordLadder(fine.summary), share, noises).draw(entropy, runs)
+        return lambda: [
+            self._answer(fine, share, step, (which, place), values) for which, (place, values) in drawn
+        ]
+
+    def _noises(self, owners: OwnerGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+        """Return the law of the noises at the point of a place, and say that it will be looked at."""
+        caps = self.caps(owners, tuning, place)
+        owners.wanted(caps)
+        number = owners.groups or len(owners.clipped(caps))
+        return Noisy((0,) * number, (self.noise(owners, share, tuning, place),) * number)
+
+    def _answer(
+        self,
+        owners: OwnerGroups,
+        share: Fraction,
+        step: Fraction,
+        chosen: tuple[int, int],
+        noises: tuple[int, ...],
+    ) -> AnswerColumn:
+        """Return one run's answers: the totals at the point that was chosen, with their noises."""
+        which, place = chosen
+        tuning = self.finder.tunings[which][1]
+        noise = self.noise(owners, share, tuning, place)
+        clipped_at = noise.scale * share * tuning.answer * step
+        words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
+        clipping = Clip(self.finder, self.finest_bits).clipping(owners.summary, share, which, place)
+        said = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
+        steps = exact_column(map(add, owners.clipped(self.caps(owners, tuning, place)), noises))
+        return AnswerColumn(steps, np.zeros(len(steps), np.intp), (said,))

@@ -6,14 +6,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import accumulate, pairwise
 from math import lcm
 from typing import Any
 
 import numpy as np
 
-from prdp.cells.columns import product, totals_at
+from prdp.cells.columns import Places, product, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
@@ -150,21 +150,21 @@ class Rank:
 
     def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
         """Return the choice of a bracket: little mass outside and few octaves inside are likelier."""
-        masses = [0, *accumulate(ranges.masses(summary))]
+        masses = np.array([0, *accumulate(ranges.masses(summary))], dtype=object)
         price = share * self.bracket * summary.levels.quantum
         parts = lcm(price.denominator, self.fall.denominator)
         per_octave, per_quantum = int(self.fall * parts), int(price * parts)
-        penalties = (
-            per_octave * (last - first) + per_quantum * (masses[-1] - masses[last + 1] + masses[first])
-            for first, last in brackets(len(masses) - 1)
-        )
-        return ExponentialChoice(tuple(penalties), Fraction(1, parts))
+        first, last = _ends_of_brackets(len(masses) - 1)
+        outside = masses[-1] - masses[last + 1] + masses[first]
+        penalties = (last - first).astype(object) * per_octave + outside * per_quantum
+        return ExponentialChoice(tuple(penalties.tolist()), Fraction(1, parts))
 
     def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^bits."""
         cells = summary.valued().cells
-        weights = cells.by_budget(lambda quanta: min(1 << self.bits, int(quanta * per_quantum)))
-        there, which = np.unique(cells.by_magnitude(ranges.places.__getitem__), return_inverse=True)
+        most, (up, down) = 1 << self.bits, per_quantum.as_integer_ratio()
+        weights = cells.by_budget(lambda quanta: min(most, quanta * up // down))
+        there, which = np.unique(ranges.of(cells), return_inverse=True)
         added = totals_at(which, product(cells.count, weights), len(there))
         return dict(zip(there.tolist(), added, strict=True))
 
@@ -206,7 +206,7 @@ class Rank:
     ) -> Noisy:
         """Return the noisy weights between edges, at what a weight of 1 costs of the budget."""
         places = sorted(weights)
-        sums = [0, *accumulate(weights[place] for place in places)]
+        sums = [0, *accumulate(map(weights.__getitem__, places))]
         below = [sums[bisect_left(places, edge)] for edge in (0, *edges, len(ranges.ends))]
         values = tuple(above - here for here, above in pairwise(below))
         return Noisy(values, (self.noise(price),) * len(values))
@@ -293,6 +293,13 @@ def brackets(octaves: int) -> Iterator[tuple[int, int]]:
     [(0, 0), (0, 1), (1, 1)]
     """
     return ((first, last) for first in range(octaves) for last in range(first, octaves))
+
+
+@lru_cache(maxsize=16)
+def _ends_of_brackets(octaves: int) -> tuple[Places, Places]:
+    """Return the first octaves of all brackets, and the last ones, in the order of ``brackets``."""
+    first, last = zip(*brackets(octaves), strict=True)
+    return np.array(first, np.intp), np.array(last, np.intp)
 
 
 def _span(ranges: Ranges, bracket: int) -> tuple[int, int]:

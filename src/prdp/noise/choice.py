@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from operator import mul
-from typing import Protocol
+from typing import Any, Protocol
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
@@ -63,14 +63,19 @@ class ExponentialChoice:
 
     def _proposal(self, least: int | Fraction) -> Sums:
         """Return the sums of the weights with which candidates are proposed."""
-        whole = [penalty for penalty in self.penalties if isinstance(penalty, int)]
-        if not self.multiples and len(whole) == len(self.penalties) and max(whole) - min(whole) < FITS:
+        penalties: Any = self.penalties
+        whole = set(map(type, penalties)) == {int}
+        if not self.multiples and whole and max(penalties) - least < FITS:
             from prdp.noise.wide_sums import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
 
-            best = min(whole)
-            return wide_sums([penalty - best for penalty in whole], self.unit)
-        weight_of = {penalty: self._proposed(penalty - least) for penalty in set(self.penalties)}
-        each = map(weight_of.__getitem__, self.penalties)
+            return wide_sums([penalty - least for penalty in penalties], self.unit)
+        proposed, last = weights(), len(weights()) - 1
+        per_unit, parts = self.unit.numerator * PER_UNIT, self.unit.denominator
+        far = least - (-last * parts // per_unit)  # from here on, the least weight
+        each = (
+            proposed[last if penalty >= far else min(last, (penalty - least) * per_unit // parts)]
+            for penalty in self.penalties
+        )
         return _Sums(list(accumulate(map(mul, each, self.multiples) if self.multiples else each)))
 
     def _proposed(self, excess: int | Fraction) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +48,16 @@ class PermuteAndFlip:
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
-        least = min(self.penalties)
-        excess = [penalty - least for penalty in self.penalties]
-        near = np.array([float(min(penalty, Fraction(_FAR))) for penalty in excess])
+        parts = lcm(*(penalty.denominator for penalty in self.penalties))
+        whole = [penalty.numerator * (parts // penalty.denominator) for penalty in self.penalties]
+        least, far = min(whole), _FAR * parts
+        excess = [penalty - least for penalty in whole]
+        near = np.array([min(penalty, far) / parts for penalty in excess])
         between = word_bounds(near, ROUNDING * (near + 1))
         rows = max(1, CHUNK_WORDS // len(excess))
         drawn: list[int] = []
         for start in range(0, runs, rows):
-            heads = _heads(excess, between, min(rows, runs - start), entropy)
+            heads = _heads(excess, parts, between, min(rows, runs - start), entropy)
             drawn.extend(one_of_each(heads, entropy))
         return drawn
 
@@ -86,7 +89,8 @@ def flipped(word: int, excess: Fraction, entropy: Entropy) -> bool:
 
 
 def _heads(
-    excess: Sequence[Fraction],
+    excess: Sequence[int],
+    parts: int,
     between: tuple[NDArray[np.float64], NDArray[np.float64]],
     runs: int,
     entropy: Entropy,
@@ -96,7 +100,8 @@ def _heads(
     near = words.astype(np.float64)
     heads = np.asarray(near < between[0], dtype=np.bool_)
     for run, candidate in np.argwhere(~heads & (near <= between[1])):
-        heads[run, candidate] = flipped(int(words[run, candidate]), excess[candidate], entropy)
+        penalty = Fraction(excess[candidate], parts)
+        heads[run, candidate] = flipped(int(words[run, candidate]), penalty, entropy)
     return heads
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
+from prdp.plan.owner_reads import OwnersRead
 from prdp.plan.plan import Plan
 from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.steps import QueryPlan, Step
@@ -94,6 +95,7 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
     told: set[Read] = set()
+    later: dict[OwnersRead, dict[tuple[int, bool], None]] = {}
     for query in plan.queries:
         yield f"answers  {query.query}"
         read = plan.reads[query.read]
@@ -103,9 +105,15 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
             yield from (f"  reads  {statement}" for statement in read.shown(source))
         told.add(read)
         for step in query.steps:
-            yield from _step(step, query, source)
+            yield from _step(step, query)
+            if isinstance(read, OwnerRead) and query.together == "joint" and hasattr(source, "shown_later"):
+                yield f"  reads  {source.shown_later(read, count_rows=_counts_rows(step, query))}"
+            if isinstance(read, OwnersRead) and read.wide.groups is not None:
+                later.setdefault(read, {})[read.reads.index(query.read), _counts_rows(step, query)] = None
         if query.derived is not None:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
+    for read, looks in later.items():
+        yield from (f"  reads  {statement}" for statement in read.shown_later(source, tuple(looks)))
 
 
 ANSWERED_BEFORE = "nothing: it was answered before"
@@ -131,7 +139,12 @@ def _charge(share: Fraction, region: str | None, left: Fraction | None, *, answe
     return f"{share} of {whose}, before anything is read; {after} is left afterwards"
 
 
-def _step(step: Step, query: QueryPlan, source: Any) -> Iterator[str]:
+def _counts_rows(step: Step, query: QueryPlan) -> bool:
+    """Say whether a step adds up rows instead of values."""
+    return step.name == "count" or query.measure is None
+
+
+def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     name = f"{step.name} by " if step.name else ""
     mechanism, page = _answered_by(step, query)
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
@@ -139,9 +152,6 @@ def _step(step: Step, query: QueryPlan, source: Any) -> Iterator[str]:
     yield f"  draws  {name}{mechanism} with share {step.share}{how}; {page}"
     if why := getattr(step.mechanism, "why", ""):
         yield f"  since  {why}"
-    if query.together == "joint" and isinstance(query.read, OwnerRead) and hasattr(source, "shown_later"):
-        count_rows = step.name == "count" or query.measure is None
-        yield f"  reads  {source.shown_later(query.read, count_rows=count_rows)}"
 
 
 def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:

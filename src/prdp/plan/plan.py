@@ -12,6 +12,7 @@ from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
+from prdp.plan.owner_reads import together
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import QueryPlan, refuse_overspending
 from prdp.plan.text import question_text
@@ -118,7 +119,7 @@ class Plan:
     @property
     def reads(self) -> dict[Read, Read]:
         """Map each query's read to the wider read that serves it."""
-        return widened([query.read for query in self.queries])
+        return together(widened([query.read for query in self.queries]))
 
     def standing(self, ledger: Answered) -> Released | None:
         """Return the answer that the question has had, if it has one."""
@@ -128,10 +129,11 @@ class Plan:
         """Read the records, as far as they were not read before, and draw independent answers."""
         found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
         abouts = Named(self._about, self._by, self._keys)
-        queries = [
-            query.draw(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)
+        begun = [
+            query.begun(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)
             for query in self.queries
         ]
+        queries = [complete() for complete in begun]  # second looks are one, now that all are known
         drawn = [ReleaseRows(tuple(chain.from_iterable(run))) for run in zip(*queries, strict=True)]
         if self.single:
             return [rows[0][0] for rows in drawn]

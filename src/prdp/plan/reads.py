@@ -247,6 +247,7 @@ class OwnerRead(Whole):
         where: Which rows contribute; None for all. The budget is over all own rows whatever stands here.
         groups: The public groups to tell apart; None for one group of all rows.
         apart: Whether an owner is in one group at most: the one that all its rows are in, else none.
+        beside: Reads of the same rows that are made along; they differ in measure and fold alone.
     """
 
     policy: Policy
@@ -257,6 +258,18 @@ class OwnerRead(Whole):
     where: Node | None
     groups: Grouping | None = None
     apart: bool = False
+    beside: tuple[OwnerRead, ...] = ()
+
+    @property
+    def adds_only(self) -> bool:
+        """Whether owners may be in several groups, and no row can take away from what others add."""
+        several = self.groups is not None and not self.apart
+        return several and (self.measure is None or self.measure.low >= 0)
+
+    @property
+    def can_be_beside(self) -> bool:
+        """Whether one statement can fold for this read and for others that are alike."""
+        return self.groups is None or self.adds_only
 
     @property
     def counted(self) -> Measure:
@@ -289,6 +302,10 @@ class OwnerRead(Whole):
         look = partial(engine.scale_owners, self)
         added = OwnerGroups(totals, cache(partial(look, count_rows=self.measure is None)))
         return (OwnerCells(added, OwnerGroups(rows, cache(partial(look, count_rows=True)))),)
+
+    def taken(self, found: Any) -> Any:
+        """Return what was asked for from what was found for several reads."""
+        return found[self] if isinstance(found, dict) else found
 
 
 def _least_size(measure: Measure) -> int:

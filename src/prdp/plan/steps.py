@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -58,14 +59,18 @@ class Step:
         answers = mechanism.answers(shown, self.share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
-    def drawn(self, shown: Any, together: Together, entropy: Entropy, runs: int) -> tuple[AnswerColumn, ...]:
-        """Draw independent answers for groups that are drawn together: for each run, one a group."""
+    def begun(
+        self, shown: Any, together: Together, entropy: Entropy, runs: int
+    ) -> Callable[[], Sequence[AnswerColumn]]:
+        """Draw for groups that are drawn together, and return what gives each run's answers, one a group."""
         mechanism: Any = self.mechanism
         if together == "joint":
-            drawn = mechanism.answers(shown[0], self.share, entropy, runs)
-        else:
-            drawn = mechanism.grouped(shown, self.share, entropy, runs).by_run
-        return tuple(drawn)
+            finish: Callable[[], Sequence[AnswerColumn]] = mechanism.begun(
+                shown[0], self.share, entropy, runs
+            )
+            return finish
+        drawn: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
+        return lambda: drawn
 
     def labelled(self, answers: Sequence[Answer], about: str, *, simulated: bool) -> Row:
         """Return the releases of one run's answers about one group."""
@@ -200,17 +205,23 @@ class QueryPlan:
             facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]
         return facts | {"method": self.method, "share": str(self.share)} | self.options
 
-    def draw(
+    def begun(
         self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
-    ) -> list[Columns]:
-        """Draw independent answers, run by run, from what was read of each group."""
+    ) -> Callable[[], list[Columns]]:
+        """Draw independent answers, and return what gives them run by run, second looks included."""
         if self.together:
-            return self._drawn_together(found, entropy, runs, abouts, simulated=simulated)
-        rows = [
-            self._drawn_alone(cells, entropy, runs, about, simulated=simulated)
-            for cells, about in zip(found, abouts, strict=True)
-        ]
-        return [tuple(map(tuple, zip(*run, strict=True))) for run in zip(*rows, strict=True)]
+            steps = self._begun(found, entropy, runs)
+            complete = partial(self._completed, steps, found, entropy, abouts, simulated=simulated)
+            if self.together == "joint":
+                return complete
+            drawn = complete()
+        else:
+            rows = [
+                self._drawn_alone(cells, entropy, runs, about, simulated=simulated)
+                for cells, about in zip(found, abouts, strict=True)
+            ]
+            drawn = [tuple(map(tuple, zip(*run, strict=True))) for run in zip(*rows, strict=True)]
+        return lambda: drawn
 
     def _drawn_alone(
         self, cells: Any, entropy: Entropy, runs: int, about: str, *, simulated: bool
@@ -230,16 +241,30 @@ class QueryPlan:
             for each in parts
         ]
 
-    def _drawn_together(
-        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
-    ) -> list[Columns]:
+    def _begun(
+        self, found: Sequence[Any], entropy: Entropy, runs: int
+    ) -> list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]]:
         """Draw independent answers about all groups, one step after the other."""
-        first: list[list[ReleaseColumn]] = []
-        for step in self.steps:
-            if step.sees is not None:
-                drawn = step.drawn(_seen(step.sees, found), self.together, entropy, runs)
-                (label,) = step.labels
-                first.append([ReleaseColumn.of(label, one, abouts, simulated=simulated) for one in drawn])
+        return [
+            (step.labels[0], step.begun(_seen(step.sees, found), self.together, entropy, runs))
+            for step in self.steps
+            if step.sees is not None
+        ]
+
+    def _completed(
+        self,
+        steps: Sequence[tuple[Label, Callable[[], Sequence[AnswerColumn]]]],
+        found: Sequence[Any],
+        entropy: Entropy,
+        abouts: Sequence[str],
+        *,
+        simulated: bool,
+    ) -> list[Columns]:
+        """Return the answers that steps have drawn, and those that follow from them."""
+        first = [
+            [ReleaseColumn.of(label, one, abouts, simulated=simulated) for one in finish()]
+            for label, finish in steps
+        ]
         columns = list(zip(*first, strict=True))
         derived = self.derived
         if derived is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
+from prdp.cells.owners import Caps, Look
 from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
 from prdp.declare.exact import Exact
@@ -195,6 +195,10 @@ class JoinSource:
         """Return the statement that follows a drawn clipping point."""
         return self.engine.shown_later(read, count_rows=count_rows)
 
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points."""
+        return self.engine.shown_together(read, looks)
+
     def key_masses(self, read: KeyMassRead) -> KeyMasses:
         """Return the keys that private records have, with the budgets behind each."""
         return self.engine.key_masses(read)
@@ -206,6 +210,10 @@ class JoinSource:
     def scale_owners(self, read: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Return each group's total, every private record scaled down to its cap."""
         return self.engine.scale_owners(read, caps, count_rows=count_rows)
+
+    def scale_together(self, read: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Return for several looks at once what ``scale_owners`` does for one."""
+        return self.engine.scale_together(read, looks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

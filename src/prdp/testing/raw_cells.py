@@ -12,5 +12,5 @@ from prdp.tables.opened import Opened, reader_of
 def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
     """Return what a read finds in a stand-in, group by group; of a plan, its first query's."""
     read = asked.queries[0].read if isinstance(asked, Plan) else asked
-    groups: tuple[Any, ...] = reader_of(opened).read(read)
+    groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
     return groups

@@ -27,4 +27,5 @@ def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | Non
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     refuse_unless_stand_in(table, "true_answers")
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
-    return [value for group in reader_of(table).read(plan.read) for value in truths(plan, group)]
+    found = plan.read.taken(reader_of(table).read(plan.read))
+    return [value for group in found for value in truths(plan, group)]

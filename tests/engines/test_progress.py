@@ -1,0 +1,90 @@
+"""How far a pass is, told to whoever listens: real passes of DuckDB over a file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import prdp
+from prdp.engines import progress as told
+from tests.cli.running import finished, in_terminal
+
+ROWS = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("progress") / "people.parquet"
+    owner = f"range * 7919 % {ROWS // 3}"
+    duckdb.execute(f"COPY (SELECT {owner} AS id, range % 100 AS age FROM range({ROWS})) TO '{path}'")
+    return path
+
+
+def asked(path: Path) -> prdp.ReleaseTable:
+    """Ask what takes an engine some time: rows of owners that are all over the file."""
+    people = prdp.open(
+        path, policy="1 / (age + 1)", bounds={"age": (0, 99)}, protect="id", most_rows=9, stand_in=True
+    )
+    return people.group_by("age", keys=range(100)).sum("age", share="1/10")
+
+
+def test_a_listener_hears_seconds_and_percents_that_rise_within_a_pass(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told, "_EVERY", 0.001)
+    heard: list[told.Passing] = []
+    with prdp.progress(heard.append):
+        asked(file)
+    assert heard
+    known = [passing.percent for passing in heard if passing.percent is not None]
+    assert all(percent % 5 == 0 and 0 < percent <= 100 for percent in known)
+    falls = [one for one, other in pairwise(heard) if (one.percent or 0) > (other.percent or 0)]
+    assert len(falls) <= 1  # there is a second pass, once a point is drawn
+
+
+def test_a_short_pass_and_one_that_nobody_listens_to_say_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(told, "_EVERY", 3600.0)
+    heard: list[told.Passing] = []
+    with prdp.progress(heard.append):
+        asked(file)
+    monkeypatch.setattr(told, "_EVERY", 0.001)
+    asked(file)
+    assert not heard
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_listener_that_fails_spoils_no_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "_EVERY", 0.001)
+
+    def failing(_: told.Passing) -> None:
+        raise RuntimeError("nobody should see this")
+
+    with prdp.progress(failing):
+        assert len(asked(file)) == 100
+    assert not told.listened_to()
+
+
+ON_A_TERMINAL = """
+import time
+import prdp.engines.progress as told
+from prdp.cli.printing import reading
+told._EVERY = 0.1
+with reading("reading the records"), told.watched(lambda: 43.2):
+    time.sleep(1)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal as POSIX has it")
+def test_on_a_terminal_a_question_says_how_far_it_is_and_into_a_pipe_nothing() -> None:
+    child = in_terminal(sys.executable, "-c", ON_A_TERMINAL)
+    assert "reading the records: 0 s, 40 % ..." in finished(child)
+    assert child.exitstatus == 0
+    piped = subprocess.run([sys.executable, "-c", ON_A_TERMINAL], capture_output=True, check=True)
+    assert piped.stdout == piped.stderr == b""
