@@ -55,9 +55,9 @@ def _table() -> dict[int, int]:
     return table
 
 
-_SMALL = _table()
-_CAPITAL = {
-    **{small: capital for capital, small in _SMALL.items() if f"{capital:x}" not in _ONLY_LOWER.split()},
+SMALL_LETTERS = _table()
+CAPITALS = {
+    **{small: capital for capital, small in SMALL_LETTERS.items() if f"{capital:x}" not in _ONLY_LOWER.split()},
     **{
         int(small, 16): int(capital, 16)
         for small, _, capital in (w.partition(">") for w in _ONLY_UPPER.split())
@@ -71,7 +71,7 @@ def lower(text: str) -> str:
     >>> lower("ÉTUDE"), lower("İ"), lower("ΟΔΟΣ")  # no dot of its own, and no final sigma
     ('étude', 'i', 'οδοσ')
     """
-    return text.translate(_SMALL)
+    return text.translate(SMALL_LETTERS)
 
 
 def upper(text: str) -> str:
@@ -80,4 +80,4 @@ def upper(text: str) -> str:
     >>> upper("straße"), upper("ﬁ"), upper("ς")  # ligatures have no capital
     ('STRAẞE', 'ﬁ', 'Σ')
     """
-    return text.translate(_CAPITAL)
+    return text.translate(CAPITALS)
