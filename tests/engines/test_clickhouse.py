@@ -13,6 +13,7 @@ from chdb.session import Session
 
 from prdp.engines.clickhouse import ClickHouseEngine, open_source
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.engine_equality import EqualityContract
 from tests.engines.test_duckdb import arrow
 
 TABLE = (
@@ -28,7 +29,7 @@ def chdb() -> Iterator[Session]:
     session.close()
 
 
-class TestChDB(EngineContract):
+class TestChDB(EngineContract, EqualityContract):
     @pytest.fixture(autouse=True)
     def _session(self, chdb: Session, tmp_path: Path) -> None:
         self.session, self.folder = chdb, tmp_path

@@ -134,7 +134,9 @@ def _described(
         engine = engine.removeprefix(prefix)
     hidden = [column for column, _ in columns if "\\" in column]
     if hidden:
-        raise InvalidRequest(f"the column {hidden[0]!r} has a backslash in its name: open a view that renames it.")
+        raise InvalidRequest(
+            f"the column {hidden[0]!r} has a backslash in its name: open a view that renames it."
+        )
     known = {column: read_as(native, _name(column)) for column, native in columns}
     return FoundTable(
         asked=asked,
@@ -149,7 +151,8 @@ def _described(
 def _rows(server: Server, sql: str, settings: Mapping[str, str]) -> list[tuple[str, ...]]:
     found = server.run(sql, settings)
     columns = [
-        [one.decode() if isinstance(one, bytes) else one for one in column.to_pylist()] for column in found.columns
+        [one.decode() if isinstance(one, bytes) else one for one in column.to_pylist()]
+        for column in found.columns
     ]
     return list(zip(*columns, strict=True))
 

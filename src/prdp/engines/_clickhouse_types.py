@@ -12,7 +12,10 @@ from prdp.expressions.moments import DAY
 from prdp.schema import ColumnType, Kind
 
 _WHOLE = {
-    **{f"Int{bits}": name for bits, name in ((8, "TINYINT"), (16, "SMALLINT"), (32, "INTEGER"), (64, "BIGINT"))},
+    **{
+        f"Int{bits}": name
+        for bits, name in ((8, "TINYINT"), (16, "SMALLINT"), (32, "INTEGER"), (64, "BIGINT"))
+    },
     **{f"UInt{bits}": name for bits, name in ((8, "UTINYINT"), (16, "USMALLINT"), (32, "UINTEGER"))},
 }
 _WIDE = {"UInt64": "UBIGINT", "Int128": "HUGEINT"}

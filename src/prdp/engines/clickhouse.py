@@ -112,7 +112,9 @@ def dialect_of(tables: Mapping[str, FoundTable]) -> Dialect:
         table = tables[node.name]
         mentioned = {column.name for column in node.root().find_all(exp.Column)}
         items = [f"{read} AS {quoted(name)}" for name, read in table.reads.items() if name in mentioned]
-        query = parse_one(f"SELECT {', '.join(items) or '1 AS prdp_one'} FROM {table.path}", dialect="clickhouse")
+        query = parse_one(
+            f"SELECT {', '.join(items) or '1 AS prdp_one'} FROM {table.path}", dialect="clickhouse"
+        )
         return exp.Subquery(this=query, alias=node.args.get("alias"))
 
     return Dialect(CLICKHOUSE.name, {**RULES, "Table": named}, CLICKHOUSE.shared)
@@ -182,7 +184,9 @@ def open_source(
     if types is not None:
         raise InvalidRequest("types= is for files: a table of ClickHouse states its own.")
     if table is None:
-        raise InvalidRequest("name the table of ClickHouse to read: table='accounts', or 'database.accounts'.")
+        raise InvalidRequest(
+            "name the table of ClickHouse to read: table='accounts', or 'database.accounts'."
+        )
     server, shown = server_of(source)
     facts = known_settings(server, shown)
     found = find_table(server, table, facts.plain)

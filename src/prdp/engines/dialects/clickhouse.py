@@ -130,7 +130,9 @@ def _among(node: exp.Expression) -> exp.Expression:
     """Return whether a value is one of a list: unknown, where it is none of them and one is unknown."""
     if all(plain(item) is not None or isinstance(item, exp.Literal) for item in node.expressions):
         return node
-    same = [exp.Paren(this=exp.EQ(this=node.this.copy(), expression=item.copy())) for item in node.expressions]
+    same = [
+        exp.Paren(this=exp.EQ(this=node.this.copy(), expression=item.copy())) for item in node.expressions
+    ]
     return exp.Paren(this=exp.or_(*same))
 
 
@@ -148,7 +150,12 @@ def _join(node: exp.Expression) -> exp.Expression:
     """Give a search by order alone something to be equal in: ClickHouse wants one."""
     if node.args.get("method") != "ASOF":
         return node
-    node.set("on", said("(0 * isNull(k)) = 0 * isNull(s) AND k >= s", k=node.args["on"].this, s=node.args["on"].expression))
+    node.set(
+        "on",
+        said(
+            "(0 * isNull(k)) = 0 * isNull(s) AND k >= s", k=node.args["on"].this, s=node.args["on"].expression
+        ),
+    )
     return node
 
 

@@ -48,8 +48,7 @@ _OF_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _DAY_TEXT = "prdp_day_text"
 
 _MOMENT_GROUPS = (
-    "^ *([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    "(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,6}))?)?)? *$"
+    "^ *([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,6}))?)?)? *$"
 )
 
 
@@ -95,9 +94,7 @@ _TRUNCATED = {
     unit: f"({_first_day(f'({_MONTHS} - {_MONTHS} % {months})')} * toInt64({DAY}))"
     for unit, months in _OF_MONTHS.items()
 }
-_FROM_TEXT = (
-    f"arrayElement(arrayMap(prdp_g -> {_from_groups()}, [extractGroups(ifNull(t, ''), '{_MOMENT_GROUPS}')]), 1)"
-)
+_FROM_TEXT = f"arrayElement(arrayMap(prdp_g -> {_from_groups()}, [extractGroups(ifNull(t, ''), '{_MOMENT_GROUPS}')]), 1)"
 
 
 def cast_to_moment(operand: exp.Expression) -> exp.Expression:

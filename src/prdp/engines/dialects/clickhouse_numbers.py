@@ -82,7 +82,9 @@ def _number_text(node: exp.Expression) -> exp.Expression:
 
 _OWN = "toString(abs(prdp_x))"
 _DIGITS = f"replaceRegexpOne(replaceRegexpOne(replaceRegexpOne({_OWN}, '[.]', ''), '^0+', ''), '0+$', '')"
-_FIRST_DIGITS = f"concat(substring({_DIGITS}, 1, 1), if(length({_DIGITS}) > 1, '.', ''), substring({_DIGITS}, 2))"
+_FIRST_DIGITS = (
+    f"concat(substring({_DIGITS}, 1, 1), if(length({_DIGITS}) > 1, '.', ''), substring({_DIGITS}, 2))"
+)
 _ZEROS = f"toInt64(length(extract({_OWN}, '^0[.](0*)')))"
 _LARGE = f"concat({_FIRST_DIGITS}, 'e+', toString(toInt64(length(extract({_OWN}, '^[0-9]+'))) - 1))"
 _SMALL = f"concat({_FIRST_DIGITS}, 'e-', leftPad(toString({_ZEROS} + 1), 2, '0'))"
