@@ -57,7 +57,11 @@ def _table() -> dict[int, int]:
 
 SMALL_LETTERS = _table()
 CAPITALS = {
-    **{small: capital for capital, small in SMALL_LETTERS.items() if f"{capital:x}" not in _ONLY_LOWER.split()},
+    **{
+        small: capital
+        for capital, small in SMALL_LETTERS.items()
+        if f"{capital:x}" not in _ONLY_LOWER.split()
+    },
     **{
         int(small, 16): int(capital, 16)
         for small, _, capital in (w.partition(">") for w in _ONLY_UPPER.split())

@@ -216,7 +216,7 @@ _KEYS = {"job": ["clerk", "", "spy"], "day": [datetime(2024, 1, 1), datetime(1, 
 def _hold_cells(engine: Engine, records: Sequence[Record]) -> None:
     for policy, where, measure, by in _QUESTIONS:
         checked = Policy(policy, at_least="1/10", at_most="10").within(engine.schema, {})
-        keys = _KEYS[getattr(by, "column", by)] if by is not None else None
+        keys = None if by is None else _KEYS[by if isinstance(by, str) else by.column]
         reading = CellRead(
             checked,
             checked.levels,
