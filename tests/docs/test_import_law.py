@@ -43,7 +43,12 @@ ONLY_IN = {
     "pyarrow": {"release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
-    "psycopg": {"collector/store/postgres.py"},
+    "psycopg": {
+        "collector/store/postgres.py",
+        "engines/_postgres_session.py",
+        "ledger/postgres.py",
+        "safety/database_connection.py",
+    },
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
         "engines/dialects/translate.py",

@@ -17,6 +17,7 @@ from prdp.release.release import Release
 from prdp.release.table import Released
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
+from tests.ledger.places import new_place
 
 SHARE = Fraction(1, 4)
 FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip", "")
@@ -51,13 +52,14 @@ class Drawing:
         """Raise nothing."""
 
 
-@pytest.fixture(params=["in memory", "in a file"])
+@pytest.fixture(params=["memory", "file", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     """Return a ledger in which the question has an answer."""
     facts = Binding({"name": "t"})
     opened: Ledger = MemoryLedger()
-    if request.param == "in a file":
-        opened = DurableLedger.opened(tmp_path / "t.ledger", facts, who="ana")
+    if request.param != "memory":
+        place = new_place(request.param, tmp_path, lambda: str(request.getfixturevalue("postgres")))
+        opened = DurableLedger.opened(place.given, facts, who="ana")
     asked(opened, lambda: FIRST, fresh=False)
     return opened
 

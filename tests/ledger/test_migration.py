@@ -78,7 +78,8 @@ def test_what_was_spent_and_answered_by_whom_and_when_stays(name: str, tmp_path:
 def test_a_migrated_file_is_guarded_and_laid_out_as_a_new_one(name: str, tmp_path: Path) -> None:
     old = copied(name, tmp_path)
     binding = DurableLedger(old).binding
-    new = DurableLedger.opened(tmp_path / "new.ledger", binding).path
+    new = tmp_path / "new.ledger"
+    DurableLedger.opened(new, binding)
     for table in ("charges", "facts", "releases", "quotas"):
         with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
             columns, as_new = (

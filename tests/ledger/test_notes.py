@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger, NoAccount, Notes
 from prdp.release.release import Release
+from tests.ledger.places import Place
 
 FACTS = Binding({"name": "t"})
 ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
@@ -20,20 +19,8 @@ NOTES = Notes(region='{"week": [46, 46]}', edition="2026-W46", hint='{"charge": 
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "t.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> DurableLedger:
-    return DurableLedger.opened(path, FACTS, who="ana")
-
-
-def written(path: Path, *acts: str) -> None:
-    with sqlite3.connect(path) as database:
-        for act in acts:
-            database.execute(act)
-    database.close()
+def ledger(place: Place) -> DurableLedger:
+    return DurableLedger.opened(place.given, FACTS, who="ana")
 
 
 def charge_row(number: int, share: str, spent: str, region: str = "NULL", quota: str = "NULL") -> str:
@@ -47,18 +34,18 @@ def quota_row(number: int, name: str, share: str) -> str:
     return f"INSERT INTO quotas VALUES ({number}, '{name}', '{share}', 'ana', '2026')"
 
 
-def test_what_stands_beside_a_charge_is_there_after_reopening(ledger: DurableLedger, path: Path) -> None:
+def test_what_stands_beside_a_charge_is_there_after_reopening(ledger: DurableLedger, place: Place) -> None:
     ledger.charge("a", Fraction(1, 4), notes=NOTES)
     ledger.charge("b", Fraction(1, 4))
-    assert [entry.notes for entry in DurableLedger(path).entries] == [NOTES, Notes()]
+    assert [entry.notes for entry in DurableLedger(place.given).entries] == [NOTES, Notes()]
     first, second = json.loads(ledger.export("json"))["charges"]
     assert (first["edition"], first["hint"], first["region"]) == (NOTES.edition, NOTES.hint, NOTES.region)
     assert not {"edition", "hint", "region", "quota"} & second.keys()
 
 
-def test_whoever_takes_a_charge_up_is_told_what_stood_beside_it(path: Path) -> None:
+def test_whoever_takes_a_charge_up_is_told_what_stood_beside_it(place: Place) -> None:
     """The hint decides from which law is drawn, so that it is the first one's that counts."""
-    for ledger in (MemoryLedger(), DurableLedger.opened(path, FACTS)):
+    for ledger in (MemoryLedger(), DurableLedger.opened(place.given, FACTS)):
         first = ledger.charge("a", Fraction(1, 4), notes=NOTES)
         again = ledger.charge("a", Fraction(1, 4), notes=Notes(hint="another"))
         assert first == again
@@ -66,8 +53,8 @@ def test_whoever_takes_a_charge_up_is_told_what_stood_beside_it(path: Path) -> N
         assert again.notes == ledger.entries[0].notes == NOTES
 
 
-def test_nothing_beside_a_question_makes_it_another_question(path: Path) -> None:
-    for ledger in (MemoryLedger(), DurableLedger.opened(path, FACTS)):
+def test_nothing_beside_a_question_makes_it_another_question(place: Place) -> None:
+    for ledger in (MemoryLedger(), DurableLedger.opened(place.given, FACTS)):
         charge = ledger.charge("a", Fraction(1, 4))
         assert isinstance(charge, Charge)
         ledger.record(charge, ANSWER)
@@ -75,8 +62,8 @@ def test_nothing_beside_a_question_makes_it_another_question(path: Path) -> None
         assert ledger.left == Fraction(3, 4)
 
 
-def test_a_charge_to_a_region_costs_everybody(path: Path) -> None:
-    for ledger in (MemoryLedger(), DurableLedger.opened(path, FACTS)):
+def test_a_charge_to_a_region_costs_everybody(place: Place) -> None:
+    for ledger in (MemoryLedger(), DurableLedger.opened(place.given, FACTS)):
         ledger.charge("march", Fraction(2, 3), notes=Notes(region='{"month": 3}'))
         assert ledger.left == Fraction(1, 3)
         with pytest.raises(BudgetExhausted):
@@ -94,8 +81,10 @@ def test_a_charge_to_a_region_costs_everybody(path: Path) -> None:
         Notes(hint=3),  # type: ignore[arg-type]
     ],
 )
-def test_what_cannot_be_kept_beside_a_charge_is_refused_before_it_is_charged(path: Path, notes: Any) -> None:
-    ledgers: list[Ledger] = [MemoryLedger(), DurableLedger.opened(path, FACTS)]
+def test_what_cannot_be_kept_beside_a_charge_is_refused_before_it_is_charged(
+    place: Place, notes: Any
+) -> None:
+    ledgers: list[Ledger] = [MemoryLedger(), DurableLedger.opened(place.given, FACTS)]
     for ledger in ledgers:
         with pytest.raises(InvalidRequest, match="Nothing was charged"):
             ledger.charge("a", Fraction(1, 4), notes=notes)
@@ -107,11 +96,11 @@ def test_a_stand_in_keeps_nothing_and_takes_the_same_words() -> None:
 
 
 def test_shares_of_regions_may_add_up_to_more_than_the_whole_and_then_nothing_is_left(
-    ledger: DurableLedger, path: Path
+    ledger: DurableLedger, place: Place
 ) -> None:
     """A later version may charge disjoint regions so; this one cannot tell that they are."""
-    written(path, charge_row(0, "2/3", "2/3", "'{}'"), charge_row(1, "2/3", "4/3", "'[]'"))
-    again = DurableLedger(path)
+    place.run(charge_row(0, "2/3", "2/3", "'{}'"), charge_row(1, "2/3", "4/3", "'[]'"))
+    again = DurableLedger(place.given)
     assert again.left == 0
     assert json.loads(again.export("json"))["left"] == "0"
     with pytest.raises(BudgetExhausted, match="Nothing is left"):
@@ -135,23 +124,23 @@ def test_shares_of_regions_may_add_up_to_more_than_the_whole_and_then_nothing_is
     ],
 )
 def test_sums_regions_and_quotas_that_nobody_writes_are_damage(
-    ledger: DurableLedger, path: Path, rows: tuple[str, ...]
+    ledger: DurableLedger, place: Place, rows: tuple[str, ...]
 ) -> None:
-    written(path, *rows)
+    place.run(*rows)
     with pytest.raises(LedgerError, match="is damaged"):
-        DurableLedger(path)
+        DurableLedger(place.given)
 
 
-def test_the_newest_word_on_a_quota_holds(ledger: DurableLedger, path: Path) -> None:
+def test_the_newest_word_on_a_quota_holds(ledger: DurableLedger, place: Place) -> None:
     assert ledger.quotas == {}
-    written(path, quota_row(0, "ana", "1/4"), quota_row(1, "bob", "0"), quota_row(2, "ana", "1/2"))
-    assert DurableLedger(path).quotas == {"ana": Fraction(1, 2), "bob": Fraction(0)}
+    place.run(quota_row(0, "ana", "1/4"), quota_row(1, "bob", "0"), quota_row(2, "ana", "1/2"))
+    assert DurableLedger(place.given).quotas == {"ana": Fraction(1, 2), "bob": Fraction(0)}
 
 
-def test_a_charge_names_a_quota_that_is_there(ledger: DurableLedger, path: Path) -> None:
+def test_a_charge_names_a_quota_that_is_there(ledger: DurableLedger, place: Place) -> None:
     with pytest.raises(InvalidRequest, match=r"no quota 'ana'. Nothing was charged"):
         ledger.charge("a", Fraction(1, 4), notes=Notes(quota="ana"))
     assert ledger.left == 1
-    written(path, quota_row(0, "ana", "1/2"))
+    place.run(quota_row(0, "ana", "1/2"))
     ledger.charge("a", Fraction(1, 4), notes=Notes(quota="ana"))
-    assert DurableLedger(path).entries[0].notes.quota == "ana"
+    assert DurableLedger(place.given).entries[0].notes.quota == "ana"

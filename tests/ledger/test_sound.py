@@ -24,16 +24,12 @@ from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
 from prdp.ledger.release_form import release_from_json, release_to_json
 from prdp.release.release import Release
 from tests.cli.running import quickly
+from tests.ledger.places import FilePlace, Place
 
 FACTS = Binding({"name": "t", "at_least": "1/100"})
 ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
 LEAST_DIGITS = 640
 """The lowest limit that Python takes."""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "t.ledger"
 
 
 @pytest.fixture
@@ -44,8 +40,8 @@ def _few_digits() -> Iterator[None]:
     sys.set_int_max_str_digits(before)
 
 
-def both(path: Path) -> list[Ledger]:
-    return [MemoryLedger(), DurableLedger.opened(path, FACTS)]
+def both(place: Place) -> list[Ledger]:
+    return [MemoryLedger(), DurableLedger.opened(place.given, FACTS)]
 
 
 def primes(count: int) -> list[int]:
@@ -71,8 +67,8 @@ def filled(ledger: Ledger) -> int:
     raise AssertionError("no sum was too long")
 
 
-def test_a_sum_that_would_be_unwieldy_is_refused_before_it_is_written(path: Path) -> None:
-    for ledger in both(path):
+def test_a_sum_that_would_be_unwieldy_is_refused_before_it_is_written(place: Place) -> None:
+    for ledger in both(place):
         turns = filled(ledger)
         assert turns > 100
         assert len(ledger.entries) == turns
@@ -80,12 +76,12 @@ def test_a_sum_that_would_be_unwieldy_is_refused_before_it_is_written(path: Path
         with pytest.raises(BudgetExhausted, match=r"about 0\.5 is left. Ask for share='0\.49\d+' or less"):
             ledger.charge("too much", Fraction(2, 3))
         assert repr(ledger)
-    assert DurableLedger(path).left == ledger.left
-    assert len(quickly("ledger", str(path)).stdout) < 100_000
+    assert DurableLedger(place.given).left == ledger.left
+    assert len(quickly("ledger", str(place.given)).stdout) < 100_000
 
 
-def test_what_a_refusal_offers_can_be_asked_for(path: Path) -> None:
-    ledger = DurableLedger.opened(path, FACTS)
+def test_what_a_refusal_offers_can_be_asked_for(place: Place) -> None:
+    ledger = DurableLedger.opened(place.given, FACTS)
     filled(ledger)
     with pytest.raises(BudgetExhausted) as refusal:
         ledger.charge("all", Fraction(1))
@@ -94,34 +90,34 @@ def test_what_a_refusal_offers_can_be_asked_for(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_few_digits")
-def test_a_long_sum_is_written_and_read_whatever_python_s_own_limit_is(path: Path) -> None:
-    for ledger in both(path):
+def test_a_long_sum_is_written_and_read_whatever_python_s_own_limit_is(place: Place) -> None:
+    for ledger in both(place):
         turns = filled(ledger)
         assert len(ledger.entries) == turns
         assert ledger.left.denominator > 10**LEAST_DIGITS
         with pytest.raises(BudgetExhausted):
             ledger.charge("too much", Fraction(1))
-    again = DurableLedger(path)
+    again = DurableLedger(place.given)
     assert again.left == ledger.left
     for option in ((), ("--json",), ("--csv",)):
-        assert quickly("ledger", str(path), *option).exit_code == 0
+        assert quickly("ledger", str(place.given), *option).exit_code == 0
     exported = json.loads(again.export("json"))
     assert fraction_of(exported["left"]) == again.left
 
 
 @pytest.mark.usefixtures("_few_digits")
-def test_a_release_with_long_numbers_is_written_and_read_whatever_python_s_own_limit_is(path: Path) -> None:
+def test_a_release_with_long_numbers_is_written_and_read_whatever_python_s_own_limit_is(place: Place) -> None:
     long = replace(
         ANSWER, steps=-(7**2000), step=Fraction(1, 3**3000), noise_scales=(Fraction(7**1500, 11**999),)
     )
     table = prdp.ReleaseTable("q", Fraction(1, 2), ("k",), ("count",), ((1,), (2,)), ((long,), (ANSWER,)))
     for release in (long, table, replace(ANSWER, parts=(long, ANSWER))):
         assert release_from_json(release_to_json(release)) == release
-    ledger = DurableLedger.opened(path, FACTS)
+    ledger = DurableLedger.opened(place.given, FACTS)
     charge = ledger.charge("a", Fraction(1, 4))
     assert isinstance(charge, Charge)
     ledger.record(charge, long)
-    assert DurableLedger(path).entries[0].release == long
+    assert DurableLedger(place.given).entries[0].release == long
 
 
 @given(whole=st.integers(), exponent=st.integers(0, 900), below=st.integers(1, 10**9))
@@ -138,31 +134,32 @@ def test_what_is_no_number_is_not_read_as_one(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["half \ud800", "\udcff", "nul \0"])
-def test_a_question_that_cannot_be_written_is_refused_before_it_is_charged(path: Path, text: str) -> None:
-    for ledger in both(path):
+def test_a_question_that_cannot_be_written_is_refused_before_it_is_charged(place: Place, text: str) -> None:
+    for ledger in both(place):
         with pytest.raises(InvalidRequest, match="cannot be written"):
             ledger.charge(text, Fraction(1, 4))
         assert ledger.left == 1
 
 
 @pytest.mark.parametrize("text", ["half \ud800", "\udcff"])
-def test_a_name_that_cannot_be_written_is_refused_before_it_is_charged(path: Path, text: str) -> None:
-    table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
+def test_a_name_that_cannot_be_written_is_refused_before_it_is_charged(place: Place, text: str) -> None:
+    table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=place.given)
     with pytest.raises(InvalidRequest, match="cannot be written"):
         table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name=text)
-    assert DurableLedger(path).left == 1
+    assert DurableLedger(place.given).left == 1
     table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name="é, 😀")
-    assert len(DurableLedger(path).entries) == 1
+    assert len(DurableLedger(place.given).entries) == 1
 
 
-def test_facts_that_cannot_be_written_begin_no_ledger(path: Path) -> None:
+def test_facts_that_cannot_be_written_begin_no_ledger(place: Place) -> None:
     with pytest.raises(InvalidRequest, match="cannot be written"):
-        DurableLedger.opened(path, Binding({"name": "half \ud800"}))
-    assert not path.exists()
+        DurableLedger.opened(place.given, Binding({"name": "half \ud800"}))
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        DurableLedger(place.given)
 
 
-def test_a_share_or_a_number_that_is_no_charge_s_is_not_called_damage(path: Path) -> None:
-    ledger = DurableLedger.opened(path, FACTS)
+def test_a_share_or_a_number_that_is_no_charge_s_is_not_called_damage(place: Place) -> None:
+    ledger = DurableLedger.opened(place.given, FACTS)
     with pytest.raises(LedgerError) as refusal:
         ledger.record(Charge(2**70, "a"), ANSWER)
     assert "damaged" not in str(refusal.value)
@@ -197,27 +194,17 @@ def test_another_program_s_database_is_no_ledger_of_any_version(tmp_path: Path, 
         DurableLedger(other)
 
 
-def edited(path: Path, table: str, act: str, *given: object) -> None:
-    with sqlite3.connect(path) as database:
-        guard = f"{table}_no_update"
-        (text,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (guard,)).fetchone()
-        database.execute(f"DROP TRIGGER {guard}")
-        database.execute(act, given)
-        database.execute(text)
-    database.close()
-
-
-def answered(path: Path) -> DurableLedger:
-    ledger = DurableLedger.opened(path, FACTS)
+def answered(place: Place) -> DurableLedger:
+    ledger = DurableLedger.opened(place.given, FACTS)
     charge = ledger.charge("a", Fraction(1, 4))
     assert isinstance(charge, Charge)
     ledger.record(charge, ANSWER)
     return ledger
 
 
-def with_release(path: Path, change: Callable[[str], str]) -> None:
-    answered(path)
-    edited(path, "releases", "UPDATE releases SET release = ?", change(release_to_json(ANSWER)))
+def with_release(place: Place, change: Callable[[str], str]) -> None:
+    answered(place)
+    place.unguarded("releases", "UPDATE releases SET release = ?", change(release_to_json(ANSWER)))
 
 
 @pytest.mark.parametrize(
@@ -232,22 +219,28 @@ def with_release(path: Path, change: Callable[[str], str]) -> None:
     ],
 )
 def test_a_release_that_says_two_things_or_nothing_is_not_read(
-    path: Path, change: Callable[[str], str]
+    place: Place, change: Callable[[str], str]
 ) -> None:
-    with_release(path, change)
+    with_release(place, change)
     with pytest.raises(LedgerError, match="cannot be read"):
-        DurableLedger(path)
+        DurableLedger(place.given)
 
 
-def test_facts_that_say_two_things_are_not_read(path: Path) -> None:
-    answered(path)
-    edited(path, "facts", "UPDATE facts SET value = ? WHERE name = 'binding'", '{"name": "t", "name": "u"}')
+def test_facts_that_say_two_things_are_not_read(place: Place) -> None:
+    answered(place)
+    twice = '{"name": "t", "name": "u"}'
+    place.unguarded("facts", "UPDATE facts SET value = ? WHERE name = 'binding'", twice)
     with pytest.raises(LedgerError, match="cannot be read"):
-        DurableLedger(path)
+        DurableLedger(place.given)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.ledger"
 
 
 def _truncated(path: Path) -> None:
-    answered(path)
+    answered(FilePlace(path))
     path.write_bytes(path.read_bytes()[:5000])
 
 
@@ -264,8 +257,8 @@ def _overwritten(path: Path) -> None:
 
 
 def _with_other_sums(path: Path) -> None:
-    answered(path)
-    edited(path, "charges", "UPDATE charges SET spent = '0'")
+    answered(FilePlace(path))
+    FilePlace(path).unguarded("charges", "UPDATE charges SET spent = '0'")
 
 
 @pytest.mark.parametrize(
@@ -283,17 +276,17 @@ def test_whoever_is_told_of_a_backup_is_told_what_it_forgets(
     assert "all that it has left" in said
 
 
-def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(path: Path) -> None:
+def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(place: Place) -> None:
     def nested(depth: int) -> Any:
         return [] if depth == 0 else [nested(depth - 1)]
 
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
-        table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=path)
+        table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=place.given)
         for value in (nested(40), nested(400), 10**500, 10**1000):
             table.run(lambda rows, epsilon, beta, value=value: value, columns=["v"], share="1/100")  # type: ignore[misc]
     finally:
         sys.set_int_max_str_digits(before)
-    releases = [entry.release for entry in DurableLedger(path).entries]
+    releases = [entry.release for entry in DurableLedger(place.given).entries]
     assert [release and release.failed for release in releases] == [False, True, False, True]  # type: ignore[union-attr]

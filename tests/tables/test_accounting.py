@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import sqlite3
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from benchmarks.accounting import weekly
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import DurableLedger, MemoryLedger, Notes
 from prdp.tables.table import Table
+from tests.ledger.places import Place, new_place
 
 ROWS = {
     "week": [45, 45, 46, None],
@@ -27,15 +27,17 @@ ROWS = {
 }
 
 
-def opened(path: Path | None = None, **options: Any) -> Table:
-    ledger = {} if path is None else {"ledger": path / "w.ledger"}
+def opened(given: Path | str | None = None, **options: Any) -> Table:
+    ledger = {} if given is None else {"ledger": given}
     options = {"fixed": ["week", "day"], "name": "visits", **ledger, **options}
     return prdp.open(pyarrow.table(ROWS), policy="1", **options)
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "file", "postgres"])
 def visits(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    return opened(tmp_path if request.param == "file" else None)
+    if request.param == "memory":
+        return opened()
+    return opened(new_place(request.param, tmp_path, lambda: str(request.getfixturevalue("postgres"))).given)
 
 
 def test_questions_about_different_weeks_each_use_the_whole_budget(visits: Table) -> None:
@@ -68,16 +70,16 @@ def test_columns_that_change_narrow_nothing(visits: Table) -> None:
         visits.where("status = 'closed'").count(share="1/2")
 
 
-def test_without_fixed_columns_everything_is_charged_to_everybody(tmp_path: Path) -> None:
-    visits = opened(tmp_path, fixed=None)
+def test_without_fixed_columns_everything_is_charged_to_everybody(place: Place) -> None:
+    visits = opened(place.given, fixed=None)
     visits.where("week = 45").count(share=1)
     assert visits.where("week = 46").left == 0
     assert visits.ledger.entries[0].notes.region is None
 
 
-def test_with_an_owner_everything_is_charged_to_everybody(tmp_path: Path) -> None:
+def test_with_an_owner_everything_is_charged_to_everybody(place: Place) -> None:
     """(id 7, week 45) and (id 7, week 46) are one record."""
-    visits = opened(tmp_path, protect="id")
+    visits = opened(place.given, protect="id")
     visits.where("week = 45").count(share=1)
     assert visits.where("week = 46").left == 0
     with pytest.raises(BudgetExhausted):
@@ -116,18 +118,17 @@ def test_the_same_question_is_free_and_an_unanswered_one_is_taken_up(visits: Tab
     assert len(visits.ledger.entries) == 2
 
 
-def test_fixed_columns_are_bound_once_and_never_switched(tmp_path: Path) -> None:
-    opened(tmp_path)
-    again = opened(tmp_path, fixed=None)
+def test_fixed_columns_are_bound_once_and_never_switched(place: Place) -> None:
+    opened(place.given)
+    again = opened(place.given, fixed=None)
     assert again.ledger.fixed == ("day", "week")
     again.where("week = 45").count(share=1)
     assert again.where("week = 46").left == 1
     with pytest.raises(LedgerError, match="fixed: day, week -> week"):
-        opened(tmp_path, fixed=["week"])
-    (tmp_path / "old").mkdir()
-    opened(tmp_path / "old", fixed=None)
+        opened(place.given, fixed=["week"])
+    opened(place.beside("old").given, fixed=None)
     with pytest.raises(LedgerError, match="fixed: none -> day, week"):
-        opened(tmp_path / "old")
+        opened(place.beside("old").given)
 
 
 @pytest.mark.parametrize("fixed", ["week", ["weak"], 3, [3]])
@@ -136,24 +137,24 @@ def test_what_is_no_list_of_columns_is_refused(fixed: Any) -> None:
         opened(fixed=fixed)
 
 
-def test_a_region_of_other_columns_is_refused_and_one_in_a_file_is_damage(tmp_path: Path) -> None:
+def test_a_region_of_other_columns_is_refused_and_one_in_a_ledger_is_damage(place: Place) -> None:
     loose = Notes('[{"status": {"text": ["open"]}}]')
-    for ledger in (opened().ledger, opened(tmp_path).ledger):
+    for ledger in (opened().ledger, opened(place.given).ledger):
         for notes in (loose, Notes('{"week": 46}')):
             with pytest.raises(InvalidRequest, match="Nothing was charged"):
                 ledger.charge("q", Fraction(1, 2), notes=notes)
-    with sqlite3.connect(tmp_path / "w.ledger") as database:
-        row = (0, "q", "1/2", "1/2", "ana", "2026", "t", loose.region, None, None, None)
-        database.execute(f"INSERT INTO charges VALUES ({', '.join('?' * 11)})", row)
-    database.close()
+    place.run(
+        "INSERT INTO charges (number, purpose, share, spent, who, at, token, region) "
+        f"VALUES (0, 'q', '1/2', '1/2', 'ana', '2026', 't', '{loose.region}')"
+    )
     with pytest.raises(LedgerError, match="is damaged"):
-        DurableLedger(tmp_path / "w.ledger")
+        DurableLedger(place.given)
 
 
-def test_an_edition_makes_a_new_question_and_narrows_nothing(tmp_path: Path) -> None:
-    first = opened(tmp_path, edition="2026-W45")
+def test_an_edition_makes_a_new_question_and_narrows_nothing(place: Place) -> None:
+    first = opened(place.given, edition="2026-W45")
     first.where("week = 45").count(share="1/2")
-    second = opened(tmp_path, edition="2026-W46")
+    second = opened(place.given, edition="2026-W46")
     second.where("week = 45").count(share="1/2")
     texts = [entry.purpose for entry in second.ledger.entries]
     assert [json.loads(text)["edition"] for text in texts] == ["2026-W45", "2026-W46"]
@@ -168,15 +169,15 @@ def test_explain_says_whom_a_question_would_charge(visits: Table) -> None:
     assert "every record's budget" in visits.explain(prdp.count(), share="1/4").splitlines()[0]
 
 
-def test_quotas_limit_people_and_not_the_promise(tmp_path: Path) -> None:
-    ana = opened(tmp_path, who="ana")
+def test_quotas_limit_people_and_not_the_promise(place: Place) -> None:
+    ana = opened(place.given, who="ana")
     assert isinstance(ana.ledger, DurableLedger)
     ana.ledger.set_quota("ana", Fraction(1, 4))
     ana.where("week = 45").count(share="1/4")
     ana.where("week = 46").count(share="1/4")
     with pytest.raises(BudgetExhausted, match=r"'ana' has a quota of 1/4, of which 0 is left"):
         ana.count(share="1/8")
-    bob = opened(tmp_path, who="bob")
+    bob = opened(place.given, who="bob")
     bob.where("week = 45").count(share="3/4")
     assert bob.where("week = 45").left == 0
     ana.ledger.set_quota("ana", Fraction(1))
@@ -235,12 +236,11 @@ def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
 
 
 def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are_refused(
-    tmp_path: Path,
+    place: Place,
 ) -> None:
     """Whoever is first binds it; others are refused, or take what is bound if they say nothing."""
     fork = multiprocessing.get_context("fork")
     for turn in range(5):
-        (tmp_path / str(turn)).mkdir()
         barrier, told = fork.Barrier(6), fork.SimpleQueue()
 
         def begin(
@@ -248,7 +248,7 @@ def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are
         ) -> None:
             barrier.wait(60)
             try:
-                told.put(opened(tmp_path / str(turn), fixed=fixed).ledger.fixed)
+                told.put(opened(place.beside(str(turn)).given, fixed=fixed).ledger.fixed)
             except LedgerError:
                 told.put(None)
 
@@ -259,7 +259,7 @@ def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are
         found = [told.get() for _ in racers]
         for racer in racers:
             racer.join()
-        bound = DurableLedger(tmp_path / str(turn) / "w.ledger").fixed
+        bound = DurableLedger(place.beside(str(turn)).given).fixed
         assert set(found) - {None} == {bound}
 
 

@@ -16,6 +16,7 @@ from prdp.cli.formats import Format, show_answers
 from prdp.cli.messages import complain, write
 from prdp.cli.printing import waiting
 from prdp.errors import InvalidRequest
+from prdp.ledger import shown_place
 from prdp.projects.named import named_in
 from prdp.release.style import save
 from prdp.release.table import shown_key
@@ -95,20 +96,22 @@ def ask(
     if dry_run:
         write(opened.explain_sql(statement, share=share, shares=parts))
         return
-    path = opened.ledger_of(named_in(statement, opened))
-    begun = path.exists()
+    name = named_in(statement, opened)
+    begun = opened.is_begun(name)
     with waiting("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
-    if not begun and path.exists():
-        _announce(path)
+    if not begun and opened.is_begun(name):
+        _announce(opened.ledger_of(name))
     show_answers(answers, form, output)
     if plot is not None:
         _draw(answers, plot)
 
 
-def _announce(path: Path) -> None:
+def _announce(place: Path | str) -> None:
     """Say in one line that an account was begun."""
-    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    shown: Path | str = shown_place(place)
+    if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
+        shown = place.relative_to(Path.cwd())
     complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
 
 

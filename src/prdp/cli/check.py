@@ -14,6 +14,7 @@ from prdp.cli.printing import grid, number, show, show_json
 from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
 from prdp.errors import PrdpError, shown_part
+from prdp.ledger import shown_place
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
 from prdp.testing.sample import sample_counts
@@ -94,7 +95,8 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
 
 def _account(opened: Project, name: str) -> str:
     """Say what is left, of an account that fits the table; begins none."""
-    path = opened.ledger_of(name)
-    if not path.exists():
-        return f"{path.name} will be begun by the first question"
-    return f"{path.name}: {shown_part(opened[name].ledger.left)} of every budget is left"
+    place = opened.ledger_of(name)
+    shown = place.name if isinstance(place, Path) else shown_place(place)
+    if not opened.is_begun(name):
+        return f"{shown} will be begun by the first question"
+    return f"{shown}: {shown_part(opened[name].ledger.left)} of every budget is left"

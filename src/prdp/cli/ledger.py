@@ -17,7 +17,7 @@ from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import grid, number, show
 from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest, PrdpError, shown_part
-from prdp.ledger import DurableLedger, Entry
+from prdp.ledger import DurableLedger, Entry, shown_place
 from prdp.ledger.binding import shown_fact
 from prdp.ledger.export import clock_went_back
 from prdp.pictures.account import plot_account
@@ -27,6 +27,7 @@ from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.style import save
 from prdp.release.table import Released
+from prdp.safety.database_address import is_database, read_address
 
 _PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
 _WHERE = typer.Option(
@@ -49,9 +50,9 @@ def _ledgers_here(incomplete: str) -> list[str]:
 
 def ledger(  # noqa: PLR0917  (each is an option)
     file: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
-            help="The ledger; by default, the only *.ledger file in this folder.",
+            help="The ledger, a file or postgresql://...; by default, the only *.ledger file in this folder.",
             metavar="FILE",
             autocompletion=_ledgers_here,
             show_default=False,
@@ -59,7 +60,10 @@ def ledger(  # noqa: PLR0917  (each is an option)
     ] = None,
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="quota NAME SHARE: a limit for a person.", metavar="[quota NAME SHARE]"),
+        typer.Argument(
+            help="quota NAME SHARE: a limit for a person; copy TO: to a file or database without one yet.",
+            metavar="[quota NAME SHARE | copy TO]",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
@@ -70,18 +74,17 @@ def ledger(  # noqa: PLR0917  (each is an option)
     """Show what is spent of a table's budgets, what is left, by whom, when and on what.
 
     prdp ledger FILE quota NAME SHARE limits what a name may spend of any record's budget.
+    prdp ledger FILE copy TO copies a ledger exactly, from and to files and PostgreSQL.
     """
     if as_json and as_csv:
         raise InvalidRequest("--json and --csv are two exports: ask for one at a time.")
-    words = list(words or [])
-    if file == Path("quota"):
-        file, words = None, ["quota", *words]
+    file, words = _meant(file, list(words or []))
     to_read = not any((words, as_json, as_csv, backup, plot, where))
-    account = DurableLedger(file if file is not None else _only_ledger_here(to_read=to_read))
+    account = DurableLedger(_only_ledger_here(to_read=to_read) if file is None else _without_password(file))
     if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
-        raise InvalidRequest("quota and --where stand alone: leave the other options away.")
+        raise InvalidRequest("quota, copy and --where stand alone: leave the other options away.")
     if words:
-        set_quota(account, words)
+        _copy(account, words) if words[0] == "copy" else set_quota(account, words)
         return
     if where is not None:
         write(left_where(account, where))
@@ -90,7 +93,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
         save(plot_account(account), plot)
     if backup is not None:
         account.backup(backup)
-        complain(f"{account.path} is copied to {backup}.")
+        complain(f"{account.shown} is copied to {backup}.")
     if as_csv:
         write(account.export("csv").rstrip("\n"))
     elif as_json:
@@ -99,13 +102,44 @@ def ledger(  # noqa: PLR0917  (each is an option)
         _show(account)
 
 
-def _only_ledger_here(*, to_read: bool) -> Path:
+def _meant(file: str | None, words: list[str]) -> tuple[str | None, list[str]]:
+    """Return the ledger and what is to be done with it, where the ledger is left away or said second."""
+    if file == "copy" and len(words) == 2:  # as cp has it
+        return words[0], ["copy", words[1]]
+    if file is not None and file in {"quota", "copy"}:
+        return None, [file, *words]
+    return file, words
+
+
+def _without_password(given: str) -> str:
+    """Return where a ledger is; a password on the command line could be seen by others on the machine."""
+    if is_database(given) and read_address(given, ["ledger"]).has_password:
+        raise InvalidRequest(
+            "a password on the command line can be seen by others. Leave it out of the address, and set "
+            "PGPASSWORD or write it into ~/.pgpass."
+        )
+    return given
+
+
+def _copy(account: DurableLedger, words: list[str]) -> None:
+    """Copy a ledger to where there is none yet, as the command line says it."""
+    if len(words) != 2:
+        raise InvalidRequest(f"{' '.join(words)!r} is not understood. Write: prdp ledger FILE copy TO.")
+    to = _without_password(words[1])
+    account.backup(to)
+    complain(
+        f"{account.shown} is copied to {shown_place(to)}, {len(account.entries):,} charges. They are two "
+        "accounts from now on, and neither knows what is spent under the other: ask under one of them only."
+    )
+
+
+def _only_ledger_here(*, to_read: bool) -> Path | str:
     """Return the only ledger of this folder, or of the project around it; to a reader, none is no mistake."""
-    found = sorted(Path().glob("*.ledger"))
+    found: list[Path | str] = [*sorted(Path().glob("*.ledger"))]
     if not found:
         with suppress(PrdpError):
             opened = project()
-            found = [path for path in map(opened.ledger_of, opened) if path.exists()]
+            found = [opened.ledger_of(name) for name in opened if opened.is_begun(name)]
             if not found and to_read:
                 write("Nothing has been asked yet. The first prdp ask begins the ledger.")
                 raise typer.Exit
@@ -115,7 +149,7 @@ def _only_ledger_here(*, to_read: bool) -> Path:
         raise InvalidRequest(
             "there is no *.ledger file in this folder. Say which ledger you mean: prdp ledger FILE."
         )
-    listed = "\n".join(f"  {path}" for path in found)
+    listed = "\n".join(f"  {shown_place(place)}" for place in found)
     raise InvalidRequest(
         f"there are {len(found)} ledgers in this folder:\n{listed}\nSay which one you mean: prdp ledger FILE."
     )
@@ -132,8 +166,9 @@ def _show(account: DurableLedger) -> None:
     unanswered = sum(entry.release is None for entry in account.entries)
     if unanswered:
         entries += ["", f"{unanswered} unanswered: ask the same question again, it costs nothing more."]
-    here = Path.cwd()
-    shown = account.path.relative_to(here) if account.path.is_relative_to(here) else account.path
+    here, shown = Path.cwd(), account.path or account.shown
+    if account.path and account.path.is_relative_to(here):
+        shown = account.path.relative_to(here)
     bar = _bar(account.left, by_region=bool(account.fixed))
     show(plain(str(shown)), "", facts, "", *bar, "", *by_region(account), *entries)
 

@@ -49,7 +49,7 @@ KEYS = _option(
     column_values,
 )
 OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN", columns)
-LEDGER = _option("--ledger", "The file that keeps the account.", "FILE")
+LEDGER = _option("--ledger", "The file or PostgreSQL database that keeps the account.", "FILE")
 PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
 
 

@@ -37,7 +37,7 @@ class Casts:
 
     def truth_to_number(self, truth: str) -> Double:
         """Return 1 or 0."""
-        return Double(f"CAST({truth} AS DOUBLE)", Interval(0.0, 1.0))
+        return Double(f"CAST(CAST({truth} AS INTEGER) AS DOUBLE)", Interval(0.0, 1.0))
 
     def number_to_text(self, x: Double) -> str:
         """Return the shortest text that says a number; whole ones without a point."""

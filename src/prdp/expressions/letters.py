@@ -56,6 +56,8 @@ def _table() -> dict[int, int]:
 
 
 SMALL_LETTERS = _table()
+"""The small letter of each capital that has one, by code points."""
+
 CAPITALS = {
     **{
         small: capital
@@ -67,6 +69,7 @@ CAPITALS = {
         for small, _, capital in (w.partition(">") for w in _ONLY_UPPER.split())
     },
 }
+"""The capital of each small letter that has one, by code points."""
 
 
 def lower(text: str) -> str:

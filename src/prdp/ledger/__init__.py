@@ -10,5 +10,17 @@ from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger
 from prdp.ledger.no_account import NoAccount
+from prdp.ledger.storage import is_begun, shown_place
 
-__all__ = ["Binding", "Charge", "DurableLedger", "Entry", "Ledger", "MemoryLedger", "NoAccount", "Notes"]
+__all__ = [
+    "Binding",
+    "Charge",
+    "DurableLedger",
+    "Entry",
+    "Ledger",
+    "MemoryLedger",
+    "NoAccount",
+    "Notes",
+    "is_begun",
+    "shown_place",
+]

@@ -1,17 +1,15 @@
-"""An account in a SQLite file: exact, append-only, safe between threads, processes and crashes."""
+"""An account that lasts: exact, append-only, safe between threads, processes, machines and crashes."""
 
 from __future__ import annotations
 
 import getpass
-import sqlite3
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, fraction_of, spelled, told
 from prdp.errors import InvalidRequest, LedgerError
@@ -28,59 +26,68 @@ from prdp.ledger.account import (
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
-from prdp.ledger.drafts import draft, without_drafts
 from prdp.ledger.export import as_csv, as_json
-from prdp.ledger.file_format import BACKUPS, connected, create, decoded, explained, upgrade, verify
+from prdp.ledger.layout import FACTS, insertion
 from prdp.ledger.notebook import account_html
 from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.soundness import decoded, fact
+from prdp.ledger.storage import Database, storage_of
 from prdp.regions.region import Region
 from prdp.release.table import Released
-from prdp.safety.transaction import writing
 
 _NOTES = "region, edition, hint, quota"
 _SELECT = (
     f"SELECT charges.number, purpose, share, who, at, release, {_NOTES} FROM charges "
     "LEFT JOIN releases ON releases.number = charges.number"
 )
+Done = TypeVar("Done")
 
 
 class DurableLedger:
-    """An account that outlives the process, in one file.
+    """An account that outlives the process, in one file or in a PostgreSQL database.
 
-    Every operation opens the file anew, so threads and forked processes share nothing but the file.
-    A charge is one transaction that is on disk before it returns; SQLite undoes what a crash cut
-    short. The tables refuse updates and deletions: a guard against accidents, not against somebody who
-    may write the file.
+    Every operation opens it anew, so threads and forked processes share nothing but what is written.
+    A charge is one transaction that is on disk before it returns; what a crash cut short is undone. The
+    tables refuse updates and deletions: a guard against accidents, not against somebody who may write them.
     """
 
     def __init__(self, path: Path | str, *, who: str | None = None) -> None:
         """Open a ledger that exists.
 
+        Args:
+            path: A file, or an address such as ``postgresql://user@host/database?ledger=accounts``.
+            who: Who asks; by default the name of whoever runs the process.
+
         Raises:
             LedgerError: There is none, or it cannot be trusted.
         """
-        self.path = _placed(path)
+        self._storage = storage_of(path)
         self.who = _label(who)
-        self._identity: str | None = None
         self._kept: tuple[str, tuple[Spent, ...]] = ("", ())
-        self._refuse_unless_there()
-        upgrade(self.path)
-        with self._operating("nothing was read") as database:
-            verify(database, self.path)
-            self._identity = _fact(database, "identity")
+        self._identity = self._storage.checked()
 
     @classmethod
     def opened(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
         """Open the ledger of a table, or begin one where there is none."""
-        placed = _placed(path)
+        storage = storage_of(path)
         if not is_writable(binding.to_json()):
             raise InvalidRequest(
                 "a name or a fact of this table cannot be written: it holds half of a character."
             )
-        with explained(placed, "no ledger was begun"):
-            if not placed.exists():
-                _begin(placed, binding)
-        return cls(placed, who=who)
+        if not storage.is_begun():
+            facts = zip(FACTS, (binding.to_json(), _now(), uuid.uuid4().hex), strict=True)
+            storage.begin({"facts": list(facts)})
+        return cls(path, who=who)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it is in; None where it is in a database."""
+        return self._storage.path
+
+    @property
+    def shown(self) -> str:
+        """Where it is, for people: the file, or the database's address without user and password."""
+        return self._storage.shown
 
     def attach(self, binding: Binding) -> None:
         """Refuse a table whose public facts are not those that the ledger is bound to."""
@@ -88,7 +95,7 @@ class DurableLedger:
         if differences:
             listed = "\n".join(f"  {line}" for line in differences)
             raise LedgerError(
-                f"the ledger {self.path} belongs to other public facts than this table's "
+                f"the ledger {self.shown} belongs to other public facts than this table's "
                 f"(in the ledger -> here):\n{listed}\n"
                 "Open the table as it was, or give what is a new data set its own name and ledger. "
                 "Whoever is in both then loses up to a whole budget under each."
@@ -97,8 +104,8 @@ class DurableLedger:
     @property
     def binding(self) -> Binding:
         """The public facts that the ledger is bound to."""
-        with self._operating("nothing was read") as database, decoded(self.path):
-            return Binding.from_json(_fact(database, "binding"))
+        with decoded(self.shown):
+            return Binding.from_json(self._reading(lambda database: fact(database, "binding")))
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -112,24 +119,28 @@ class DurableLedger:
 
     def left_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left."""
-        with self._operating("nothing was read") as database:
+
+        def read(database: Database) -> Fraction:
             fixed = self._fixed(database)
             if not fixed:
-                return left_after(self._spent(database))
+                return left_after(self._last(database)[1])
             return left_in(whom(region, fixed), self._charges(database, fixed))
+
+        return self._reading(read)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
-        with self._operating("nothing was read") as database, decoded(self.path):
-            return tuple(_entry(row) for row in database.execute(f"{_SELECT} ORDER BY charges.number"))
+        statement = f"{_SELECT} ORDER BY charges.number"
+        rows = self._reading(lambda database: database.execute(statement).fetchall())
+        with decoded(self.shown):
+            return tuple(map(_entry, rows))
 
     def standing(self, purpose: str, share: Fraction) -> Released | None:
         """Return the newest release that a purpose has had for a share."""
-        with self._operating("nothing was read") as database:
-            return self._standing(database, purpose, share)
+        return self._reading(lambda database: self._standing(database, purpose, share))
 
-    def _standing(self, database: sqlite3.Connection, purpose: str, share: Fraction) -> Released | None:
+    def _standing(self, database: Database, purpose: str, share: Fraction) -> Released | None:
         row = database.execute(
             "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
             "ORDER BY number DESC LIMIT 1",
@@ -140,11 +151,10 @@ class DurableLedger:
     @property
     def quotas(self) -> dict[str, Fraction]:
         """What each name may spend of any record's budget, by the newest word on it."""
-        with self._operating("nothing was read") as database:
-            return self._quotas(database)
+        return self._reading(self._quotas)
 
-    def _quotas(self, database: sqlite3.Connection) -> dict[str, Fraction]:
-        with decoded(self.path):
+    def _quotas(self, database: Database) -> dict[str, Fraction]:
+        with decoded(self.shown):
             rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
             return {name: fraction_of(share) for name, share in rows}
 
@@ -160,20 +170,29 @@ class DurableLedger:
             raise InvalidRequest(
                 f"share={told(share)} is no quota: a part of any budget, from 0 to 1, such as 0.25 or '1/4'."
             )
-        with self._writing("no quota was written") as database:
-            database.execute(
-                "INSERT INTO quotas (number, name, share, who, at) "
-                "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ? FROM quotas",
-                (name, str(limit), self.who, _now()),
+        row = (name, str(limit), self.who, _now())
+
+        def write(database: Database, retried: bool) -> None:
+            last = database.execute(
+                "SELECT number, name, share, who, at FROM quotas ORDER BY number DESC LIMIT 1"
             )
+            number, *before = last.fetchone() or (-1,)
+            if not (retried and row == tuple(before)):
+                database.execute(insertion("quotas"), (number + 1, *row))
+
+        self._writing(write, "no quota was written")
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
         refuse_unless_a_charge(purpose, share, notes)
-        asked = (purpose, str(share))
-        with self._writing("nothing was charged") as database:
+        token = uuid.uuid4().hex
+
+        def write(database: Database, retried: bool) -> Charge | Released:
+            mine = self._landed(database, token) if retried else None
+            if mine is not None:
+                return mine
             standing = None if fresh else self._standing(database, purpose, share)
             if standing is not None:
                 return standing
@@ -181,39 +200,41 @@ class DurableLedger:
             unanswered = database.execute(
                 f"SELECT number, token, {_NOTES} FROM charges WHERE purpose = ? AND share = ? "
                 "AND number NOT IN (SELECT number FROM releases) ORDER BY number",
-                asked,
+                (purpose, str(share)),
             )
-            for number, token, *kept in unanswered:
+            for number, known, *kept in unanswered:
                 if not fixed or kept[0] in {None, notes.region}:
-                    return Charge(number, purpose, token, Notes(*kept))
-            return self._new_charge(database, purpose, share, notes, fixed)
+                    return Charge(number, purpose, known, Notes(*kept))
+            return self._new_charge(database, Charge(0, purpose, token, notes), share, fixed)
+
+        return self._writing(write, "nothing was charged")
+
+    def _landed(self, database: Database, token: str) -> Charge | None:
+        """Return the charge with a token: its transaction was committed, and nobody could say so."""
+        row = database.execute(
+            f"SELECT number, purpose, {_NOTES} FROM charges WHERE token = ?", (token,)
+        ).fetchone()
+        return Charge(row[0], row[1], token, Notes(*row[2:])) if row else None
 
     def _new_charge(
-        self,
-        database: sqlite3.Connection,
-        purpose: str,
-        share: Fraction,
-        notes: Notes,
-        fixed: tuple[str, ...],
+        self, database: Database, charge: Charge, share: Fraction, fixed: tuple[str, ...]
     ) -> Charge:
-        region = whom(notes.region, fixed)
-        notes = self._within_quota(database, share, region, notes, fixed)
+        region = whom(charge.notes.region, fixed)
+        notes = self._within_quota(database, share, region, charge.notes, fixed)
+        last, spent = self._last(database)
         if fixed:
             refuse_what_does_not_fit(share, region, self._charges(database, fixed), fixed)
-            spent = total_with(self._spent(database), share)
+            spent = total_with(spent, share)
         else:
-            spent = sum_with(self._spent(database), share)
-        token = uuid.uuid4().hex
-        ((number,),) = database.execute(
-            f"INSERT INTO charges (number, purpose, share, spent, who, at, token, {_NOTES}) "
-            "SELECT coalesce(max(number) + 1, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM charges RETURNING number",
-            (purpose, str(share), spelled(spent), self.who, _now(), token, *astuple(notes)),
-        ).fetchall()
-        return Charge(number, purpose, token, notes)
+            spent = sum_with(spent, share)
+        number = last + 1  # said, not counted by the statement: who read other rows before it is refused
+        row = (number, charge.purpose, str(share), spelled(spent), self.who, _now(), charge.token)
+        database.execute(insertion("charges"), (*row, *astuple(notes)))
+        return replace(charge, number=number, notes=notes)
 
     def _within_quota(
         self,
-        database: sqlite3.Connection,
+        database: Database,
         share: Fraction,
         region: Region,
         notes: Notes,
@@ -222,7 +243,7 @@ class DurableLedger:
         """Return the notes with out of whose quota it is paid: the one named, or that of whoever asks."""
         quotas = self._quotas(database)
         if notes.quota is not None and notes.quota not in quotas:
-            raise InvalidRequest(f"{self.path} has no quota {notes.quota!r}. Nothing was charged.")
+            raise InvalidRequest(f"{self.shown} has no quota {notes.quota!r}. Nothing was charged.")
         name = notes.quota or (self.who if self.who in quotas else None)
         if name is None:
             return notes
@@ -231,14 +252,14 @@ class DurableLedger:
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
-        trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
-        with self._writing(trouble) as database:
+
+        def write(database: Database, _: bool) -> Released:
             known = database.execute(
                 "SELECT 1 FROM charges WHERE number = ? AND token = ?", (charge.number, charge.token)
             ).fetchone()
             if not known:
                 raise LedgerError(
-                    f"the ledger {self.path} does not know the charge any more: it was replaced meanwhile. "
+                    f"the ledger {self.shown} does not know the charge any more: it was replaced meanwhile. "
                     "The answer is not shown. Ask again, under the ledger as it is now."
                 )
             standing = database.execute(
@@ -246,62 +267,50 @@ class DurableLedger:
             ).fetchone()
             if standing:
                 return self._read(standing[0])
-            written = (charge.number, release_to_json(release))
-            database.execute("INSERT INTO releases (number, release) VALUES (?, ?)", written)
+            database.execute(insertion("releases"), (charge.number, release_to_json(release)))
             return release
 
+        trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
+        return self._writing(write, trouble)
+
     def backup(self, to: Path | str) -> None:
-        """Copy the ledger, consistently even while others write to it, to a file that is not there yet."""
-        target = _placed(to)
-        if target.exists():
-            raise LedgerError(f"{target} exists already; a backup does not overwrite.")
-        if not target.parent.is_dir():
-            raise LedgerError(f"there is no folder {target.parent} for a backup.")
-        with (
-            self._operating("nothing was copied") as database,
-            draft(target) as drafted,
-            connected(drafted) as copy,
-        ):
-            database.backup(copy)
+        """Copy the ledger, exactly and even while others write to it, to where there is none yet.
+
+        Args:
+            to: A file, or the address of a PostgreSQL database. From then on there are two accounts:
+                ask under one of them only.
+        """
+        target = storage_of(to)
+        folder = target.path.parent if target.path else None
+        if folder is not None and not folder.is_dir():
+            raise LedgerError(f"there is no folder {folder} for a backup.")
+        if target.is_begun() or not target.begin(self._storage.contents()):
+            raise LedgerError(f"{target.shown} exists already; a backup does not overwrite.")
+        target.checked()
 
     def export(self, form: Literal["json", "csv"]) -> str:
         """Return everything as JSON, or the charges as CSV."""
         if form == "csv":
             return as_csv(self.entries)
-        return as_json(self.path, self.binding.facts, self.entries, self.left)
+        return as_json(self.shown, self.binding.facts, self.entries, self.left)
 
     def __repr__(self) -> str:
-        return f"DurableLedger({str(self.path)!r})"
+        return f"DurableLedger({self.shown!r})"
 
     def _repr_html_(self) -> str:
-        return account_html(self.path.name, self.left, self.entries)
+        return account_html(self.path.name if self.path else self.shown, self.left, self.entries)
 
-    def _refuse_unless_there(self) -> None:
-        with explained(self.path, "nothing was done"):
-            if not self.path.is_file():
-                raise LedgerError(f"there is no ledger {self.path}.")
-            facts = self.path.stat()
-        if facts.st_size == 0:
-            raise LedgerError(
-                f"{self.path} is empty, and a ledger never is. If it never was one, give a name that is not "
-                f"taken; if it was, what was spent is lost. {BACKUPS}"
-            )
-        if facts.st_nlink > 1 and not without_drafts(self.path):
-            raise LedgerError(
-                f"{self.path} has a second name (a hard link). After a crash the file could be rolled back "
-                "under one name and not under the other. Keep one name and remove the others."
-            )
+    def _last(self, database: Database) -> tuple[int, Fraction]:
+        """Return the newest charge's number and the sum of all shares up to it; -1 and 0 without any."""
+        row = database.execute("SELECT number, spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
+        with decoded(self.shown):
+            return (row[0], fraction_of(row[1])) if row else (-1, Fraction(0))
 
-    def _spent(self, database: sqlite3.Connection) -> Fraction:
-        row = database.execute("SELECT spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
-        with decoded(self.path):
-            return fraction_of(row[0]) if row else Fraction(0)
+    def _fixed(self, database: Database) -> tuple[str, ...]:
+        with decoded(self.shown):
+            return Binding.from_json(fact(database, "binding")).fixed
 
-    def _fixed(self, database: sqlite3.Connection) -> tuple[str, ...]:
-        with decoded(self.path):
-            return Binding.from_json(_fact(database, "binding")).fixed
-
-    def _charges(self, database: sqlite3.Connection, fixed: tuple[str, ...]) -> tuple[Spent, ...]:
+    def _charges(self, database: Database, fixed: tuple[str, ...]) -> tuple[Spent, ...]:
         """Return all charges that decide what is left; those that were read before are not read again.
 
         A ledger only grows; one that was put back to an older state does not know the last charge's token.
@@ -316,7 +325,7 @@ class DurableLedger:
             (len(charges),),
         ).fetchall()
         if rows:
-            with decoded(self.path):
+            with decoded(self.shown):
                 shares = {text: fraction_of(text) for text in {row[2] for row in rows}}
                 charges += tuple(
                     Spent(number, purpose, shares[share], whom(region, fixed), quota)
@@ -326,46 +335,23 @@ class DurableLedger:
         return charges
 
     def _read(self, text: str) -> Released:
-        with decoded(self.path):
+        with decoded(self.shown):
             return release_from_json(text)
 
-    @contextmanager
-    def _operating(self, trouble: str) -> Iterator[sqlite3.Connection]:
-        self._refuse_unless_there()
-        with explained(self.path, trouble), connected(self.path) as database:
-            if self._identity is not None and _fact(database, "identity") != self._identity:
-                raise LedgerError(f"{self.path} is another ledger than the one that was opened: {trouble}.")
-            yield database
+    def _reading(self, work: Callable[[Database], Done]) -> Done:
+        trouble = "nothing was read"
+        return self._storage.reading(lambda database: work(self._same(database, trouble)), trouble)
 
-    @contextmanager
-    def _writing(self, trouble: str) -> Iterator[sqlite3.Connection]:
-        """Hold the write lock from before the first read to after the sync."""
-        with self._operating(trouble) as database, writing(database):
-            yield database
+    def _writing(self, work: Callable[[Database, bool], Done], trouble: str) -> Done:
+        return self._storage.writing(
+            lambda database, retried: work(self._same(database, trouble), retried), trouble
+        )
 
-
-def _begin(path: Path, binding: Binding) -> None:
-    if not path.parent.is_dir():
-        raise LedgerError(f"there is no folder {path.parent} for a ledger.")
-    for leftover in (path.with_name(f"{path.name}-journal"), path.with_name(f"{path.name}-wal")):
-        if leftover.exists():
-            raise LedgerError(
-                f"{leftover} is there, so {path} was a ledger that is gone, and what was spent with it. Keep "
-                f"{leftover.name} elsewhere: SQLite would merge it into a backup. {BACKUPS}"
-            )
-    with (
-        suppress(FileExistsError),  # somebody else may begin it meanwhile
-        draft(path) as drafted,
-        connected(drafted) as database,
-    ):
-        create(database, binding, _now(), uuid.uuid4().hex)
-
-
-def _placed(path: Path | str) -> Path:
-    """Return where a ledger is, wherever the process goes later."""
-    if not isinstance(path, str | Path) or not str(path) or not is_writable(str(path)):
-        raise InvalidRequest(f"{path!r} is no file name for a ledger.")
-    return Path(path).expanduser().absolute()
+    def _same(self, database: Database, trouble: str) -> Database:
+        """Refuse another ledger in the place of the one that was opened."""
+        if fact(database, "identity") != self._identity:
+            raise LedgerError(f"{self.shown} is another ledger than the one that was opened: {trouble}.")
+        return database
 
 
 def _label(who: str | None) -> str:
@@ -378,11 +364,6 @@ def _label(who: str | None) -> str:
     if not isinstance(who, str) or not is_writable(who):
         raise InvalidRequest(f"who={who!r} is no label: write a text.")
     return who
-
-
-def _fact(database: sqlite3.Connection, name: str) -> str:
-    row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-    return str(row[0]) if row else ""
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from prdp.declare.exact import spelled
@@ -126,10 +125,10 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def as_json(path: Path, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
+def as_json(shown: str, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
     """Return a whole ledger as JSON."""
     form = {
-        "ledger": str(path),
+        "ledger": shown,
         "facts": facts,
         "spent": spelled(1 - left),
         "left": spelled(left),

@@ -5,21 +5,26 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from prdp.declare.exact import fraction_of
 from prdp.errors import LedgerError
-from prdp.ledger.binding import Binding
 from prdp.ledger.drafts import draft
-from prdp.ledger.layout import are_guarded, lay_out
+from prdp.ledger.layout import are_guarded, insertion, lay_out
 from prdp.ledger.migration import MIGRATIONS
-from prdp.ledger.release_form import release_from_json
-from prdp.ledger.strict_json import strict_json
-from prdp.regions.form import region_from_json
+from prdp.ledger.soundness import (
+    BACKUPS,
+    damaged,
+    newer,
+    refuse_unless_it_adds_up,
+    refuse_unless_notes_are_sound,
+)
 from prdp.safety.forks import OPERATIONS
 from prdp.safety.transaction import writing
+
+if TYPE_CHECKING:
+    from prdp.ledger.storage import Contents
 
 VERSION = 2
 """What this release writes; kept in the file as SQLite's ``user_version``."""
@@ -51,12 +56,12 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-def create(database: sqlite3.Connection, binding: Binding, begun: str, identity: str) -> None:
-    """Lay out an empty ledger, whose rows can be added but neither changed nor removed."""
-    facts = [("binding", binding.to_json()), ("begun", begun), ("identity", identity)]
+def create(database: sqlite3.Connection, contents: Contents) -> None:
+    """Lay out a ledger with its first rows, which can be added to but neither changed nor removed."""
     with writing(database):  # one sync instead of one a statement
         lay_out(database)
-        database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
+        for table, rows in contents.items():
+            database.executemany(insertion(table), rows)
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
         database.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -67,10 +72,7 @@ def verify(database: sqlite3.Connection, path: Path) -> None:
     if _version(database) != VERSION:
         raise damaged(path, f"its format is {_version(database)}, which no prdp writes")
     _refuse_unless_sound(database, path, VERSION)
-    with decoded(path):
-        said = _notes_are_sound(database)
-    if not said:
-        raise damaged(path, "what it says of regions or quotas is not as it was")
+    refuse_unless_notes_are_sound(database, path)
 
 
 def _refuse_unless_sound(database: sqlite3.Connection, path: Path, version: int) -> None:
@@ -81,47 +83,7 @@ def _refuse_unless_sound(database: sqlite3.Connection, path: Path, version: int)
         raise damaged(path, "what keeps its rows from being changed is not as it was")
     if database.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise damaged(path, "an answer has no charge")
-    with decoded(path):
-        Binding.from_json(database.execute("SELECT value FROM facts WHERE name = 'binding'").fetchone()[0])
-        adds_up = _adds_up(database, "NULL" if version == 1 else "region")
-        for (release,) in database.execute("SELECT release FROM releases"):
-            release_from_json(release)
-    if not adds_up:
-        raise damaged(path, "its sums do not add up")
-
-
-def _adds_up(database: sqlite3.Connection, region: str) -> bool:
-    """Say whether each charge has the sum of all shares before it and its own.
-
-    What everybody is charged never passes 1. All shares together may, once some are charged to regions: then
-    nothing is left to spend here, since all of them are counted as everybody's.
-    """
-    spent, of_everybody, adds_up = Fraction(0), Fraction(0), True
-    rows = database.execute(f"SELECT number, share, spent, {region} FROM charges ORDER BY number")
-    for expected, (number, text, total, charged_to) in enumerate(rows):
-        share = fraction_of(text)
-        spent += share
-        of_everybody += share if charged_to is None else 0
-        by_region = spent > of_everybody
-        adds_up &= number == expected and fraction_of(total) == spent and share > 0
-        adds_up &= of_everybody <= 1 and (spent <= 1 or by_region)
-    return adds_up
-
-
-def _notes_are_sound(database: sqlite3.Connection) -> bool:
-    """Say whether regions are JSON, quotas are shares, and charges name quotas that are there."""
-    (binding,) = database.execute("SELECT value FROM facts WHERE name = 'binding'").fetchone()
-    fixed = set(Binding.from_json(binding).fixed)
-    for (region,) in database.execute("SELECT region FROM charges WHERE region IS NOT NULL"):
-        if not fixed:
-            strict_json(region)
-        elif not region_from_json(region).columns <= fixed:
-            return False
-    quotas = database.execute("SELECT number, share FROM quotas ORDER BY number").fetchall()
-    unknown = "SELECT 1 FROM charges WHERE quota IS NOT NULL AND quota NOT IN (SELECT name FROM quotas)"
-    return database.execute(unknown).fetchone() is None and all(
-        number == expected and 0 <= fraction_of(share) <= 1 for expected, (number, share) in enumerate(quotas)
-    )
+    refuse_unless_it_adds_up(database, path, with_regions=version > 1)
 
 
 def upgrade(path: Path) -> None:
@@ -133,10 +95,7 @@ def upgrade(path: Path) -> None:
         with writing(database):  # only one of several processes finds it old in here
             version = _version(database)
             if version > VERSION:
-                raise LedgerError(
-                    f"{path} was written by a newer prdp (format {version}; this one knows {VERSION}). "
-                    "Upgrade prdp."
-                )
+                raise newer(path, version, VERSION)
             if version < VERSION:
                 _refuse_unless_sound(database, path, version)
                 _keep_a_copy(path, version)
@@ -168,15 +127,6 @@ def _keep_a_copy(path: Path, version: int) -> None:
 
 
 @contextmanager
-def decoded(path: Path) -> Iterator[None]:
-    """Say that a text in the file cannot be read; nothing is written in here, whose errors are others."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        raise damaged(path, "a text in it cannot be read, or a newer prdp wrote it") from None
-
-
-@contextmanager
 def explained(path: Path, consequence: str) -> Iterator[None]:
     """Turn SQLite's and the system's errors into a message that says what follows from them."""
     try:
@@ -200,20 +150,6 @@ def _reason(error: Exception) -> str:
         "unable to open": "the file or its folder cannot be opened or written",
     }
     return next((words for mark, words in known.items() if mark in text), text or "unknown error")
-
-
-BACKUPS = (
-    "A backup does not know what was spent since it was made: before anything is asked under one, charge it "
-    "with at least that much, or with all that it has left if nobody knows (docs/ledger.md)."
-)
-
-
-def damaged(path: Path, why: str) -> LedgerError:
-    """Return the refusal of a ledger that cannot be trusted."""
-    return LedgerError(
-        f"the ledger {path} is damaged ({why}), so what is left cannot be known and nothing may be spent. "
-        f"Keep the file, and see whether a newer prdp reads it. {BACKUPS}"
-    )
 
 
 def no_ledger(path: Path, why: str) -> LedgerError:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prdp.ledger.storage import Contents, Database
 
 TABLES = {
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -33,11 +37,47 @@ TABLES = {
 }
 """How each table is laid out; ``docs/ledger.md`` says what the columns hold."""
 
+COLUMNS = {
+    "facts": ("name", "value"),
+    "charges": (
+        *("number", "purpose", "share", "spent", "who", "at", "token"),
+        *("region", "edition", "hint", "quota"),
+    ),
+    "releases": ("number", "release"),
+    "quotas": ("number", "name", "share", "who", "at"),
+}
+"""The columns of each table; tables in an order in which their rows can be inserted."""
+
+FACTS = ("binding", "begun", "identity")
+"""The facts that every ledger has, wherever it is kept."""
+
 ADDED_BY_2 = ("region", "edition", "hint", "quota")
 """The columns of ``charges`` that format 1 did not have; nor had it quotas."""
 
 _INDEX = "CREATE INDEX charges_by_purpose ON charges (purpose)"
 _KEYS = {"facts": "name", "charges": "number", "releases": "number", "quotas": "number"}
+
+
+def insertion(table: str) -> str:
+    """Return the statement that adds a row to a table.
+
+    >>> insertion("releases")
+    'INSERT INTO releases (number, release) VALUES (?, ?)'
+    """
+    columns = COLUMNS[table]
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def all_rows(database: Database) -> Contents:
+    """Return the rows of all tables, as ``insertion`` takes them."""
+    known = ", ".join(f"'{name}'" for name in FACTS)
+    return {
+        table: database.execute(
+            f"SELECT {', '.join(columns)} FROM {table} "
+            + (f"WHERE name IN ({known}) ORDER BY name" if table == "facts" else "ORDER BY number")
+        ).fetchall()
+        for table, columns in COLUMNS.items()
+    }
 
 
 def lay_out(database: sqlite3.Connection) -> None:

@@ -12,7 +12,7 @@ from prdp.projects.fields import PAIRS, PUBLIC, SECTIONS, ProjectKey
 from prdp.projects.written import ProjectText, listed
 
 Section = Mapping[str, Mapping[str, Any]]
-_SECRET = re.compile(r"^\w+://[^/@:]*:[^/@]+@")
+_SECRET = re.compile(r"^\w+://([^/@:]*:[^/@]+@|.*[?&](ssl)?password=)")
 
 
 def check(file: ProjectText) -> None:
@@ -50,8 +50,8 @@ def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str,
             if _SECRET.match(text):
                 raise file.wrong(
                     place,
-                    "holds a password. Keep it in an environment variable, and write its name: "
-                    f'{key} = "${{ACCOUNTS_URL}}".',
+                    "holds a password. Keep the address in an environment variable, and write its name: "
+                    f'{key} = "${{ACCOUNTS_URL}}". Or leave the password out, and set PGPASSWORD.',
                 )
     missing = [key for key, field in fields.items() if field.needed and key not in entry]
     if missing:

@@ -143,7 +143,9 @@ _SHARED = {
     "keys": ProjectKey(KEYS, "The public keys of grouping columns."),
     "most_rows": ProjectKey(WHOLE, "How many times what one row can add an owner adds at most."),
     "ledger": ProjectKey(
-        TEXT, "The file that keeps the account; by default NAME.ledger beside the project file."
+        TEXT,
+        "The file or PostgreSQL database (postgresql://user@host/db?ledger=NAME) that keeps the account; "
+        "by default NAME.ledger beside the project file.",
     ),
 }
 TABLE = {

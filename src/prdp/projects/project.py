@@ -14,12 +14,14 @@ from prdp.declare.exact import Exact
 from prdp.engines._csv import ENDINGS
 from prdp.engines._origins import origin_of
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
+from prdp.ledger import is_begun
 from prdp.policy import Policy
 from prdp.projects.checked import check
 from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import read_keys, read_public
 from prdp.projects.named import named_in
 from prdp.projects.written import NAME, ProjectText, find, listed, read
+from prdp.safety.database_address import is_database
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
@@ -133,15 +135,14 @@ class Project(Mapping[str, Table | Join]):
         Grouping columns have the keys that the project file lists, and its public tables can be joined.
         """
         name = named_in(text, self)
-        if not self.ledger_of(name).exists():
+        if not self.is_begun(name):
             self.explain_sql(text, share=share, shares=shares)  # what is refused begins no account
         return self[name].sql(text, share=share, shares=shares, fresh=fresh, **self.listed_for(name))
 
     def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
         """Return what a statement would cost and do; nothing is charged, and no account is begun."""
         name = named_in(text, self)
-        begun = self.ledger_of(name).exists()
-        opened = self[name] if begun else self._without_account(name)
+        opened = self[name] if self.is_begun(name) else self._without_account(name)
         return opened.explain_sql(text, share=share, shares=shares, **self.listed_for(name))
 
     def _without_account(self, name: str) -> Table | Join:
@@ -169,10 +170,15 @@ class Project(Mapping[str, Table | Join]):
         content = {**self.file.content, section: {**self.file.content[section], name: rest | dict(policy)}}
         return Project(replace(self.file, content=content), self.who)
 
-    def ledger_of(self, name: str) -> Path:
-        """Return where the account of a table is kept."""
+    def ledger_of(self, name: str) -> Path | str:
+        """Return where the account of a table is kept: a file, or the address of a database."""
         _, said = self._said(name)
-        return self.folder / self._filled(said.get("ledger", f"{name}.ledger"))
+        filled = self._filled(said.get("ledger", f"{name}.ledger"))
+        return filled if is_database(filled) else self.folder / filled
+
+    def is_begun(self, name: str) -> bool:
+        """Say whether a table has an account already."""
+        return is_begun(self.ledger_of(name))
 
     @property
     def folder(self) -> Path:

@@ -1,0 +1,229 @@
+"""What PostgreSQL's catalog says of a table: public, and known before any record is read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from prdp.engines._postgres_session import Ask
+from prdp.engines._sources import column_type, refuse_ambiguous
+from prdp.errors import InvalidRequest
+from prdp.expressions.spelling import quoted
+from prdp.schema import ColumnType, Kind, Schema
+
+_RELATIONS = """
+    SELECT c.oid, n.nspname, c.relname, c.relkind, pg_catalog.row_security_active(c.oid),
+        pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
+        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND
+"""
+_COLUMNS = """
+    WITH RECURSIVE base AS (
+        SELECT a.attnum, a.attname, a.attgenerated, a.atttypid AS type, a.atttypmod AS modifier,
+            pg_catalog.format_type(a.atttypid, a.atttypmod) AS shown,
+            pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS readable
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+      UNION ALL
+        SELECT b.attnum, b.attname, b.attgenerated, t.typbasetype,
+            CASE WHEN b.modifier >= 0 THEN b.modifier ELSE t.typtypmod END, b.shown, b.readable
+        FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
+    )
+    SELECT b.attname, t.typname, t.typtype, n.nspname = 'pg_catalog', b.modifier, b.shown,
+        b.attgenerated, b.readable
+    FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+    WHERE t.typtype <> 'd' ORDER BY b.attnum
+"""
+_LISTED = """
+    SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname
+        ELSE n.nspname || '.' || c.relname END
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT c.relispartition
+        AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%%'
+    ORDER BY 1 LIMIT 1000
+"""
+_FACTS = """
+    SELECT pg_catalog.current_setting('server_encoding'),
+        CAST(pg_catalog.current_setting('server_version_num') AS INT) / 10000
+"""
+_TYPES = {
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+}
+_TEXTS = {"text", "varchar", "bpchar", "name", "uuid"}
+_VIEWS = {"v": "a view", "m": "a materialized view"}
+_OLDEST = 14
+"""The first version of PostgreSQL whose EXTRACT is exact."""
+
+_MOST_DIGITS = 38
+_LARGEST, _SMALLEST = str(2**1024 - 2**970), f"{5**1075}e-1075"
+_TEXT, _PLAIN, _FLOAT, _EXACT, _DECIMAL = (
+    'CAST({0} AS TEXT) COLLATE "C"',
+    "{0}",
+    "CAST({0} AS DOUBLE PRECISION)",
+    "CASE WHEN {0} <> 'NaN' THEN {0} END",
+    (  # NUMERIC of any size as the nearest double; a cast alone would fail beyond the doubles
+        "CASE WHEN {0} = 'NaN' THEN NULL "
+        f"WHEN abs({{0}}) >= {_LARGEST} THEN CAST('Infinity' AS DOUBLE PRECISION) * sign({{0}}) "
+        f"WHEN abs({{0}}) <= {_SMALLEST} THEN 0 ELSE CAST({{0}} AS DOUBLE PRECISION) END"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table of a PostgreSQL database.
+
+    Attributes:
+        place: Its schema and its name.
+        schema: Its columns, with DuckDB's names of their types.
+        read: For each column that can be read, SQL for its value, in the form that statements rest on.
+        source: Of a view, its query.
+    """
+
+    place: tuple[str, str]
+    schema: Schema
+    read: dict[str, str]
+    source: str
+
+    def named(self, name: str, statement: str) -> str:
+        """Return what a statement has to begin with to find the table under a name; its columns only."""
+        items = [
+            f"{sql} AS {quoted(column)}" for column, sql in self.read.items() if quoted(column) in statement
+        ]
+        where = ".".join(map(quoted, self.place))
+        return f"{name} AS NOT MATERIALIZED (SELECT {', '.join(items)} FROM {where})"
+
+
+def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> Relation:
+    """Return what a name stands for; reads no record.
+
+    Raises:
+        InvalidRequest: There is no such table, or its rows need not be records.
+    """
+    _refuse_unless_readable(ask, shown)
+    number, schema, name, kind, secured, readable, query = _found(ask, shown, table)
+    if not readable:
+        raise InvalidRequest(f"this user may not read the table {table!r} of {shown}: GRANT SELECT on it.")
+    if not rows_are_records:
+        _refuse_unless_records(table, kind, secured=secured)
+    columns = ask(_COLUMNS, number)
+    names = [str(column) for column, *_ in columns]
+    refuse_ambiguous(names)
+    types, read = {}, {}
+    for column, *facts in columns:
+        types[column], form = _read_as(_Facts(*facts))
+        if form:
+            read[column] = form.format(quoted(column))
+    return Relation((schema, name), types, read, " ".join(query.split()))
+
+
+def _refuse_unless_readable(ask: Ask, shown: str) -> None:
+    """Refuse databases in which texts or times are not what statements take them for."""
+    ((encoding, version),) = ask(_FACTS)
+    if encoding != "UTF8":
+        raise InvalidRequest(
+            f"{shown} is encoded in {encoding}, and prdp reads UTF8: copy the table into a database that is."
+        )
+    if version < _OLDEST:
+        raise InvalidRequest(
+            f"{shown} is on PostgreSQL {version}, and prdp reads versions from {_OLDEST} on."
+        )
+
+
+def _found(ask: Ask, shown: str, table: str) -> tuple[Any, ...]:
+    """Return the one table of a name: as it is written, or as PostgreSQL reads a name without quotes."""
+    schema, point, name = table.partition(".")
+    visible = "pg_catalog.pg_table_is_visible(c.oid) AND c.relname = %s"
+    tries: list[tuple[str, tuple[str, ...]]] = [(visible, (table,))]
+    if point:
+        tries.append(("n.nspname = %s AND c.relname = %s", (schema, name)))
+    parts = _unquoted(table)
+    if len(parts) == 1:
+        tries.append((visible, parts))
+    elif len(parts) == 2:
+        tries.append(("n.nspname = %s AND c.relname = %s", parts))
+    for condition, values in tries:
+        rows = ask(_RELATIONS + condition, *values)
+        if rows:
+            return rows[0]
+    raise InvalidRequest(_no_such(table, shown, [str(one) for (one,) in ask(_LISTED)]))
+
+
+def _unquoted(table: str) -> tuple[str, ...]:
+    """Return the parts of a name as PostgreSQL reads it: small letters, but for what is in quotes."""
+    part = r'"(?:[^"]|"")+"|[^".]+'
+    if not re.fullmatch(rf"(?:{part})(?:\.(?:{part}))*", table):
+        return ()
+    found = re.findall(part, table)
+    return tuple(one[1:-1].replace('""', '"') if one.startswith('"') else one.lower() for one in found)
+
+
+def _no_such(table: str, shown: str, there: Collection[str]) -> str:
+    near = difflib.get_close_matches(table, there, n=3) or sorted(there)[:8]
+    known = f" There is {', '.join(map(repr, near))}." if near else " This user sees no table at all there."
+    return f"there is no table {table!r} in {shown}.{known} Another schema's is written 'schema.table'."
+
+
+def _refuse_unless_records(table: str, kind: str, *, secured: bool) -> None:
+    what = _VIEWS.get(kind)
+    if what is not None:
+        raise InvalidRequest(
+            f"{table!r} is {what}, so that its rows need not be records: one row may come of many, or a "
+            "record be in many. Give the table itself. If each row is one record all the same and none makes "
+            "the view's query fail, say so with prdp.open(..., rows_are_records=True)."
+        )
+    if secured:
+        raise InvalidRequest(
+            f"row security decides which rows of {table!r} this user sees, and may decide by other rows. "
+            "Read it as a user with BYPASSRLS. If each row is seen or not by its own content alone, say so "
+            "with prdp.open(..., rows_are_records=True)."
+        )
+
+
+class _Facts(NamedTuple):
+    """A column, as the catalog has it."""
+
+    name: str
+    kind: str
+    own: bool
+    modifier: int
+    shown: str
+    generated: str
+    readable: bool
+
+
+def _read_as(column: _Facts) -> tuple[ColumnType, str]:
+    """Return what a column is to prdp, and the form in which it is read; none where it cannot be."""
+    name, own = column.name, column.own
+    if not column.readable:
+        return ColumnType(Kind.OTHER, native=f"{column.shown}, which this user may not read"), ""
+    if column.generated == "v":  # computed for each row that is read, so that one row could make it fail
+        return ColumnType(Kind.OTHER, native=f"{column.shown}, generated when read"), ""
+    if column.kind == "e" or name == "citext" or (own and name in _TEXTS):
+        return column_type("VARCHAR"), _TEXT
+    if own and name == "numeric":
+        return _numeric(column.modifier)
+    if not own or name not in _TYPES:
+        return ColumnType(Kind.OTHER, native=column.shown), ""
+    return column_type(_TYPES[name]), _FLOAT if name == "float4" else _PLAIN
+
+
+def _numeric(modifier: int) -> tuple[ColumnType, str]:
+    """Return how NUMERIC is read: exactly up to 38 digits, else as the nearest double."""
+    digits, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
+    if modifier >= 4 and scale <= digits <= _MOST_DIGITS:
+        return column_type(f"DECIMAL({digits},{scale})"), _EXACT
+    return column_type("DOUBLE"), _DECIMAL

@@ -1,0 +1,114 @@
+"""Addresses of PostgreSQL databases: read strictly, and shown without user and password."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from prdp.errors import InvalidRequest
+
+_SCHEMES = ("postgresql://", "postgres://")
+_ADDRESS = re.compile(
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/?]*)(?::(?P<password>[^@/?]*))?@)?(?P<hosts>[^@/?]*)"
+    r"(?:/(?P<database>[^@/?:]*))?(?:\?(?P<options>[^@?]*))?",
+    re.ASCII,
+)
+_HOST = re.compile(r"(?:[\w.%-]*|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?", re.ASCII)
+_OPTION = re.compile(r"(\w+)=([^=]*)", re.ASCII)
+_SECRET_OPTIONS = {"password", "sslpassword"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A text that no repr, message or dump shows.
+
+    >>> Hidden("postgresql://ana:secret@host/db")
+    <hidden>
+    """
+
+    text: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+    def __str__(self) -> str:
+        return "<hidden>"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where a PostgreSQL database is.
+
+    Attributes:
+        given: What libpq takes: the address as it was given, without the options that are prdp's own.
+        shown: Host, port and database, without user, password and options.
+        own: The options that are prdp's own, by name.
+        names: The names of all other options.
+        has_password: Whether a password stands in it.
+    """
+
+    given: Hidden
+    shown: str
+    own: dict[str, str]
+    names: frozenset[str]
+    has_password: bool
+
+
+def is_database(place: object) -> bool:
+    """Say whether a text is meant as the address of a PostgreSQL database.
+
+    >>> is_database("postgresql://ana@host/db"), is_database("accounts.ledger")
+    (True, False)
+    """
+    return isinstance(place, str) and place.lstrip().lower().startswith(_SCHEMES)
+
+
+def read_address(text: str, own: Sequence[str] = ()) -> DatabaseAddress:
+    """Read the address of a PostgreSQL database.
+
+    >>> address = read_address("postgresql://ana:secret@db.example:5433/team?ledger=visits", ["ledger"])
+    >>> address.shown, address.own
+    ('postgresql://db.example:5433/team', {'ledger': 'visits'})
+    >>> "secret" in repr(address)
+    False
+
+    Args:
+        text: What was given.
+        own: The names of options that are prdp's, not the database's.
+
+    Raises:
+        InvalidRequest: It is none. The text is not repeated, since a part of it may be a password.
+    """
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None or not text.isprintable() or not all(map(_HOST.fullmatch, found["hosts"].split(","))):
+        raise _no_address()
+    parts = [part for part in (found["options"] or "").split("&") if part]
+    pairs = [_OPTION.fullmatch(part) for part in parts]
+    options = {pair[1]: unquote(pair[2]) for pair in pairs if pair}
+    if len(options) < len(parts):
+        raise _no_address()
+    host, port = unquote(found["hosts"]) or options.get("host", ""), options.get("port", "")
+    database = unquote(found["database"] or "") or options.get("dbname", "")
+    shown = f"postgresql://{host}{f':{port}' if port else ''}/{database}"
+    if host.startswith("/"):  # a socket's folder
+        shown = f"postgresql:///{database}?host={host}"
+    if not shown.isprintable() or "@" in shown:
+        raise _no_address()
+    kept = "&".join(part for part in parts if part.partition("=")[0] not in own)
+    start = text.strip().partition("?")[0]
+    return DatabaseAddress(
+        given=Hidden(f"{start}?{kept}" if kept else start),
+        shown=shown,
+        own={name: value for name, value in options.items() if name in own},
+        names=frozenset(options) - set(own),
+        has_password=bool(found["password"] or _SECRET_OPTIONS & options.keys()),
+    )
+
+
+def _no_address() -> InvalidRequest:
+    return InvalidRequest(
+        "this is no address of a PostgreSQL database; it is not repeated here, since it may hold a password. "
+        "Write postgresql://user@host/database, with special characters as %40 and the like."
+    )
