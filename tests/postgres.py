@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -56,7 +58,8 @@ class PostgresServer:
         process = self.handle.get_postmaster_info().process
         served = process.children(recursive=True)
         for one in (process, *served):
-            os.kill(one.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # the others end by themselves without the first
+                os.kill(one.pid, signal.SIGKILL)
         for one in (process, *served):
             one.wait(60)
         self._start()
@@ -104,16 +107,20 @@ def start_postgres(folder: Path) -> PostgresServer:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    """Start one server for all tests; where none can be started, they are skipped, and in CI they fail."""
-    try:
-        server = start_postgres(tmp_path_factory.mktemp("postgres"))
-    except (ImportError, OSError, subprocess.SubprocessError) as trouble:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no PostgreSQL server could be started ({type(trouble).__name__})")
-    yield server
-    server.handle.cleanup()
+def postgres_server() -> Iterator[PostgresServer]:
+    """Start one server for all tests; where none can be started, they are skipped, and in CI they fail.
+
+    In a folder of its own: root's server runs as another user, who cannot pass pytest's.
+    """
+    with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
+        try:
+            server = start_postgres(Path(folder))
+        except (ImportError, OSError, subprocess.SubprocessError) as trouble:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"no PostgreSQL server could be started ({type(trouble).__name__})")
+        yield server
+        server.handle.cleanup()
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from prdp.plan.reads import CellRead, KeyRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.testing.engine_contract import PERSONAL, VALUE, EngineContract
+from prdp.testing.engine_equality import EqualityContract
 
 SCHEMA = pyarrow.schema(
     [
@@ -68,7 +69,7 @@ class TestTwoKeys(InMemory):
         return open_source(arrow(records), None, own_column=False)
 
 
-class TestParquet(EngineContract):
+class TestParquet(EngineContract, EqualityContract):
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path

@@ -22,10 +22,13 @@ def run(address: str, *statements: str) -> None:
             database.execute(statement.encode())
 
 
-def fill(address: str, table: str, columns: str, records: Sequence[Mapping[str, Any]]) -> None:
-    """Make a table and fill it."""
+def fill(
+    address: str, table: str, columns: str, records: Sequence[Mapping[str, Any]], *, make: bool = True
+) -> None:
+    """Make a table, unless it is there, and fill it."""
     with psycopg.connect(address) as database:
-        database.execute(f"CREATE TABLE {table} ({columns})".encode())
+        if make:
+            database.execute(f"CREATE TABLE {table} ({columns})".encode())
         names = [column.split()[0] for column in columns.split(", ")]
         with database.cursor().copy(f"COPY {table} ({', '.join(names)}) FROM STDIN".encode()) as copy:
             for record in records:

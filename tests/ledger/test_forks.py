@@ -28,6 +28,7 @@ from prdp.ledger.file_format import connected
 from prdp.local import Campaign, Client
 from prdp.local.protocols.counting import DomainCount
 from prdp.noise.entropy import SystemEntropy
+from tests.ledger.places import Place
 
 FACTS = Binding({"name": "t"})
 FORK = multiprocessing.get_context("fork")
@@ -124,16 +125,16 @@ def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged
     assert table.ledger.left == Fraction(9, 10)
 
 
-def test_a_table_that_is_opened_in_the_fork_shares_the_ledger_file(tmp_path: Path) -> None:
-    path = tmp_path / "accounts.ledger"
+def test_a_table_that_is_opened_in_the_fork_shares_the_ledger(place: Place) -> None:
+    path = place.given
     first = accounts(ledger=path).count(share="1/10")
     assert in_a_fork(lambda: accounts(ledger=path).count(share="1/10")) == f"no refusal: {first}"
     in_a_fork(lambda: accounts(ledger=path).sum("balance", share="1/10"))
     assert DurableLedger(path).left == Fraction(8, 10)
 
 
-def test_a_ledger_file_s_object_is_used_across_a_fork(tmp_path: Path) -> None:
-    ledger = DurableLedger.opened(tmp_path / "t.ledger", FACTS)
+def test_a_ledger_that_lasts_is_used_across_a_fork(place: Place) -> None:
+    ledger = DurableLedger.opened(place.given, FACTS)
     assert in_a_fork(lambda: ledger.charge("a", Fraction(1, 4))).startswith("no refusal")
     ledger.charge("b", Fraction(1, 4))
     assert in_a_fork(lambda: ledger.charge("c", Fraction(3, 4))).startswith("BudgetExhausted")
@@ -141,8 +142,8 @@ def test_a_ledger_file_s_object_is_used_across_a_fork(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("context", OTHERS)
-def test_a_ledger_file_s_object_can_be_sent_to_another_process(context: Context, tmp_path: Path) -> None:
-    ledger = DurableLedger.opened(tmp_path / "t.ledger", FACTS)
+def test_a_ledger_that_lasts_can_be_sent_to_another_process(context: Context, place: Place) -> None:
+    ledger = DurableLedger.opened(place.given, FACTS)
     process = context.Process(target=ledger.charge, args=("a", Fraction(1, 4)))
     process.start()
     process.join(PATIENCE)

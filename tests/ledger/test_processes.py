@@ -19,6 +19,7 @@ import pytest
 from benchmarks.ledger_stress import crowd, kills, race
 from prdp.errors import LedgerError
 from prdp.ledger import Binding, DurableLedger
+from tests.ledger.places import Place
 
 FACTS = Binding({"name": "t"})
 FORK = multiprocessing.get_context("fork")
@@ -43,34 +44,35 @@ def told_by_a_process(work: Callable[[], object]) -> str:
     return str(receiver.recv()) if receiver.poll() else f"died with {process.exitcode}"
 
 
-def test_sixteen_processes_with_room_for_ten_make_exactly_ten(tmp_path: Path) -> None:
-    assert race(tmp_path, processes=16, room=10, times=3) == 0
+def test_sixteen_processes_with_room_for_ten_make_exactly_ten(place: Place) -> None:
+    assert race(lambda name: place.beside(name).given, processes=16, room=10, times=3) == 0
 
 
-def test_a_crowd_of_processes_leaves_a_sound_ledger(tmp_path: Path) -> None:
-    charges, sound = crowd(tmp_path, processes=12, seconds=2, least=5)
+def test_a_crowd_of_processes_leaves_a_sound_ledger(place: Place) -> None:
+    charges, sound = crowd(lambda name: place.beside(name).given, processes=12, seconds=2, least=5)
     assert charges >= 60
     assert sound
 
 
-def test_killed_processes_lose_no_charge_and_show_nothing_unrecorded(tmp_path: Path) -> None:
-    found = kills(tmp_path, times=40, seed=1)
+def test_killed_processes_lose_no_charge_and_show_nothing_unrecorded(place: Place) -> None:
+    found = kills(lambda name: place.beside(name).given, times=40, seed=1)
     assert 0 < found.pop("killed in time") < 40
     assert set(found.values()) == {0}
 
 
-def test_two_processes_that_begin_a_ledger_at_once_share_one(tmp_path: Path) -> None:
-    path = tmp_path / "t.ledger"
+def test_processes_that_begin_a_ledger_at_once_share_one(place: Place, tmp_path: Path) -> None:
     processes = [
-        FORK.Process(target=lambda k=k: DurableLedger.opened(path, FACTS).charge(f"q{k}", Fraction(1, 20)))
+        FORK.Process(
+            target=lambda k=k: DurableLedger.opened(place.given, FACTS).charge(f"q{k}", Fraction(1, 20))
+        )
         for k in range(8)
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-    assert len(DurableLedger(path).entries) == 8
-    assert [file.name for file in tmp_path.iterdir()] == ["t.ledger"]
+    assert len(DurableLedger(place.given).entries) == 8
+    assert [file.name for file in tmp_path.iterdir()] == ["t.ledger"] * (place.given == tmp_path / "t.ledger")
 
 
 def test_a_disk_that_is_full_is_said_and_nothing_is_charged(tmp_path: Path) -> None:

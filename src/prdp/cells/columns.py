@@ -85,7 +85,7 @@ def numbered(column: Column) -> tuple[Column, Places]:
     there = np.zeros(most - least + 1, dtype=bool)
     there[moved] = True
     numbers = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(there) + least if len(column) else column, numbers[moved]
+    return np.flatnonzero(there) + least if len(column) else column.astype(np.int64), numbers[moved]
 
 
 def widest(column: Column) -> int:

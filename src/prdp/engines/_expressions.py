@@ -245,7 +245,8 @@ class _Writer:
             case Kind.NUMBER, _:
                 return casts.number_to_text(self.number(node.operand))
             case Kind.BOOLEAN, _:
-                return f"CAST({self.value(node.operand)} AS VARCHAR)"
+                # The inner cast says what is written, to engines whose truth values are numbers.
+                return f"CAST(CAST({self.value(node.operand)} AS BOOLEAN) AS VARCHAR)"
             case Kind.MOMENT, Kind.TEXT:
                 return moments.as_text(self.value(node.operand))
             case _, Kind.TEXT:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from prdp.engines._database_files import DatabaseTable, in_database
 from prdp.engines._lakes import lake_folder
 from prdp.engines._readers import FILE_ENDINGS
-from prdp.engines._sources import local_files
+from prdp.engines._sources import is_address, local_files
 from prdp.engines.duckdb import ask_relation
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import text_literal
@@ -68,13 +68,19 @@ class Origin:
         return "the same memory" if _overlap(self.spans, other.spans) else ""
 
 
-def origin_of(source: object, table: str | None = None) -> Origin:
+def origin_of(source: object, engine: object = None, table: str | None = None) -> Origin:
     """Return where a table, or a column of one, comes from; reads no record.
 
     Args:
-        source: What was opened.
+        source: What was given; of a database, its address is not kept, since it may hold a password.
+        engine: Who reads it, if it is open; of a database, it knows which table that is.
         table: Of a database's file, the table's name.
     """
+    place = getattr(engine, "place", None)
+    if place is not None:
+        return Origin(engine, tables=frozenset((str(place),)))
+    if is_address(source):
+        return Origin(engine or object())
     given = None if table is None else in_database(source, None)
     if isinstance(given, DatabaseTable):
         return Origin(source, tables=frozenset({_in_file(given.file, str(table))}))

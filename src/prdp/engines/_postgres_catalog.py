@@ -182,14 +182,14 @@ def _refuse_unless_records(table: str, kind: str, *, secured: bool) -> None:
     if what is not None:
         raise InvalidRequest(
             f"{table!r} is {what}, so that its rows need not be records: one row may come of many, or a "
-            "record be in many. Give the table itself. If each row is one record all the same, and none makes the "
-            "view's query fail, say so with prdp.open(..., rows_are_records=True)."
+            "record be in many. Give the table itself. If each row is one record all the same and none makes "
+            "the view's query fail, say so with prdp.open(..., rows_are_records=True)."
         )
     if secured:
         raise InvalidRequest(
             f"row security decides which rows of {table!r} this user sees, and may decide by other rows. "
-            "Read it as a user with BYPASSRLS. If each row is seen or not by its own content alone, say so with "
-            "prdp.open(..., rows_are_records=True)."
+            "Read it as a user with BYPASSRLS. If each row is seen or not by its own content alone, say so "
+            "with prdp.open(..., rows_are_records=True)."
         )
 
 

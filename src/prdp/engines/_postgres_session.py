@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from psycopg.pq import Format
 from prdp.engines._cells import Arrays
 from prdp.engines._interrupts import read_or_fail
 from prdp.engines.dialects.postgres import POSTGRES
-from prdp.engines.dialects.translate import masked, translated, with_halves
+from prdp.engines.dialects.translate import Translated, masked, translated, with_halves
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import DatabaseAddress, read_address
 from prdp.safety.database_connection import connected
@@ -51,6 +52,7 @@ _SETTINGS = {
 """What statements rest on; and compiling them takes longer than it saves."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LONGEST_KEPT = 20_000
 _WHOLE = {20, 21, 23}
 _DOUBLE, _TRUTH, _NUMERIC = 701, 16, 1700
 _EPOCH = 946_684_800_000_000
@@ -138,7 +140,7 @@ class Database:
         Raises:
             EngineFailure: Whatever went wrong; the text is always the same.
         """
-        said = translated(sql, POSTGRES)
+        said = in_postgres(sql)
         return self._read(with_sources(sources, said.sql), as_arrays=said.wide)
 
     def rows(self, sql: str, sources: str) -> Rows:
@@ -149,7 +151,7 @@ class Database:
 
     def result(self, sql: str, sources: str) -> Result:
         """Run one of prdp's statements over records; return what it gives."""
-        statement = with_sources(sources, translated(sql, POSTGRES).sql)
+        statement = with_sources(sources, in_postgres(sql).sql)
         return read_or_fail((), lambda: self._run(statement))
 
     def _read(self, statement: str, as_arrays: Sequence[str]) -> Arrays:
@@ -178,6 +180,16 @@ class Database:
         finally:
             with suppress(psycopg.Error):
                 connection.close()
+
+
+def in_postgres(sql: str) -> Translated:
+    """Return one of prdp's statements as PostgreSQL runs it; usual ones are kept for the next time."""
+    return _kept(sql) if len(sql) <= _LONGEST_KEPT else translated(sql, POSTGRES)
+
+
+@lru_cache(maxsize=256)
+def _kept(sql: str) -> Translated:
+    return translated(sql, POSTGRES)
 
 
 def with_sources(sources: str, statement: str) -> str:

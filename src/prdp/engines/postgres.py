@@ -8,10 +8,8 @@ from typing import Any
 from prdp.engines._cells import Arrays
 from prdp.engines._postgres_arrow import as_arrow
 from prdp.engines._postgres_catalog import Relation, relation
-from prdp.engines._postgres_session import Database, Rows, with_sources
+from prdp.engines._postgres_session import Database, Rows, in_postgres, with_sources
 from prdp.engines._statement_engine import StatementEngine
-from prdp.engines.dialects.postgres import POSTGRES
-from prdp.engines.dialects.translate import translated
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import is_database
 from prdp.schema import Schema
@@ -44,9 +42,9 @@ class PostgresEngine(StatementEngine):
         return f"<PostgresEngine of {self._table!r} in {self._database.address.shown}>"
 
     @property
-    def origin(self) -> str:
+    def place(self) -> str:
         """Which table of which database it is, without user and password."""
-        return f"{'.'.join(self._relation.place)} in {self._database.address.shown}"
+        return f"{'.'.join(self._relation.place)} of {self._database.address.shown}"
 
     def ensure_there(self) -> None:
         """Refuse a table that is gone or has other columns by now; reads no record."""
@@ -76,7 +74,7 @@ class PostgresEngine(StatementEngine):
 
     def written(self, sql: str) -> str:
         """Return a statement as PostgreSQL runs it."""
-        return with_sources(self._source(sql), translated(sql, POSTGRES).sql)
+        return with_sources(self._source(sql), in_postgres(sql).sql)
 
     def _source(self, sql: str) -> str:
         return self._relation.named(_RECORDS, sql)

@@ -34,18 +34,24 @@ from prdp.ledger.soundness import (
 from prdp.ledger.storage import Contents, Database, Found
 from prdp.safety.database_address import read_address
 from prdp.safety.database_connection import connected
-from prdp.safety.database_trouble import why_not_connected, why_not_done
+from prdp.safety.database_trouble import BUSY, why_not_connected, why_not_done
 from prdp.safety.forks import OPERATIONS
 
 Done = TypeVar("Done")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _WAITS = (0.0, 0.0, 0.5, 1.0, 2.0, 4.0)
-"""Seconds before each try; only a connection that was lost on the way is made again."""
+"""Seconds before each try: what is tried again is a connection that was lost, and a server that is busy."""
 
-_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-"""Never stricter: after waiting for the lock, what is read must be what the one before wrote."""
+_PATIENCE_SECONDS = 120
+_STALLED_SECONDS = 100
+"""How long others are waited for, and how long a writer that does nothing holds them up."""
+
+_SYNCED = (
+    "SELECT set_config('synchronous_commit', 'on', true) "
+    "WHERE current_setting('synchronous_commit') <> 'remote_apply'"
+)
+"""A server that waits for more than its own disk is not made to wait for less."""
 
 _CONFLICTS = {"23505", "40001", "40P01"}
 _ENDINGS = {"57P01", "57P02", "57P03", "57P05", "25P03"}
@@ -92,6 +98,7 @@ class PostgresStorage:
     """
 
     path = None
+    shown = "a database"
 
     def __init__(self, place: str) -> None:
         """Name a database and a ledger in it; nothing is connected to yet."""
@@ -105,6 +112,10 @@ class PostgresStorage:
         self._schema = "prdp_ledger" if name is None else f"prdp_ledger_{name}"
         ending = "" if name is None else f"{'&' if '?' in self._address.shown else '?'}ledger={name}"
         self.shown = self._address.shown + ending
+        self._settings = (
+            f"SET LOCAL search_path = {self._schema}, pg_temp",
+            "SET LOCAL statement_timeout = 0",  # a user's own would end the wait for others
+        )
         digest = hashlib.sha256(self._schema.encode()).digest()
         self._lock = int.from_bytes(digest[:8], "big", signed=True)
 
@@ -113,9 +124,7 @@ class PostgresStorage:
 
     def is_begun(self) -> bool:
         """Say whether there is anything in the ledger's schema."""
-        return bool(
-            self._run(_READING, lambda database, _: tables_in(database, self._schema), "nothing was read")
-        )
+        return self.reading(lambda database: bool(tables_in(database, self._schema)), "nothing was read")
 
     def begin(self, contents: Contents) -> bool:
         """Lay the tables out in one transaction, unless something is there; say whether nothing was."""
@@ -140,7 +149,7 @@ class PostgresStorage:
     def checked(self) -> str:
         """Refuse what is missing, no ledger, damaged, or not kept on the server's disk."""
 
-        def check(database: Database, _: bool) -> str:
+        def check(database: Database) -> str:
             there = tables_in(database, self._schema)
             if not there:
                 raise LedgerError(f"there is no ledger {self.shown}.")
@@ -155,7 +164,7 @@ class PostgresStorage:
             refuse_unless_notes_are_sound(database, self.shown)
             return fact(database, "identity")
 
-        return self._run(_READING, check, "nothing was read")
+        return self.reading(check, "nothing was read")
 
     def contents(self) -> Contents:
         """Return all rows, as they are at one moment."""
@@ -163,7 +172,8 @@ class PostgresStorage:
 
     def reading(self, work: Callable[[Database], Done], trouble: str) -> Done:
         """Read what is there at one moment; once more if the connection is lost."""
-        return self._run(_READING, lambda database, _: work(database), trouble)
+        begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *self._settings)
+        return self._run(begin, lambda database, _: work(database), trouble)
 
     def writing(self, work: Callable[[Database, bool], Done], trouble: str) -> Done:
         """Hold the ledger's lock, and commit; once more if the connection is lost.
@@ -172,15 +182,16 @@ class PostgresStorage:
         once the first transaction has ended, and then what it wrote is there or never will be.
         """
         begin = (
-            f"{_WRITING}; SET LOCAL lock_timeout = '120s'; SET LOCAL statement_timeout = 0; "
-            "SET LOCAL idle_in_transaction_session_timeout = '100s'; "
-            "SELECT set_config('synchronous_commit', 'on', true) "
-            "WHERE current_setting('synchronous_commit') <> 'remote_apply'; "
-            f"SELECT pg_advisory_xact_lock({self._lock})"
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+            *self._settings,
+            f"SET LOCAL lock_timeout = '{_PATIENCE_SECONDS}s'",
+            f"SET LOCAL idle_in_transaction_session_timeout = '{_STALLED_SECONDS}s'",
+            _SYNCED,
+            f"SELECT pg_advisory_xact_lock({self._lock})",
         )
         return self._run(begin, work, trouble)
 
-    def _run(self, begin: str, work: Callable[[Database, bool], Done], trouble: str) -> Done:
+    def _run(self, begin: Sequence[str], work: Callable[[Database, bool], Done], trouble: str) -> Done:
         reason, uncertain = "", False
         with OPERATIONS:
             for turn, wait in enumerate(_WAITS):
@@ -196,19 +207,20 @@ class PostgresStorage:
         raise LedgerError(f"the ledger {self.shown} cannot be used ({reason}): {consequence}.")
 
     def _once(
-        self, begin: str, work: Callable[[Database, bool], Done], *, retried: bool
+        self, begin: Sequence[str], work: Callable[[Database, bool], Done], *, retried: bool
     ) -> tuple[Done] | _Failure:
         """Do one transaction; what psycopg raises is gone with its frames, which hold the password."""
         connection, committing = None, False
         try:
             connection = connected(self._address)
-            connection.execute(f"{begin}; SET LOCAL search_path = {self._schema}, pg_temp".encode())
+            connection.execute("; ".join(begin).encode())
             done = work(_Statements(connection), retried)
             committing = True
             ended = connection.execute("COMMIT").statusmessage
         except psycopg.Error as error:
-            if connection is None:  # said at once, unless a connection was lost before
-                return _Failure(why_not_connected(str(error)), passing=retried)
+            if connection is None:
+                reason = why_not_connected(str(error))
+                return _Failure(reason, passing=retried or reason in BUSY)
             lost = bool(connection.closed) or error.sqlstate in _ENDINGS
             return _Failure(
                 why_not_done(error.sqlstate),

@@ -46,6 +46,10 @@ _CONNECTING = {
 """Words of libpq's and the server's, which say no more than a message; the first that fits is taken."""
 
 
+BUSY = {"the server has no connection left", "the server is starting or stopping"}
+"""What passes by itself."""
+
+
 def why_not_done(state: str | None) -> str:
     """Return why a statement was not done, by its SQLSTATE.
 

@@ -149,7 +149,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         owners=owners,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
-        _origin=None if source is None else origin_of(source, table),
+        _origin=None if source is None else origin_of(source, engine, table),
     )
 
 

@@ -250,11 +250,15 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
                 assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
 
     def test_an_empty_table_has_no_cells(self) -> None:
-        """Ask an empty table and one whose values are all NULL."""
+        """Ask an empty table, one whose values are all NULL, and for groups that nobody is in."""
         measure = Measure("v", Fraction(1), 0, 100)
         empty, _ = self.summary([], PERSONAL, measure)
         nothing, _ = self.summary([record_of(eps=None)] * 3, PERSONAL, measure)
         assert len(empty.cells) == len(nothing.cells) == 0
+        for records in ([], [record_of(eps=1.0, v=3, job="elsewhere")]):  # nobody is in any group
+            engine = self.engine(records)
+            groups = read_grouping(["job"], ["clerk", "nurse"], engine.schema)
+            assert [len(one.cells) for one in engine.summarise(_reading(engine, measure, groups))] == [0, 0]
 
     def test_one_key_promises_no_more_than_two(self) -> None:
         """Let the magnitude of the summed column tell the budget, and look at every record's."""

@@ -108,9 +108,12 @@ def guarded(operation: exp.Expression) -> exp.Expression:
 
 
 def _product(left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    if left == right:
-        return once(_PRODUCT.replace("b", "a"), a=left)
-    return once(_PRODUCT, a=left, b=right)
+    if left != right:
+        return once(_PRODUCT, a=left, b=right)
+    if len(left.sql(dialect=NAME)) <= _SHORT:
+        return form(_PRODUCT, NAME, a=left, b=left)
+    name = exp.column("prdp_a")  # a square of a square is not computed four times
+    return bound(form(_PRODUCT, NAME, a=name, b=name), {"a": left})
 
 
 _PRODUCT = doubles(
