@@ -13,6 +13,7 @@ import pytest
 from prdp.engines.polars import PolarsEngine, PolarsTables, open_source, open_tables
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.engine_equality import EqualityContract
 from prdp.testing.join_contract import COLUMNS as JOINED
 from prdp.testing.join_contract import JoinContract, Tables
 from prdp.testing.reference import Record
@@ -32,7 +33,7 @@ def frame(records: Sequence[Record]) -> pl.DataFrame:
     return pl.DataFrame([dict(record) for record in records], schema=SCHEMA, orient="row")
 
 
-class TestFrame(EngineContract):
+class TestFrame(EqualityContract, EngineContract):
     def engine(self, records: Sequence[Record]) -> PolarsEngine:
         return open_source(frame(records), None)
 

@@ -42,7 +42,19 @@ _MEANING = {
     "output_format_arrow_compression_method": "none",
     "extremes": 0,
 }
-_OVERFLOWS = ["read", "read_leaf", "group_by", "sort", "result", "set", "join", "transfer", "distinct", "timeout", "timeout_leaf"]
+_OVERFLOWS = [
+    "read",
+    "read_leaf",
+    "group_by",
+    "sort",
+    "result",
+    "set",
+    "join",
+    "transfer",
+    "distinct",
+    "timeout",
+    "timeout_leaf",
+]
 
 _OTHER_RECORDS = {
     "use_primary_key": 0,

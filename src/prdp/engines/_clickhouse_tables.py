@@ -15,7 +15,24 @@ _ROW_BY_ROW = frozenset(("MergeTree", "Memory", "Log", "TinyLog", "StripeLog"))
 """Engines in which a row stays the row that was inserted."""
 
 _NO_TABLES = frozenset(
-    ["Kafka", "RabbitMQ", "NATS", "FileLog", "S3Queue", "AzureQueue", "GenerateRandom", "Null", "Buffer", "Set", "Join", "Loop", "FuzzJSON", "FuzzQuery", "WindowView", "LiveView"]
+    [
+        "Kafka",
+        "RabbitMQ",
+        "NATS",
+        "FileLog",
+        "S3Queue",
+        "AzureQueue",
+        "GenerateRandom",
+        "Null",
+        "Buffer",
+        "Set",
+        "Join",
+        "Loop",
+        "FuzzJSON",
+        "FuzzQuery",
+        "WindowView",
+        "LiveView",
+    ]
 )
 """Engines whose rows are gone when they are read, or are there for a while, or are made up."""
 

@@ -162,9 +162,14 @@ def _items(expressions: Sequence[exp.Expression], names: _Names) -> list[tuple[s
     """Return the columns of a SELECT with their names; a star is all that there are."""
     items: list[tuple[str, exp.Expression]] = []
     for item in expressions:
-        if isinstance(item, exp.Star):
-            instead = {one.alias: one.this for one in item.args.get("replace") or ()}
-            items += [(name, instead.get(name, exp.column(name, table=table))) for table, name, _ in names]
+        star = item.this if isinstance(item, exp.Column) else item
+        if isinstance(star, exp.Star):
+            instead = {one.alias: one.this for one in star.args.get("replace") or ()}
+            items += [
+                (name, instead.get(name, exp.column(name, table=table)))
+                for table, name, _ in names
+                if item is star or item.table == table
+            ]
         else:
             items.append((item.alias_or_name, item))
     return list(dict(items).items())
