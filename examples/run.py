@@ -20,7 +20,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parent
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?(e[+-]?\d+)?%?")
-_PATIENCE = 300  # seconds a cell: busy machines are slow
+_PATIENCE = 300  # seconds for a kernel to start, and for a cell: busy machines are slow
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
@@ -29,6 +29,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     NotebookClient(
         notebook,
         timeout=_PATIENCE,
+        startup_timeout=_PATIENCE,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
