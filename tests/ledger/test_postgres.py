@@ -296,6 +296,7 @@ def test_who_cannot_connect_is_told_why_in_fixed_words_and_no_password(
     error = refusal.value
     assert error.__context__ is None
     assert error.__cause__ is None
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     ours = [frame for frame in frames if frame.f_code.co_name in {"reading", "_run", "_once", "_connected"}]
     told = [str(error), repr(error), caplog.text, *(repr(frame.f_locals) for frame in ours)]
     for text in told:
