@@ -338,10 +338,23 @@ def test_a_password_from_the_environment_is_taken(
     assert DurableLedger.opened(place, FACTS).left == 1
 
 
-def test_a_path_is_no_address_and_is_not_repeated() -> None:
-    with pytest.raises(InvalidRequest, match="as a text") as refusal:
-        DurableLedger.opened(Path(f"postgresql://ana:{PASSWORD}@host/db"), FACTS)
+@pytest.mark.parametrize(
+    "place",
+    [
+        Path(f"postgresql://ana:{PASSWORD}@host/db"),
+        f"postgresql:/ana:{PASSWORD}@host/db",
+        f"postgresql+psycopg://ana:{PASSWORD}@host/db",
+        f"mysql://ana:{PASSWORD}@host/db",
+    ],
+)
+def test_an_address_that_is_none_of_postgresql_s_is_not_taken_for_a_file_and_not_repeated(
+    place: Path | str,
+) -> None:
+    with pytest.raises(InvalidRequest, match="is no place for a ledger") as refusal:
+        DurableLedger.opened(place, FACTS)
     assert PASSWORD not in str(refusal.value)
+    with pytest.raises(InvalidRequest, match="is no place for a ledger"):
+        DurableLedger(place)
 
 
 def test_without_psycopg_the_command_that_brings_it_is_said(tmp_path: Path) -> None:
