@@ -174,6 +174,12 @@ def test_whatever_keeps_rows_from_being_lost_or_changed_is_missed(
         DurableLedger(place.given)
 
 
+def test_a_view_beside_a_ledger_s_tables_is_no_damage(ledger: DurableLedger, place: PostgresPlace) -> None:
+    charged(ledger, "a")
+    place.run("CREATE VIEW spent AS SELECT max(number) FROM charges")
+    assert DurableLedger(place.given).left == Fraction(3, 4)
+
+
 @pytest.mark.parametrize(("version", "says"), [("3", "newer prdp"), ("1", "is damaged"), ("x", "is damaged")])
 def test_a_ledger_of_another_format_is_refused(
     ledger: DurableLedger, place: PostgresPlace, version: str, says: str

@@ -91,8 +91,8 @@ def storage_of(place: Path | str) -> Storage:
         return PostgresStorage(place)
     if _OTHER.match(str(place)):
         raise InvalidRequest(
-            "this is no place for a ledger; it is not repeated here, for it may hold a password. Give a file, "
-            "or the address of a PostgreSQL database as a text: postgresql://user@host/database."
+            "this is no place for a ledger; it is not repeated here, for it may hold a password. Give a "
+            "file, or the address of a PostgreSQL database as a text: postgresql://user@host/database."
         )
     return FileStorage(place)
 
