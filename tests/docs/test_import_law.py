@@ -40,7 +40,7 @@ ONLY_IN = {
     "duckdb": {"engines/_database.py", "engines/_public_file.py", "engines/_tables.py", "engines/duckdb.py"},
     "polars": {"release/table.py"},  # what a release can be turned into, where it is installed
     "pandas": {"release/table.py", "sql/results.py"},
-    "pyarrow": {"release/table.py"},
+    "pyarrow": {"engines/_postgres_arrow.py", "release/table.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {
@@ -51,6 +51,9 @@ ONLY_IN = {
     },
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
+        "engines/dialects/_postgres_doubles.py",
+        "engines/dialects/_postgres_values.py",
+        "engines/dialects/postgres.py",
         "engines/dialects/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

@@ -21,6 +21,7 @@ from prdp.projects.keys import read_keys
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
 from prdp.projects.written import NAME
+from prdp.schema import Kind
 
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _SHOWN = 10  # files
@@ -39,13 +40,14 @@ def init(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A Parquet or CSV file.",
+            help="A Parquet or CSV file, or a table of --database.",
             metavar="FILE",
             autocompletion=tables_here,
             show_default=False,
         ),
     ] = None,
     *,
+    database: Annotated[str | None, given.DATABASE] = None,
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
@@ -65,13 +67,14 @@ def init(
         raise InvalidRequest(f"there is a {NAME} here already. Edit it, or write over it with --force.")
     asks = sys.stdin.isatty() and policy is None
     if source is None and asks:
-        source = _asked("Which file holds the table", check=_columns)
+        source = _asked_for_source(database)
     if source is None:
-        raise InvalidRequest("say which file: prdp init accounts.parquet --policy '1'")
-    columns = _columns(source)
+        raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
+    columns = _columns(source, database)
     declared = given.entry(
         source,
         policy or "1",
+        database=database,
         at_most=at_most,
         at_least=at_least,
         bounds=bounds or (),
@@ -84,11 +87,20 @@ def init(
     _add_types(declared, columns, asks=asks)
     if asks:
         _ask_the_rest(declared, columns)
-    _write(given.name_of(source), declared, said=policy is not None or asks)
+    _write(given.name_of(source, database), declared, said=policy is not None or asks)
 
 
-def _columns(source: str) -> dict[str, str]:
-    """Return the columns of a file and their types, or refuse what is no file."""
+def _asked_for_source(database: str | None) -> str:
+    question = "Which table of the database" if database else "Which file holds the table"
+    return _asked(question, check=lambda text: _columns(text, database))
+
+
+def _columns(source: str, database: str | None = None) -> dict[str, str]:
+    """Return the columns of a file or a table and their types, or refuse what is none."""
+    if database is not None:
+        name = given.name_of(source, database)
+        facts = given.project_of(name, given.entry(source, "1", database=database)).facts(name)
+        return {name: kind.native for name, kind in facts.schema.items() if kind.kind is not Kind.OTHER}
     if "*" not in source and "://" not in source and not Path(source).exists():
         raise InvalidRequest(f"there is no file {source}.{_files_here()}")
     return columns_of(source)
@@ -149,7 +161,7 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
 
 def _check_policy(declared: dict[str, Any], text: str) -> None:
     """Refuse a policy that cannot be read; whether it fits the bounds is seen when these are known."""
-    name = given.name_of(declared["source"])
+    name = given.name_of(declared.get("table") or declared["source"], declared.get("table"))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ import typer
 
 from prdp.cli.completion import column_values, columns, tables_here
 from prdp.errors import InvalidRequest
-from prdp.projects.checked import check
+from prdp.projects.checked import check, holds_password
 from prdp.projects.project import Project, project
 from prdp.projects.written import NAME, ProjectText
 
@@ -23,10 +23,15 @@ def _option(name: str, explained: str, metavar: str, complete: Any = None) -> An
 
 TABLE = typer.Option(
     "--table",
-    help="A Parquet or CSV file, in place of the project's tables.",
+    help="A Parquet or CSV file, or a table of --database, in place of the project's tables.",
     metavar="FILE",
     autocompletion=tables_here,
     show_default=False,
+)
+DATABASE = _option(
+    "--database",
+    "The PostgreSQL database of the table: postgresql://user@host/bank, or '${VARIABLE}' with one in it.",
+    "ADDRESS",
 )
 POLICY = _option(
     "--policy", "The budget of a record, such as '10000 / greatest(balance, 100)'.", "EXPRESSION"
@@ -57,6 +62,7 @@ def entry(
     source: str,
     policy: str,
     *,
+    database: str | None = None,
     at_most: str | None = None,
     at_least: str | None = None,
     bounds: Sequence[str] = (),
@@ -67,9 +73,16 @@ def entry(
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """Return a table as a project file says it."""
+    if database is not None and holds_password(database):
+        raise InvalidRequest(
+            "--database holds a password, which others on this machine can see. Leave it out and set "
+            "PGPASSWORD, or keep the address in an environment variable and write its name: "
+            "--database '${BANK_URL}'"
+        )
     ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
     made: dict[str, Any] = {
-        "source": source,
+        "source": database or source,
+        "table": source if database else None,
         "policy": policy,
         "at_most": at_most,
         "at_least": at_least,
@@ -106,8 +119,10 @@ def opened(
     if policy is None:
         raise InvalidRequest("--table needs a policy: add --policy '1' for the same budget for every record.")
     made = entry(table, policy, **declared)
-    made.setdefault("ledger", str(Path(table).with_suffix(".ledger")))
-    return project_of(name_of(table), made, who)
+    called = name_of(table, database=declared.get("database"))
+    beside = f"{called}.ledger" if "table" in made else str(Path(table).with_suffix(".ledger"))
+    made.setdefault("ledger", beside)
+    return project_of(called, made, who)
 
 
 def shares_of(options: Sequence[str]) -> dict[str, str] | None:
@@ -115,13 +130,14 @@ def shares_of(options: Sequence[str]) -> dict[str, str] | None:
     return dict(_named(options, "--shares", "n=0.02")) or None
 
 
-def name_of(source: str) -> str:
-    """Return what a table is called in SQL: its file's stem.
+def name_of(source: str, database: str | None = None) -> str:
+    """Return what a table is called in SQL: its file's stem, or its name in a database.
 
-    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv")
-    ('accounts', 't_2026_accounts')
+    >>> name_of("data/accounts.parquet"), name_of("2026 accounts.csv"), name_of("branch.accounts", "${BANK}")
+    ('accounts', 't_2026_accounts', 'accounts')
     """
-    stem = re.sub(r"\W+", "_", Path(source).stem).strip("_") or "records"
+    plain = source.rpartition(".")[2] if database else Path(source).stem
+    stem = re.sub(r"\W+", "_", plain).strip("_") or "records"
     return f"t_{stem}" if stem[0].isdigit() else stem
 
 

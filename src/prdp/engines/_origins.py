@@ -86,6 +86,14 @@ def origin_of(source: object, engine: object = None) -> Origin:
     return Origin(source, spans=tuple(spans), kept=kept)
 
 
+def origins_of(tables: Mapping[str, object], engine: object) -> dict[str, Origin]:
+    """Return where the tables of a join come from, by their names there."""
+    places: Mapping[str, str] | None = getattr(engine, "places", None)
+    if places is not None:
+        return {name: Origin(object(), tables=frozenset((place,))) for name, place in places.items()}
+    return {name: origin_of(source) for name, source in tables.items()}
+
+
 def _files(path: str) -> dict[tuple[int, int], str]:
     """Return what each file is, under whatever name: links lead to the same one."""
     facts = ((Path(file).stat(), file) for file in local_files(path))

@@ -81,7 +81,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
 
     Args:
         source: A path or glob of Parquet or CSV files, a DuckDB relation, an Arrow table, a pandas
-            or Polars frame, or a dict of NumPy arrays.
+            or Polars frame, a dict of NumPy arrays, or the address of a PostgreSQL database.
         policy: The public budget of a record as a function of its content: SQL over its columns, or a
             ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: Who reads the records: ``"duckdb"``, ``"polars"``, ``"postgres"``, ``"spark"`` or
@@ -113,8 +113,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
             ``prdp.share_for`` and ``prdp.testing.simulate`` take stand-ins alone.
         rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
-            (a join, an aggregate, a sample): your word that adding or removing a record adds or removes
-            one row and changes no other.
+            (a join, an aggregate, a sample), or a view of a database: your word that adding or removing a
+            record adds or removes one row and changes no other.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
