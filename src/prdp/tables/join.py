@@ -90,9 +90,8 @@ def open_join(
             budgets, and a column on which they do not agree is unknown for it: docs/owners.md.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
         policy: The public budget of a private record, as a function of its columns in the private table.
-        database: The address of a PostgreSQL database in which all of the tables are, such as
-            ``"postgresql://user@host/bank"``; then ``tables`` says what each is called there. A join is one
-            statement, and its tables are read at one moment.
+        database: The address of a PostgreSQL database in which all of the tables are:
+            ``"postgresql://user@host/bank"``. Then ``tables`` says what each is called there.
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
