@@ -48,7 +48,7 @@ ONLY_IN = {
     "pandas": {"release/table.py", "sql/results.py"},
     "pyarrow": {
         *("release/table.py", "engines/_batches.py", "engines/_arrow_files.py"),
-        *("engines/_sqlite.py", "engines/_delta.py"),
+        *("engines/_sqlite.py", "engines/_delta.py", "engines/_postgres_arrow.py"),
     },
     "deltalake": {"engines/_delta.py"},
     "pyiceberg": {"engines/_iceberg.py"},
@@ -64,6 +64,9 @@ ONLY_IN = {
     "sqlglot": {
         "engines/dialects/polars_frames.py",
         "engines/dialects/polars_words.py",
+        "engines/dialects/_postgres_doubles.py",
+        "engines/dialects/_postgres_values.py",
+        "engines/dialects/postgres.py",
         "engines/dialects/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

@@ -196,7 +196,7 @@ def test_no_password_is_in_anything_that_is_shown_or_kept(
             "the server did not accept the user or the password",
         ),
         (lambda address: address.replace("guarded@", "nobody_here@"), "the server did not accept the user"),
-        (lambda address: address.replace("/made_", "/unmade_"), "PGPASSWORD"),
+        (lambda address: with_password(address).replace("/made_", "/unmade_"), "there is no such database"),
         (lambda _: "postgresql://guarded:s3cret-@127.0.0.1:1/bank", "no server answers there"),
         (lambda _: "postgresql://guarded:s3cret-@host.invalid/bank", "the host is not known"),
         (

@@ -227,6 +227,36 @@ def test_arithmetic_beyond_the_doubles_is_that_of_the_reference(new_database: Ne
             )
 
 
+def test_long_operands_are_computed_once_and_stay_what_they_are(new_database: NewDatabase) -> None:
+    """Expressions whose guards are so long that they stand in subqueries, one in another."""
+    records = [
+        (2.0, -3.0, "Ab"),
+        (math.nan, 1.0, None),
+        (-2.0, 1e-300, "é  "),
+        (0.0, 0.0, ""),
+        (1.0, 7.0, "zzq"),
+    ]
+    rows = ", ".join(
+        f"({place}, '{x}', '{y}', {'NULL' if job is None else repr(job)})"
+        for place, (x, y, job) in enumerate(records)
+    )
+    engine = opened(new_database(), "place bigint, x float8, y float8, job text", rows)
+    number, text = "x", "job"
+    for turn in range(9):
+        number = f"(({number}) * y - sqrt(abs({'x' if turn % 2 else 'y'})) / (x - {turn}))"
+        text = f"substring(upper({text} || 'q'), x, 3)" if turn % 3 == 2 else f"trim(lower({text}), 'q')"
+    chosen = (
+        f"CASE WHEN {number} > 1 AND {number} < 1e9 THEN {text} WHEN {number} > -9 THEN 'low' ELSE job END"
+    )
+    for expression, kind in ((number, Kind.NUMBER), (text, Kind.TEXT), (chosen, Kind.TEXT)):
+        node = check(parse(expression), engine.schema, kind, expression)
+        sql = to_sql(node, engine.schema)
+        assert kind is Kind.NUMBER or "list_transform" in sql or "][CAST(" in sql
+        found = dict(engine.rows_of(f'SELECT "place", {sql} AS value FROM prdp_records'))
+        expected = [evaluate(node, {"x": x, "y": y, "job": job}) for x, y, job in records]
+        assert [found[place] for place in range(len(records))] == expected, expression
+
+
 def _same(value: float | None, expected: object, *, exact: bool) -> bool:
     """Say whether a number is the expected one; of a library's functions, but for its last digits."""
     if value is None or expected is None or exact:

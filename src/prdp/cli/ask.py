@@ -67,6 +67,7 @@ def ask(
     shares: Annotated[list[str] | None, _SHARES] = None,
     table: Annotated[str | None, given.TABLE] = None,
     table_name: Annotated[str | None, given.TABLE_NAME] = None,
+    database: Annotated[str | None, given.DATABASE] = None,
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
@@ -86,12 +87,13 @@ def ask(
 ) -> None:
     """Answer a SQL question with differential privacy.
 
-    The table is one of prdp.toml, or the file of --table with its --policy and --bounds. What it may use of
+    The table is one of prdp.toml, or that of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    declared = {**limits, **columns, "owner": owner, "ledger": ledger, "table_name": table_name}
+    declared = {"database": database, **limits, **columns, "owner": owner, "ledger": ledger}
+    declared["table_name"] = table_name
     opened = given.opened(file, table, policy, who, declared)
     parts = given.shares_of(shares or ())
     if dry_run:

@@ -20,6 +20,7 @@ from prdp.projects.keys import read_keys
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
 from prdp.projects.written import NAME
+from prdp.schema import Kind
 
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _SHOWN = 10  # files
@@ -38,7 +39,7 @@ def init(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A file, or a Delta or Iceberg folder.",
+            help="A file, a Delta or Iceberg folder, or a table of --database.",
             metavar="FILE",
             autocompletion=tables_here,
             show_default=False,
@@ -46,6 +47,7 @@ def init(
     ] = None,
     *,
     table_name: Annotated[str | None, given.TABLE_NAME] = None,
+    database: Annotated[str | None, given.DATABASE] = None,
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
@@ -65,15 +67,17 @@ def init(
         raise InvalidRequest(f"there is a {NAME} here already. Edit it, or write over it with --force.")
     asks = sys.stdin.isatty() and policy is None
     if source is None and asks:
-        source = _asked("Which file holds the table", check=_columns)
+        source = _asked_for_source(database)
     if source is None:
-        raise InvalidRequest("say which file: prdp init accounts.parquet --policy '1'")
-    given.refuse_nameless(source, table_name)
-    columns = _columns(source, table_name)
+        raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
+    if database is None:
+        given.refuse_nameless(source, table_name)
+    columns = _columns(source, table_name, database)
     declared = given.entry(
         source,
         policy or "1",
         table_name=table_name,
+        database=database,
         at_most=at_most,
         at_least=at_least,
         bounds=bounds or (),
@@ -86,11 +90,21 @@ def init(
     _add_types(declared, columns, asks=asks)
     if asks:
         _ask_the_rest(declared, columns)
-    _write(given.name_of(source, table_name), declared, said=policy is not None or asks)
+    called = given.name_of(source, source if database else table_name)
+    _write(called, declared, said=policy is not None or asks)
 
 
-def _columns(source: str, table_name: str | None = None) -> dict[str, str]:
-    """Return the columns of a file and their types, or refuse what is no file."""
+def _asked_for_source(database: str | None) -> str:
+    question = "Which table of the database" if database else "Which file holds the table"
+    return _asked(question, check=lambda text: _columns(text, None, database))
+
+
+def _columns(source: str, table_name: str | None = None, database: str | None = None) -> dict[str, str]:
+    """Return the columns of a file or a table and their types, or refuse what is none."""
+    if database is not None:
+        name = given.name_of(source, source)
+        facts = given.project_of(name, given.entry(source, "1", database=database)).facts(name)
+        return {name: kind.native for name, kind in facts.schema.items() if kind.kind is not Kind.OTHER}
     if "*" not in source and "://" not in source and not Path(source).exists():
         raise InvalidRequest(f"there is no file {source}.{_files_here()}")
     return columns_of(source, table_name)

@@ -13,7 +13,7 @@ import typer
 from prdp.cli.completion import column_values, columns, tables_here
 from prdp.engines._database_files import ENDINGS
 from prdp.errors import InvalidRequest
-from prdp.projects.checked import check
+from prdp.projects.checked import check, holds_password
 from prdp.projects.project import Project, project
 from prdp.projects.written import NAME, ProjectText
 
@@ -24,12 +24,17 @@ def _option(name: str, explained: str, metavar: str, complete: Any = None) -> An
 
 TABLE = typer.Option(
     "--table",
-    help="A file, a glob, or a Delta or Iceberg folder, in place of the project's tables.",
+    help="A file, a Delta or Iceberg folder, or a table of --database, in place of the project's tables.",
     metavar="FILE",
     autocompletion=tables_here,
     show_default=False,
 )
 TABLE_NAME = _option("--table-name", "Of a DuckDB or SQLite file, the table's name in it.", "NAME")
+DATABASE = _option(
+    "--database",
+    "The PostgreSQL database of the table: postgresql://user@host/bank, or '${VARIABLE}' with one in it.",
+    "ADDRESS",
+)
 POLICY = _option(
     "--policy", "The budget of a record, such as '10000 / greatest(balance, 100)'.", "EXPRESSION"
 )
@@ -63,6 +68,7 @@ def entry(
     policy: str,
     *,
     table_name: str | None = None,
+    database: str | None = None,
     at_most: str | None = None,
     at_least: str | None = None,
     bounds: Sequence[str] = (),
@@ -73,10 +79,16 @@ def entry(
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """Return a table as a project file says it."""
+    if database is not None and holds_password(database):
+        raise InvalidRequest(
+            "--database holds a password, which others on this machine can see. Leave it out and set "
+            "PGPASSWORD, or keep the address in an environment variable and write its name: "
+            "--database '${BANK_URL}'"
+        )
     ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
     made: dict[str, Any] = {
-        "source": source,
-        "table": table_name,
+        "source": database or source,
+        "table": source if database else table_name,
         "policy": policy,
         "at_most": at_most,
         "at_least": at_least,
@@ -112,13 +124,15 @@ def opened(
         raise InvalidRequest("--table and --project exclude each other.")
     if policy is None:
         raise InvalidRequest("--table needs a policy: add --policy '1' for the same budget for every record.")
-    refuse_nameless(table, declared.get("table_name"))
+    if declared.get("database") is None:
+        refuse_nameless(table, declared.get("table_name"))
     made = entry(table, policy, **declared)
     name = name_of(table, made.get("table"))
-    beside = (
-        Path(table).with_name(f"{name}.ledger") if "table" in made else Path(table).with_suffix(".ledger")
-    )
-    made.setdefault("ledger", str(beside))
+    beside = f"{name}.ledger"
+    if "database" not in declared or declared["database"] is None:
+        path = Path(table)
+        beside = str(path.with_name(beside) if "table" in made else path.with_suffix(".ledger"))
+    made.setdefault("ledger", beside)
     return project_of(name, made, who)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
 from prdp.declare.exact import told
 from prdp.engines._sources import refuse_ambiguous
+from prdp.engines._statement_tables import StatementTables
+from prdp.engines._tables import open_tables
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable
+from prdp.safety.database_address import is_database
 
 _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 
@@ -80,6 +83,34 @@ def engine_for(
     return engine
 
 
+def tables_for(
+    tables: Mapping[str, object],
+    types: Mapping[str, Mapping[str, str]],
+    database: str | None,
+    public: Collection[str],
+) -> StatementTables:
+    """Open the tables of a join: files and frames, or all in one database; reads no record."""
+    if database is None:
+        _refuse_addresses(tables)
+        return open_tables(tables, types)
+    if types:
+        raise InvalidRequest("types= is for CSV and for frames: tables of a database state their own.")
+    refuse_unless_installed("postgres")
+    opened: StatementTables = import_module("prdp.engines._postgres_tables").open_tables(
+        database, tables, public
+    )
+    return opened
+
+
+def _refuse_addresses(tables: Mapping[str, object]) -> None:
+    for name, source in tables.items():
+        if is_database(source):
+            raise InvalidRequest(
+                f"{name!r} is a database, not a table. Write prdp.open_join({{{name!r}: 'its table'}}, "
+                "database='postgresql://user@host/database'): all tables of a join are in one database."
+            )
+
+
 def _called_for(source: object) -> str:
     """Return the name of the engine that reads such a source where none is named."""
     if isinstance(source, str) and (scheme := _SCHEME.match(source)):
@@ -91,12 +122,17 @@ def _called_for(source: object) -> str:
 
 
 def _opener(name: str) -> Opener:
+    refuse_unless_installed(name)
+    return cast(Opener, import_module(f"prdp.engines.{name}").open_source)
+
+
+def refuse_unless_installed(name: str) -> None:
+    """Refuse an engine whose extra is missing, with the command that installs it."""
     missing = [module for module in ENGINES[name] if find_spec(module) is None]
     if missing:
         raise InvalidRequest(
             f"{name} reads this source, and {missing[0]} is not installed: pip install 'prdp[{name}]'."
         )
-    return cast(Opener, import_module(f"prdp.engines.{name}").open_source)
 
 
 def refuse_unless_table_name(table: object) -> None:

@@ -68,7 +68,9 @@ class Origin:
         return "the same memory" if _overlap(self.spans, other.spans) else ""
 
 
-def origin_of(source: object, engine: object = None, table: str | None = None) -> Origin:
+def origin_of(  # noqa: PLR0911  (one return a kind of source)
+    source: object, engine: object = None, table: str | None = None
+) -> Origin:
     """Return where a table, or a column of one, comes from; reads no record.
 
     Args:
@@ -94,6 +96,14 @@ def origin_of(source: object, engine: object = None, table: str | None = None) -
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)
+
+
+def origins_of(tables: Mapping[str, object], engine: object) -> dict[str, Origin]:
+    """Return where the tables of a join come from, by their names there."""
+    places: Mapping[str, str] | None = getattr(engine, "places", None)
+    if places is not None:
+        return {name: Origin(object(), tables=frozenset((place,))) for name, place in places.items()}
+    return {name: origin_of(source, table=name) for name, source in tables.items()}
 
 
 def _are_files(source: object) -> bool:

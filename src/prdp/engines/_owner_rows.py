@@ -181,6 +181,10 @@ def _owners(
 
 def _agreed(value: str, kind: ColumnType) -> str:
     """Return the value that all own rows of an owner have in a column; NULL where they have no such."""
+    if kind.kind is Kind.BOOLEAN:  # not every database has the least of truth values
+        number = f"CAST({value} AS TINYINT)"
+        same = f"count({value}) = count(*) AND min({number}) = max({number})"
+        return f"CASE WHEN {same} THEN CAST(min({number}) AS BOOLEAN) END"
     compared = f"encode(CAST({value} AS VARCHAR))" if kind.kind is Kind.TEXT else value
     signless = " + 0" if kind.kind is Kind.NUMBER and has_nan(kind) else ""  # minus zero is zero
     same = f"count({value}) = count(*) AND min({compared}) = max({compared})"

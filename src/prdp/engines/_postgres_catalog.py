@@ -83,7 +83,7 @@ _TEXT, _PLAIN, _FLOAT, _EXACT, _DECIMAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class PostgresTable:
     """A table of a PostgreSQL database.
 
     Attributes:
@@ -107,7 +107,7 @@ class Relation:
         return f"{name} AS NOT MATERIALIZED (SELECT {', '.join(items)} FROM {where})"
 
 
-def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> Relation:
+def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> PostgresTable:
     """Return what a name stands for; reads no record.
 
     Raises:
@@ -127,7 +127,7 @@ def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> Rel
         types[column], form = _read_as(_Facts(*facts))
         if form:
             read[column] = form.format(quoted(column))
-    return Relation((schema, name), types, read, " ".join(query.split()))
+    return PostgresTable((schema, name), types, read, " ".join(query.split()))
 
 
 def _refuse_unless_readable(ask: Ask, shown: str) -> None:

@@ -43,15 +43,19 @@ _DURATION = re.compile(r"[1-9][0-9]{0,8}(?:ms|s|min|h)?|0")
 _SETTINGS = {
     "DateStyle": "ISO, YMD",
     "TimeZone": "UTC",
+    "enable_sort": "off",
     "extra_float_digits": "1",
     "jit": "off",
     "search_path": "",
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
-"""What statements rest on; and compiling them takes longer than it saves."""
+"""What statements rest on. Compiling them takes longer than it saves; and the planner, which cannot know how
+few cells there are, would sort all rows."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WHO = "Name the user in the address or in PGUSER, and keep the password in PGPASSWORD or ~/.pgpass."
+_REACHED = "Check the address, and that the server can be reached from here."
 _LONGEST_KEPT = 20_000
 _WHOLE = {20, 21, 23}
 _DOUBLE, _TRUTH, _NUMERIC = 701, 16, 1700
@@ -88,7 +92,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class PostgresDatabase:
     """A PostgreSQL database, and how long a statement may take there.
 
     Attributes:
@@ -100,7 +104,7 @@ class Database:
     timeout: str
 
     @classmethod
-    def at(cls, text: str) -> Database:
+    def at(cls, text: str) -> PostgresDatabase:
         """Read an address, which may end in ``?statement_timeout=10min``; nothing is connected to."""
         address = read_address(text, [_TIMEOUT])
         timeout = address.own.get(_TIMEOUT, _LONGEST)
@@ -125,10 +129,8 @@ class Database:
             return self._within(within, {})
         except psycopg.Error as error:
             trouble = _why(error)
-        raise InvalidRequest(
-            f"{self.address.shown} cannot be read: {trouble}. Nothing was charged. User and password are "
-            "taken from the address, PGUSER and PGPASSWORD, or ~/.pgpass."
-        )
+        advice = _WHO if "password" in trouble else _REACHED
+        raise InvalidRequest(f"{self.address.shown} cannot be read: {trouble}. Nothing was charged. {advice}")
 
     def columns(self, sql: str, sources: str) -> Arrays:
         """Run one of prdp's statements over records; return its columns as arrays.

@@ -40,6 +40,10 @@ class StatementTables(InOneProcess):
     _views: Mapping[str, str]
 
     @abstractmethod
+    def ensure_there(self) -> None:
+        """Refuse, by public facts and before any charge, sources that are gone or have changed columns."""
+
+    @abstractmethod
     def columns(self, sql: str) -> Arrays:
         """Run a statement of DuckDB's SQL; return its columns as arrays, masked where there is NULL.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from prdp.engines._cells import Arrays
 from prdp.engines._postgres_arrow import as_arrow
-from prdp.engines._postgres_catalog import Relation, relation
-from prdp.engines._postgres_session import Database, Rows, in_postgres, with_sources
+from prdp.engines._postgres_catalog import PostgresTable, relation
+from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
 from prdp.engines._statement_engine import StatementEngine
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import is_database
@@ -28,7 +28,7 @@ class PostgresEngine(StatementEngine):
     name = "postgres"
     _records = _RECORDS
 
-    def __init__(self, database: Database, table: str, *, rows_are_records: bool = False) -> None:
+    def __init__(self, database: PostgresDatabase, table: str, *, rows_are_records: bool = False) -> None:
         """Look a table up in the catalog; reads no record."""
         super().__init__()
         self._database = database
@@ -79,7 +79,7 @@ class PostgresEngine(StatementEngine):
     def _source(self, sql: str) -> str:
         return self._relation.named(_RECORDS, sql)
 
-    def _described(self) -> Relation:
+    def _described(self) -> PostgresTable:
         shown = self._database.address.shown
         return self._database.asked(
             lambda ask: relation(ask, shown, self._table, rows_are_records=self._rows_are_records)
@@ -99,7 +99,7 @@ def open_source(
             "engine='postgres' reads a table of a PostgreSQL database: give its address, such as "
             "'postgresql://user@host/database', and table='accounts'."
         )
-    database = Database.at(source)
+    database = PostgresDatabase.at(source)
     if types:
         raise InvalidRequest("types= is for CSV and for frames: a table of a database states its own.")
     if table is None:

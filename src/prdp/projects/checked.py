@@ -47,7 +47,7 @@ def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str,
         if not fields[key].kind.fits(value):
             raise file.wrong(place, f"is not understood. Write {fields[key].kind.words}.")
         for text in _texts(value):
-            if _SECRET.match(text):
+            if holds_password(text):
                 raise file.wrong(
                     place,
                     "holds a password. Keep the address in an environment variable, and write its name: "
@@ -56,6 +56,15 @@ def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str,
     missing = [key for key, field in fields.items() if field.needed and key not in entry]
     if missing:
         raise file.wrong((section, name), f"says nothing of {listed(missing)}. {fields[missing[0]].help}")
+
+
+def holds_password(text: str) -> bool:
+    """Say whether a text is an address with a password in it.
+
+    >>> holds_password("postgresql://ana:secret@host/db"), holds_password("postgresql://ana@host:5432/db")
+    (True, False)
+    """
+    return _SECRET.match(text) is not None
 
 
 def _near(key: str, known: Mapping[str, ProjectKey] | Mapping[str, Any]) -> str:

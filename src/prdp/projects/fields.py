@@ -62,8 +62,9 @@ def _is_text(value: Any) -> bool:
 
 
 def _are_keys(value: Any) -> bool:
-    if isinstance(value, dict) and "file" in value:
-        return set(value) <= {"file", "column"} and all(map(_is_text, value.values()))
+    if isinstance(value, dict) and ("file" in value or "table" in value):
+        place = "file" if "file" in value else "table"
+        return set(value) <= {place, "column"} and all(map(_is_text, value.values()))
     if isinstance(value, dict):
         return bool(value) and set(value) <= set(_SEARCHED_BY)
     return value == PRIVATE or _all(_is_plain)(value)
@@ -82,12 +83,15 @@ _KEYS = {
     "anyOf": [
         {"type": "array"},
         {"const": PRIVATE},
-        {
-            "type": "object",
-            "properties": {"file": _A_TEXT, "column": _A_TEXT},
-            "required": ["file"],
-            "additionalProperties": False,
-        },
+        *(
+            {
+                "type": "object",
+                "properties": {place: _A_TEXT, "column": _A_TEXT},
+                "required": [place],
+                "additionalProperties": False,
+            }
+            for place in ("file", "table")
+        ),
         {"type": "object", "properties": {name: {} for name in _SEARCHED_BY}, "additionalProperties": False},
     ]
 }
@@ -129,7 +133,8 @@ PAIRS = ValueKind(
     'texts by name: { "orders.customer" = "customers.id" }', _by_column(_is_text), _object(_A_TEXT)
 )
 KEYS = ValueKind(
-    'by column a list of values, a file { file = "jobs.csv" }, "private", or { pattern = "[0-9]{5}" }',
+    'by column a list of values, a file { file = "jobs.csv" }, a public table { table = "jobs" } of the '
+    'database, "private", or { pattern = "[0-9]{5}" }',
     _by_column(_are_keys),
     _object(_KEYS),
 )
@@ -155,6 +160,7 @@ TABLE = {
         needed=True,
     ),
     "table": ProjectKey(TEXT, "The table's name in a database."),
+    "rows_are_records": ProjectKey(FLAG, "That each row of a view is one record: your word for it."),
     **_SHARED,
     "types": ProjectKey(TYPES, "SQL types of the columns of CSV files and JSON lines."),
     "owner": ProjectKey(
@@ -166,9 +172,10 @@ TABLE = {
 JOIN = {
     "tables": ProjectKey(
         PAIRS,
-        "A file for each table's name, or the database that has it; relative to this file.",
+        "A file for each table's name, or the database file that has it; or its name in the database.",
         needed=True,
     ),
+    "database": ProjectKey(TEXT, "The PostgreSQL database in which all of the tables are."),
     "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
     "key": ProjectKey(TEXT, "The column that names them.", needed=True),
     "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),

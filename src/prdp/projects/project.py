@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import Exact
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._origins import origin_of
+from prdp.engines._sources import is_address
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
 from prdp.policy import Policy
 from prdp.projects.checked import check
 from prdp.projects.fields import PUBLIC, SECTIONS
-from prdp.projects.keys import read_keys, read_public
+from prdp.projects.keys import PublicPlace, read_keys, read_public
 from prdp.projects.named import named_in
 from prdp.projects.written import NAME, ProjectText, find, listed, read
 from prdp.schema import Bounds, Grains, Schema
@@ -38,6 +39,7 @@ _SAME = (
     "fixed",
     "edition",
     "table",
+    "rows_are_records",
     "public",
     "private",
     "key",
@@ -198,6 +200,8 @@ class Project(Mapping[str, Table | Join]):
             options = self._options(name, said)
             if stand_in is None:
                 return opener(self._source_of(name), **options, **account)
+            for key in ("database", "rows_are_records"):
+                options.pop(key, None)
             if not _is(stand_in, (*_csv.ENDINGS, *_json_lines.ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
             if not _is(stand_in, _database_files.ENDINGS):
@@ -213,8 +217,16 @@ class Project(Mapping[str, Table | Join]):
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
         table = self._said(name)[1].get("table")
+        if any(map(is_address, _each(stand_in, table)[0])):
+            raise InvalidRequest(
+                f"a stand-in for {name!r} is a file or a frame: whether a table of a database is the real "
+                "one cannot always be seen. Copy public or made-up records like them into a file."
+            )
+        if "database" in self._said(name)[1]:
+            return
         real, like = (
-            list(map(origin_of, *_each(source, table))) for source in (self._source_of(name), stand_in)
+            [origin_of(one, table=name) for one, name in zip(*_each(source, table), strict=True)]
+            for source in (self._source_of(name), stand_in)
         )
         shared = next(filter(None, (one.shared(two) for one in real for two in like)), "")
         if shared:
@@ -231,6 +243,8 @@ class Project(Mapping[str, Table | Join]):
     def _options(self, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of open or open_join that an entry says."""
         options = {key: said[key] for key in _SAME if key in said}
+        if "database" in said:
+            options["database"] = self._filled(said["database"])
         if "owner" in said:
             options["protect"] = said["owner"]
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
@@ -240,13 +254,28 @@ class Project(Mapping[str, Table | Join]):
         """Return the listed keys of a table's grouping columns."""
         _, said = self._said(name)
         return {
-            column: read_keys(value, column, self.folder) for column, value in said.get("keys", {}).items()
+            column: read_keys(value, column, self.folder, self._database_of(name))
+            for column, value in said.get("keys", {}).items()
         }
+
+    def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
+        """Return what says in which database an entry is, and which tables there are private."""
+        section, said = self._said(name)
+        if section == "joins" and "database" in said:
+            private = [
+                table for called, table in said["tables"].items() if called not in said.get("public", ())
+            ]
+            return lambda: (self._filled(said["database"]), private)
+        if section == "tables" and "table" in said:
+            return lambda: (self._filled(said["source"]), [said["table"]])
+        return None
 
     def _source_of(self, name: str) -> Any:
         section, said = self._said(name)
         if section == "tables":
             return self._source(said["source"])
+        if "database" in said:
+            return dict(said["tables"])
         return {table: self._source(source) for table, source in said["tables"].items()}
 
     def _source(self, said: str | list[str]) -> object:

@@ -15,9 +15,10 @@ from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless
 from prdp.declare.exact import Exact
 from prdp.declare.owners import MOST_ROWS, JoinedTables, Owners, read_most_rows
 from prdp.declare.references import Tree
-from prdp.engines._origins import Origin, origin_of
+from prdp.engines._given import tables_for
+from prdp.engines._origins import Origin, origins_of
 from prdp.engines._owner_rows import TAKEN
-from prdp.engines._tables import DuckDBTables, open_tables
+from prdp.engines._statement_tables import StatementTables
 from prdp.engines.engine import JoinEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
@@ -53,6 +54,7 @@ def open_join(
     key: str,
     references: Mapping[str, str],
     policy: Policy | str,
+    database: str | None = None,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -88,6 +90,8 @@ def open_join(
             budgets, and a column on which they do not agree is unknown for it: docs/owners.md.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
         policy: The public budget of a private record, as a function of its columns in the private table.
+        database: The address of a PostgreSQL database in which all of the tables are:
+            ``"postgresql://user@host/bank"``. Then ``tables`` says what each is called there.
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
@@ -109,13 +113,12 @@ def open_join(
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    engine = _opened(tables, types, references=references, bounds=bounds, grain=grain)
-    tree = _tree(engine, tables, Tree.of(engine.schemas, private, key, public, references))
+    engine, origins = _opened(tables, types, database, public, other=(references, bounds, grain))
+    tree = _tree(engine, origins, Tree.of(engine.schemas, private, key, public, references))
     names, schema = _columns(engine.schemas)
-    ends = read_bounds(bounds or {}, schema)
+    ends, grains = read_bounds(bounds or {}, schema), read_grains(grain or {}, schema)
     checked = fitted_policy(policy, engine.schemas[private], _own_bounds(ends, names, private))
     called = name_of(name, private)
-    grains = read_grains(grain or {}, schema)
     constant = _fixed_of(private, read_fixed(fixed, schema), names)
     alone = read_one_row_each(one_row_each, private)
     facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
@@ -134,7 +137,7 @@ def open_join(
         ledger=account,
         tables=(private,),
         _reader=Reader(JoinSource(engine, tree), stand_in),
-        _origins=tuple(origin_of(source, table) for table, source in tables.items()),
+        _origins=tuple(origins.values()),
         one_row_each=alone,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
@@ -147,17 +150,24 @@ def _own_bounds(bounds: Bounds, names: Mapping[str, tuple[str, str]], private: s
 
 
 def _opened(
-    tables: Mapping[str, object], types: Mapping[str, Mapping[str, str]] | None, **others: object
-) -> DuckDBTables:
-    """Return the opened tables, or refuse what is no dict."""
-    refuse_unless_mappings(tables=tables, types=types, **others)
+    tables: Mapping[str, object],
+    types: Mapping[str, Mapping[str, str]] | None,
+    database: str | None,
+    public: Collection[str],
+    *,
+    other: tuple[object, object, object],
+) -> tuple[StatementTables, dict[str, Origin]]:
+    """Return the opened tables and where they come from, or refuse what is no dict."""
+    references, bounds, grain = other
+    refuse_unless_mappings(tables=tables, types=types, references=references, bounds=bounds, grain=grain)
     _refuse_bad_types(types or {}, tables)
-    return open_tables(tables, types or {})
+    engine = tables_for(tables, types or {}, database, public)
+    return engine, origins_of(tables, engine)
 
 
-def _tree(engine: DuckDBTables, tables: Mapping[str, object], tree: Tree) -> Tree:
+def _tree(engine: StatementTables, origins: Mapping[str, Origin], tree: Tree) -> Tree:
     """Return the references, or refuse one table under two names and public keys that stand twice."""
-    refuse_two_names(tables, tree)
+    refuse_two_names(origins, tree)
     _refuse_duplicates(engine, tree)
     return tree
 
@@ -179,7 +189,7 @@ def _fixed_of(
 class JoinSource:
     """The joined tables, as a reader reads them."""
 
-    engine: DuckDBTables
+    engine: StatementTables
     tree: Tree
 
     def ensure_there(self) -> None:
@@ -223,7 +233,7 @@ class Join(Queried):
     It answers what a table with ``protect`` answers: docs/owners.md.
     """
 
-    _engine: DuckDBTables
+    _engine: StatementTables
     tree: Tree
     policy: Policy
     names: Mapping[str, tuple[str, str]]

@@ -28,10 +28,9 @@ class Declared(Protocol):
         """The column that names them."""
 
 
-def refuse_two_names(tables: Mapping[str, object], tree: Tree) -> None:
+def refuse_two_names(origins: Mapping[str, Origin], tree: Tree) -> None:
     """Refuse tables of a join that have a common source, unless both are public."""
-    origins = {name: origin_of(source, name) for name, source in tables.items()}
-    for one, other in combinations(tables, 2):
+    for one, other in combinations(origins, 2):
         shared = _shared(origins[one], origins[other])
         if not shared or {one, other} <= tree.public:
             continue

@@ -82,7 +82,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     Args:
         source: A path, a glob or a list of files (Parquet, CSV, JSON lines, Arrow), a DuckDB or SQLite file,
             a Delta or Iceberg folder, a DuckDB relation, an Arrow table or data set, a pandas or Polars
-            frame, or a dict of NumPy arrays: docs/sources.md.
+            frame, a dict of NumPy arrays, or the address of a database: docs/sources.md.
         policy: The public budget of a record as a function of its content: SQL over its columns, or a
             ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: Who reads the records: ``"duckdb"``, ``"polars"``, ``"postgres"``, ``"spark"`` or
@@ -115,8 +115,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
             ``prdp.share_for`` and ``prdp.testing.simulate`` take stand-ins alone.
         rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
-            (a join, an aggregate, a sample): your word that adding or removing a record adds or removes
-            one row and changes no other.
+            (a join, an aggregate, a sample), or a view of a database: your word that adding or removing a
+            record adds or removes one row and changes no other.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.

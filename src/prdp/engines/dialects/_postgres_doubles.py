@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import islice
 
 from sqlglot import exp
 
@@ -17,8 +18,8 @@ from prdp.engines.dialects.translate import form
 from prdp.grids import SLACK
 
 NAME = "postgres"
-_SHORT = 60
-"""So long may an operand be, in characters, that a guard mentions more than once."""
+_FEW = 8
+"""So many nodes may an operand have that a guard mentions more than once."""
 
 _BEYOND = Fraction(2) ** 1024 - Fraction(2) ** 970
 """From here on a result rounds to infinity."""
@@ -49,9 +50,13 @@ def doubles(text: str) -> str:
 
 def once(template: str, **parts: exp.Expression) -> exp.Expression:
     """Return a template of PostgreSQL's with parts in it; long ones are computed once, in a subquery."""
-    if all(len(part.sql(dialect=NAME)) <= _SHORT for part in parts.values()):
+    if all(map(_is_short, parts.values())):
         return form(template, NAME, **parts)
     return bound(form(template, NAME, **{name: exp.column(f"prdp_{name}") for name in parts}), parts)
+
+
+def _is_short(node: exp.Expression) -> bool:
+    return len(list(islice(node.walk(), _FEW + 1))) <= _FEW
 
 
 def bound(body: exp.Expression, parts: Mapping[str, exp.Expression]) -> exp.Expression:
@@ -110,7 +115,7 @@ def guarded(operation: exp.Expression) -> exp.Expression:
 def _product(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     if left != right:
         return once(_PRODUCT, a=left, b=right)
-    if len(left.sql(dialect=NAME)) <= _SHORT:
+    if _is_short(left):
         return form(_PRODUCT, NAME, a=left, b=left)
     name = exp.column("prdp_a")  # a square of a square is not computed four times
     return bound(form(_PRODUCT, NAME, a=name, b=name), {"a": left})
@@ -194,7 +199,7 @@ def _over(numerator: float, right: exp.Expression) -> exp.Expression:
 
 def _filled(template: str, edges: Mapping[str, exp.Expression], **parts: exp.Expression) -> exp.Expression:
     """Return a template with constants and operands in it."""
-    if all(len(part.sql(dialect=NAME)) <= _SHORT for part in parts.values()):
+    if all(map(_is_short, parts.values())):
         return form(template, NAME, **edges, **parts)
     names = {name: exp.column(f"prdp_{name}") for name in parts}
     return bound(form(template, NAME, **edges, **names), parts)

@@ -32,9 +32,19 @@ def _element(node: exp.Expression) -> exp.Expression:
     (place,) = node.expressions
     if isinstance(node.this, exp.Transform):
         return _computed_once(node.this)
-    counted = place.type is not None and place.type.this in exp.DataType.INTEGER_TYPES
-    shifted = form("a + 1", NAME, a=place) if counted else place.copy()  # sqlglot counts these from zero
+    unchanged = place.type is not None and place.type.this == exp.DType.UNKNOWN
+    # sqlglot has made whole numbers count from zero, and has left alone what it knows no type of.
+    shifted = place.copy() if unchanged else form("a + 1", NAME, a=place)
     return exp.Bracket(this=node.this.copy(), expressions=[shifted], offset=1)
+
+
+def _array(node: exp.Expression) -> exp.Expression:
+    """Say a list; a subquery in it is one element, which sqlglot would take for the rows of all of them."""
+    listed = (
+        exp.Coalesce(this=one.copy()) if isinstance(one.unnest(), exp.Query) else one.copy()
+        for one in node.expressions
+    )
+    return exp.Array(expressions=list(listed))
 
 
 def _computed_once(node: exp.Expression) -> exp.Expression:
@@ -100,6 +110,7 @@ POSTGRES = Dialect(
     NAME,
     rules={
         **{name: said(f"CAST(extract({part} FROM a) AS INT)") for name, part in _MOMENT_PARTS.items()},
+        "Array": _array,
         "Bracket": _element,
         "Cast": values.cast,
         "Collate": values.collated,
@@ -138,7 +149,7 @@ POSTGRES = Dialect(
     },
     shared=frozenset(
         {
-            *("Abs", "Add", "Alias", "And", "Array", "Between", "Boolean", "CTE", "Case", "Ceil", "Coalesce"),
+            *("Abs", "Add", "Alias", "And", "Between", "Boolean", "CTE", "Case", "Ceil", "Coalesce"),
             *(
                 "Column",
                 "ConcatWs",

@@ -6,7 +6,9 @@ it shares with DuckDB; anything else is refused. Rules see their operands transl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,6 +23,7 @@ from prdp.errors import InvalidRequest
 Rule = Callable[[exp.Expression], exp.Expression]
 
 _HALF = 1 << 64
+_DEEPEST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,22 @@ def translated(sql: str, dialect: Dialect) -> Translated:
     Raises:
         InvalidRequest: The dialect has no word for something in it.
     """
-    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    with _room():
+        return _translated(sqlglot.parse_one(sql, dialect="duckdb"), dialect)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Let sqlglot go as deep as statements nest, which is deeper than Python lets it by default."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _translated(tree: exp.Expression, dialect: Dialect) -> Translated:
     wide = _joined_halves(tree)
     holder = exp.Paren(this=tree)  # so that the root can be replaced too
     for node in reversed(list(tree.walk())):

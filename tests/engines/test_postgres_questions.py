@@ -1,0 +1,200 @@
+"""Questions about a table of a PostgreSQL database: answered as DuckDB answers them, and refused in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import psycopg
+import pytest
+
+import prdp
+from prdp.errors import InvalidRequest
+from prdp.tables.table import Table
+from prdp.testing import simulate
+from tests.engines.test_postgres import fill, run
+
+NewDatabase = Callable[[], str]
+PLACES = np.arange(6000)
+ACCOUNTS = {
+    "balance": (PLACES * 7919) % 20_011 - 5_000,
+    "rate": (PLACES % 77) / 8,
+    "job": np.array(["clerk", "chef", "Chef", "nurse"])[PLACES % 4],
+    "owner": PLACES % 1_500,
+    "number": PLACES,
+}
+COLUMNS = "balance bigint, rate float8, job varchar(10), owner int, number int"
+
+
+@pytest.fixture(scope="module")
+def accounts(postgres_server: object) -> str:
+    address: str = postgres_server.new_database()  # type: ignore[attr-defined]
+    rows = zip(*(column.tolist() for column in ACCOUNTS.values()), strict=True)
+    fill(address, "accounts", COLUMNS, [dict(zip(ACCOUNTS, row, strict=True)) for row in rows])
+    run(
+        address,
+        "CREATE SCHEMA branch",
+        'CREATE TABLE branch."Accounts" AS SELECT * FROM accounts LIMIT 10',
+        "CREATE VIEW rich AS SELECT * FROM accounts WHERE balance > 0",
+        "CREATE MATERIALIZED VIEW kept AS SELECT * FROM accounts",
+    )
+    return address
+
+
+def opened(source: object, table: str | None = None, **options: object) -> Table:
+    options = {"policy": "1000 / greatest(abs(balance), 100)"} | options
+    return prdp.open(
+        source,
+        table=table,
+        bounds={"balance": (-5_000, 20_000), "rate": (0, 10)},
+        grain={"rate": "1/8"},
+        **options,  # type: ignore[arg-type]
+    )
+
+
+QUESTIONS: list[Callable[[Table], tuple[object, object]]] = [
+    lambda table: (table, prdp.count()),
+    lambda table: (table, prdp.sum("balance")),
+    lambda table: (table.where("job LIKE 'c%' AND rate > 2"), prdp.sum("rate")),
+    lambda table: (
+        table.group_by("job", keys=["clerk", "chef", "cook"]),
+        [prdp.count(), prdp.mean("balance")],
+    ),
+    lambda table: (table.group_by(prdp.bins("balance", range(-5_000, 20_001, 50))), prdp.count()),
+    lambda table: (table.group_by("number", keys=range(10_000)), prdp.count()),
+    lambda table: (table, prdp.count_distinct("owner")),
+    lambda table: (table, prdp.median("balance")),
+]
+
+
+@pytest.mark.parametrize("protect", [None, "owner"])
+def test_seeded_answers_are_those_of_duckdb(accounts: str, protect: str | None) -> None:
+    tables = [
+        opened(source, table, protect=protect, stand_in=True)
+        for source, table in ((ACCOUNTS, None), (accounts, "accounts"))
+    ]
+    for question in QUESTIONS[: None if protect is None else 6]:
+        first, second = (
+            simulate(*question(table), share="1/2", runs=1, seed=11)  # type: ignore[call-overload]
+            for table in tables
+        )
+        assert list(map(str, first)) == list(map(str, second))
+
+
+def test_keys_that_a_question_finds_are_found_in_postgres_too(accounts: str) -> None:
+    table = opened(accounts, "accounts", policy="3")
+    found = table.find_keys("job", share="1/2", pattern="[A-Za-z]{4,5}")
+    assert {key for (key,) in found.top(4).keys} == {"clerk", "chef", "Chef", "nurse"}
+
+
+def test_a_hundred_thousand_keys_are_one_statement(accounts: str) -> None:
+    table = opened(accounts, "accounts", policy="1")
+    keys = [f"nobody {place}" for place in range(99_999)] + ["clerk"]
+    found = table.group_by("job", keys=keys).count(share="1/2")
+    assert len(found) == 100_000
+    clerks = found["clerk"]
+    assert isinstance(clerks, prdp.Release)
+    assert abs(clerks.value - 1_500) < 100
+
+
+def test_sql_is_asked_of_a_table_in_postgres(accounts: str) -> None:
+    table = opened(accounts, "accounts", policy="1")
+    rows = table.sql("SELECT COUNT(*) FROM accounts WHERE upper(job) = 'CHEF'", share="1/2")
+    ((chefs,),) = rows
+    assert isinstance(chefs, prdp.Release)
+    assert abs(chefs.value - 3_000) < 100
+    assert "COLLATE" in str(table.explain(prdp.count_distinct("job"), share="1/10"))
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("accounts", "accounts"),
+        ("ACCOUNTS", "ACCOUNTS"),
+        ("public.accounts", "accounts"),
+        ("branch.Accounts", "Accounts"),
+        ('branch."Accounts"', '"Accounts"'),
+    ],
+)
+def test_a_table_is_named_as_it_is_written_or_as_postgres_reads_names(
+    accounts: str, name: str, called: str
+) -> None:
+    table = opened(accounts, name)
+    assert (table.name, list(table.schema)) == (called, list(ACCOUNTS))
+
+
+@pytest.mark.parametrize("name", ["rich", "kept"])
+def test_a_view_is_opened_on_the_owner_s_word_and_its_query_is_in_every_question(
+    accounts: str, name: str
+) -> None:
+    with pytest.raises(InvalidRequest, match="rows_are_records=True"):
+        opened(accounts, name)
+    table = opened(accounts, name, rows_are_records=True)
+    table.count(share="1/10")
+    assert "FROM accounts" in repr(table.ledger.entries)
+
+
+def test_a_view_whose_query_has_changed_is_another_table(new_database: NewDatabase) -> None:
+    address = new_database()
+    run(address, "CREATE TABLE t (balance bigint)", "CREATE VIEW v AS SELECT * FROM t")
+    table = prdp.open(address, table="v", policy="1", rows_are_records=True)
+    run(address, "CREATE OR REPLACE VIEW v AS SELECT * FROM t WHERE balance > 1")
+    with pytest.raises(InvalidRequest, match="is not what was opened"):
+        table.count(share="1/10")
+    assert not table.ledger.entries
+
+
+def test_rows_that_row_security_hides_are_not_left_out_in_silence(new_database: NewDatabase) -> None:
+    address = new_database()
+    run(
+        address,
+        "CREATE TABLE t (balance bigint)",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY few ON t USING (balance < (SELECT max(balance) FROM t AS others))",
+        "CREATE ROLE seeing LOGIN",
+        "GRANT SELECT ON t TO seeing",
+    )
+    try:
+        with pytest.raises(InvalidRequest, match="BYPASSRLS"):
+            prdp.open(address.replace("postgres:@", "seeing@"), table="t", policy="1")
+    finally:
+        run(address, "DROP OWNED BY seeing", "DROP ROLE seeing")
+
+
+def test_columns_that_cannot_be_read_are_said_to_be_so(new_database: NewDatabase) -> None:
+    address = new_database()
+    run(
+        address,
+        "CREATE TABLE t (balance bigint, note jsonb, doubled bigint GENERATED ALWAYS AS (balance * 2))",
+    )
+    table = prdp.open(address, table="t", policy="1")
+    for column in ("note", "doubled"):
+        with pytest.raises(InvalidRequest, match=column):
+            table.where(f"{column} > 1")
+
+
+def test_a_database_of_another_encoding_is_refused(new_database: NewDatabase) -> None:
+    address = new_database()
+    with psycopg.connect(address, autocommit=True) as database:
+        database.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    start, _, options = address.partition("?")
+    try:
+        with pytest.raises(InvalidRequest, match="is encoded in LATIN1"):
+            prdp.open(f"{start.rsplit('/', 1)[0]}/latin?{options}", table="t", policy="1")
+    finally:
+        with psycopg.connect(address, autocommit=True) as database:
+            database.execute("DROP DATABASE latin")
+
+
+def test_two_tables_of_one_place_are_known_to_be_one(accounts: str) -> None:
+    one, other = (opened(accounts, name)._origin for name in ("accounts", "public.accounts"))
+    assert one is not None
+    assert other is not None
+    assert one.shared(other).startswith("the table 'public.accounts of postgresql://")
+
+
+def test_options_that_are_for_files_are_refused(accounts: str) -> None:
+    with pytest.raises(InvalidRequest, match="a table of a database states its own"):
+        opened(accounts, "accounts", types={"balance": "BIGINT"})
+    with pytest.raises(InvalidRequest, match="give its address"):
+        opened("accounts.parquet", "accounts", engine="postgres")
