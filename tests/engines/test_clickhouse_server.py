@@ -1,7 +1,7 @@
 """A server of ClickHouse over HTTP: answers, refusals before any charge, faults, and no password anywhere.
 
-The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other, and its
-statements are run by chDB, which is ClickHouse itself.
+The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other, and
+its statements are run by chDB, which is ClickHouse itself.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def started(folder: Path, *certificate: str) -> Server:
         server.run(
             "CREATE TABLE IF NOT EXISTS accounts (eps Float64, v Int64, job String) ENGINE = MergeTree "
             "ORDER BY tuple()",
-            "INSERT INTO accounts SELECT 1, number % 100, ['clerk', 'chef'][number % 2 + 1] FROM numbers(1000)",
+            "INSERT INTO accounts SELECT 1, number % 100, ['clerk', 'chef'][number % 2 + 1] "
+            "FROM numbers(1000)",
             "CREATE VIEW IF NOT EXISTS slow AS SELECT eps + sleepEachRow(0.002) AS eps, v FROM accounts",
         )
     return server
@@ -295,7 +296,7 @@ def test_what_an_administrator_has_set_does_not_change_answers(server: Server, p
 
 def test_a_user_who_may_change_no_setting_is_refused(server: Server) -> None:
     (server.folder / "profile").write_text("readonly = 1")
-    with pytest.raises(InvalidRequest, match="may not set .* whose settings may be changed"):
+    with pytest.raises(InvalidRequest, match=r"may not set .* whose settings may be changed"):
         opened(server)
 
 

@@ -62,9 +62,9 @@ def read_address(written: str) -> Address:
     parts = [part.partition("=") for part in ((found and found["options"]) or "").split("&") if part]
     if found is None or not written.isprintable() or any(name not in _OPTIONS for name, _, _ in parts):
         raise InvalidRequest(
-            "this is no address of a ClickHouse server; it is not repeated here, since it may hold a password. "
-            "Write clickhouse://user@host:8123/database, or clickhouses:// with TLS, special characters as %40 "
-            f"and the like. After a question mark there may be {', '.join(_OPTIONS)}."
+            "this is no address of a ClickHouse server; it is not repeated here, since it may hold a "
+            "password. Write clickhouse://user@host:8123/database, or clickhouses:// with TLS, special "
+            f"characters as %40 and the like. After a question mark there may be {', '.join(_OPTIONS)}."
         )
     secure = found["scheme"].lower() == "clickhouses"
     host, port = found["host"].strip("[]"), int(found["port"] or (8443 if secure else 8123))
@@ -82,7 +82,7 @@ def read_address(written: str) -> Address:
 
 
 class Connected:
-    """A server that a client of clickhouse-connect speaks to; a statement that is stopped here stops there."""
+    """A server that a client of clickhouse-connect speaks to; a statement stopped here stops there."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
