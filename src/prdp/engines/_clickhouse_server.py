@@ -62,9 +62,9 @@ def read_address(written: str) -> Address:
     parts = [part.partition("=") for part in ((found and found["options"]) or "").split("&") if part]
     if found is None or not written.isprintable() or any(name not in _OPTIONS for name, _, _ in parts):
         raise InvalidRequest(
-            "this is no address of a ClickHouse server; it is not repeated here, since it may hold a password. "
-            "Write clickhouse://user@host:8123/database, or clickhouses:// with TLS, special characters as %40 "
-            f"and the like. After a question mark there may be {', '.join(_OPTIONS)}."
+            "this is no address of a ClickHouse server; it is not repeated here, since it may hold a "
+            "password. Write clickhouse://user@host:8123/database, or clickhouses:// with TLS, special "
+            f"characters as %40 and the like. After a question mark there may be {', '.join(_OPTIONS)}."
         )
     secure = found["scheme"].lower() == "clickhouses"
     host, port = found["host"].strip("[]"), int(found["port"] or (8443 if secure else 8123))
@@ -82,7 +82,7 @@ def read_address(written: str) -> Address:
 
 
 class Connected:
-    """A server that a client of clickhouse-connect speaks to; a statement that is stopped here stops there."""
+    """A server that a client of clickhouse-connect speaks to; a statement stopped here stops there."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -126,9 +126,9 @@ def server_of(source: object) -> tuple[Server, str]:
         return Connected(_connected(address)), address.shown
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
     if ("clickhouse_connect", "Client") in kinds:
-        return Connected(source), "ClickHouse"
+        return Connected(source), f"ClickHouse ({id(source)})"
     if ("chdb", "Session") in kinds:
-        return Embedded(source), "chDB"
+        return Embedded(source), f"chDB ({id(source)})"
     raise InvalidRequest(
         "ClickHouse is opened by its address, clickhouse://user@host:8123/database, by a client of "
         f"clickhouse-connect or by a session of chDB, and this is a {type(source).__name__}."
@@ -153,6 +153,7 @@ def _trouble(words: str) -> str:
         ("AUTHENTICATION_FAILED", "it does not know this user, or the password is another one"),
         ("UNKNOWN_DATABASE", "it has no such database, or this user may not see it"),
         ("ACCESS_DENIED", "this user may not read what prdp reads at first, system.settings among it"),
+        ("READONLY", "this user may not change settings, which prdp needs to: give it readonly = 0 or 2"),
         ("certificate", "its certificate is not trusted; give ca_cert=, a file, after a question mark"),
         ("SSL", "it does not answer in TLS there; without TLS it is clickhouse://"),
         ("resolve", "no such host is known"),

@@ -1,7 +1,7 @@
 """Settings under which ClickHouse runs prdp's statements, whatever a server or a user has set.
 
 Three kinds: those that say what a statement means; those that keep facts about other records from deciding
-what happens to a record (indices, partitions, statistics of files, caches, projections); and limits of ClickHouse
+what happens to a record (indices, partitions, statistics of files, caches, projections); and limits
 on long statements. Of all others, those that somebody has changed are set back, unless they only limit
 or report what a statement takes.
 """
@@ -28,6 +28,7 @@ _MEANING = {
     "least_greatest_legacy_null_behavior": 0,
     "precise_float_parsing": 1,
     "cast_keep_nullable": 0,
+    "short_circuit_function_evaluation": "disable",
     "asterisk_include_alias_columns": 0,
     "asterisk_include_materialized_columns": 0,
     "asterisk_include_virtual_columns": 0,
@@ -42,19 +43,10 @@ _MEANING = {
     "output_format_arrow_compression_method": "none",
     "extremes": 0,
 }
-_OVERFLOWS = [
-    "read",
-    "read_leaf",
-    "group_by",
-    "sort",
-    "result",
-    "set",
-    "join",
-    "transfer",
-    "distinct",
-    "timeout",
-    "timeout_leaf",
-]
+_OVERFLOWS = (
+    *("read", "read_leaf", "group_by", "sort", "result", "set", "join", "transfer", "distinct"),
+    *("timeout", "timeout_leaf"),
+)
 
 _OTHER_RECORDS = {
     "use_primary_key": 0,
@@ -100,7 +92,7 @@ WANTED: Mapping[str, int | str] = {
     **_LONG_STATEMENTS,
     "cancel_http_readonly_queries_on_client_close": 1,
 }
-"""What every statement is run with, as far as a server knows it; one that does not has not what it is about."""
+"""What every statement is run with, as far as a server knows it."""
 
 _MUST_BE_KNOWN = ("join_use_nulls", "prefer_column_name_to_alias", "use_skip_indexes", "max_query_size")
 
@@ -136,8 +128,8 @@ def settings_for(known: Iterable[tuple[str, str, str, int, int]], *, final: bool
             chosen[name] = wanted[name]
         elif name in wanted and value != wanted[name]:
             raise InvalidRequest(
-                f"this user of ClickHouse may not set {name} = {wanted[name]!r}, which prdp needs, so that no other "
-                "record decides what happens to one. Use a user whose settings may be changed (readonly = 0 or 2)."
+                f"this user of ClickHouse may not set {name} = {wanted[name]!r}, with which prdp's statements "
+                "are run. Use a user whose settings may be changed: readonly = 0 or 2, no constraint on this."
             )
         elif changed and not fixed and name not in wanted and not _KEPT.fullmatch(name):
             chosen[name] = default

@@ -84,7 +84,7 @@ def _moment(inner: str, name: str) -> tuple[ColumnType, str] | None:
 
 
 def _microseconds(ticks: str, digits: int) -> str:
-    """Return a number of ticks, 10^digits to the second, in microseconds: rounded down, and within 64 bits."""
+    """Return ticks, 10^digits to the second, in microseconds: rounded down, and within 64 bits."""
     if digits == _MICROSECONDS:
         return ticks
     step = 10 ** abs(digits - _MICROSECONDS)

@@ -24,7 +24,7 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "polars": ("polars", "sqlglot"),
     "postgres": ("psycopg", "sqlglot"),
     "spark": ("pyspark", "sqlglot"),
-    "clickhouse": ("clickhouse_connect", "sqlglot"),
+    "clickhouse": ("clickhouse_connect", "pyarrow", "sqlglot"),
 }
 """The engines that prdp brings, and what each needs to be installed: the extra of its name."""
 
@@ -118,6 +118,8 @@ def _called_for(source: object) -> str:
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
     if ("pyspark", "DataFrame") in kinds:
         return "spark"
+    if {("clickhouse_connect", "Client"), ("chdb", "Session")} & kinds:
+        return "clickhouse"
     return "polars" if ("polars", "LazyFrame") in kinds else "duckdb"
 
 

@@ -35,11 +35,13 @@ class Database:
 
     Attributes:
         server: Who runs statements.
+        shown: Where it is, without user and password.
         settings: The settings.
         lock: Held while a statement runs.
     """
 
     server: Server
+    shown: str
     settings: Mapping[str, str]
     lock: threading.Lock
 
@@ -66,6 +68,11 @@ class ClickHouseEngine(StatementEngine):
         self.schema = table.schema
         self.source = table.source
         self._dialect = dialect_of({_RECORDS: table})
+
+    @property
+    def place(self) -> str:
+        """Which table of which database is read, without user and password."""
+        return f"{self._table.path} of {self._database.shown}"
 
     def ensure_there(self) -> None:
         """Refuse a table that is gone or has other columns by now; reads no record."""
@@ -194,4 +201,4 @@ def open_source(
         raise InvalidRequest(f"{shown} has no table {table!r}, or this user may not read it.")
     found.refuse_unless_records(rows_are_records=rows_are_records)
     refuse_ambiguous(list(found.schema))
-    return ClickHouseEngine(Database(server, facts.chosen(found), threading.Lock()), found)
+    return ClickHouseEngine(Database(server, shown, facts.chosen(found), threading.Lock()), found)

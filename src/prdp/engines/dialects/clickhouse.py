@@ -18,6 +18,7 @@ from prdp.engines.dialects.clickhouse_words import call, number, plain, said, te
 from prdp.engines.dialects.translate import Dialect, Rule
 
 _LARGEST = 2**63 - 1
+_NOTHING = f"toInt16({-(2**15)})"
 _INTEGERS = {"TINYINT": "Int8", "SMALLINT": "Int16", "INT": "Int64", "BIGINT": "Int64", "INT128": "Int128"}
 _TYPES = _INTEGERS | {"DOUBLE": "Float64", "TEXT": "String", "BOOLEAN": "Bool", "TIMESTAMPNTZ": "Int64"}
 
@@ -32,7 +33,7 @@ def _literal(node: exp.Expression) -> exp.Expression:
     return number(int(written))
 
 
-def _cast(node: exp.Expression) -> exp.Expression:
+def _cast(node: exp.Expression) -> exp.Expression:  # noqa: PLR0911  (one return a type)
     operand, kind = node.this, node.args["to"].this.name
     if kind == "ARRAY":
         return said("arrayMap(p -> toInt64(p), x)", x=operand)
@@ -61,10 +62,23 @@ def _whole(operand: exp.Expression, kind: str, *, maybe: bool) -> exp.Expression
     known = plain(operand)
     if known is not None:
         return call(f"to{kind}", text(known))
+    if _is_double(operand):  # in its range wherever it is used; elsewhere it is any number, and no error
+        return said(f"if(isNull(x), NULL, to{kind}(ifNotFinite(ifNull(x, 0e0), 0e0)))", x=operand)
     is_whole = isinstance(operand, exp.Column) or kind == "Int128" or operand.is_string
     if is_whole and not maybe:
         return call(f"to{kind}", operand)
     return call("accurateCastOrNull", operand, text(kind))
+
+
+def _is_double(node: exp.Expression) -> bool:
+    """Say whether an operand is a double by the way it is written."""
+    if isinstance(node, exp.Add | exp.Paren):
+        return _is_double(node.this)
+    if isinstance(node, exp.Anonymous):
+        floats = (exp.Literal, exp.Floor)
+        bounded = any(isinstance(one, floats) and not one.is_string for one in node.expressions)
+        return node.name == "roundBankers" or (node.name in ("greatest", "least") and bounded)
+    return isinstance(node, exp.Floor)
 
 
 def _array(node: exp.Expression) -> exp.Expression:
@@ -99,6 +113,7 @@ def _bracket(node: exp.Expression) -> exp.Expression:
 
 def _select(node: exp.Expression) -> exp.Expression:
     """Unfold lists beside each other: ClickHouse's function would give every pair of their elements."""
+    _group_by_plain_numbers(node)
     unfolded = [part for item in node.expressions for part in item.find_all(exp.Explode)]
     if not unfolded:
         return node
@@ -110,6 +125,23 @@ def _select(node: exp.Expression) -> exp.Expression:
     node.set("from_", exp.From(this=exp.Subquery(this=exp.Select(expressions=[exp.Literal.number(1)]))))
     node.set("joins", [exp.Join(this=lists[0], kind="ARRAY", expressions=lists[1:])])
     return node
+
+
+def _group_by_plain_numbers(node: exp.Expression) -> None:
+    """Group by levels and codes without NULL, which is far faster: NULL is a number that none of them has."""
+    source = node.args["from_"].this if node.args.get("from_") else None
+    inner = source.this if isinstance(source, exp.Subquery) else None
+    group = node.args.get("group")
+    if group is None or node.args.get("where") is not None or not isinstance(inner, exp.Select):
+        return
+    keys = {key.name for key in group.expressions} & {"level", "code"}
+    for item in list(inner.expressions):
+        if item.alias in keys and isinstance(item.this, exp.Case):
+            known = said(f"ifNull(x, {_NOTHING})", x=item.this)
+            item.set("this", known)
+            for shown in list(node.expressions):
+                if isinstance(shown, exp.Column) and shown.name == item.alias:
+                    shown.replace(exp.alias_(said(f"nullIf(x, {_NOTHING})", x=shown), item.alias))
 
 
 def _aggregate(node: exp.Expression) -> exp.Expression:

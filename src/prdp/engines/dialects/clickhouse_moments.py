@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlglot import exp
 
-from prdp.engines.dialects.clickhouse_words import call, number, said
+from prdp.engines.dialects.clickhouse_words import call, number, plain, said
 from prdp.engines.dialects.translate import Rule
 from prdp.expressions.moments import DAY, MICROSECONDS
 
@@ -143,12 +143,21 @@ def _later(node: exp.Expression) -> exp.Expression:
     )
 
 
+def _is_small(value: exp.Expression) -> bool:
+    return any(call.name == "toInt16" for call in value.find_all(exp.Anonymous))
+
+
 def _case(node: exp.Expression) -> exp.Expression:
     """Know the text of a moment by its first branch, a day; else a CASE stays as it is."""
     for branch in node.args["ifs"]:
         shown = branch.args["true"]
         if isinstance(shown, exp.Anonymous) and shown.name == _DAY_TEXT:
             return _once(_moment_text(), shown.expressions[0])
+    values = [branch.args["true"] for branch in node.args["ifs"]]
+    if any(_is_small(value) for value in values):
+        for value in values:
+            if plain(value) == "0":  # a code as small as the others
+                value.replace(call("toInt16", exp.Literal.number(0)))
     return node
 
 
