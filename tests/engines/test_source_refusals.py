@@ -301,3 +301,11 @@ def rename_columns(folder: Path, names: dict[str, str]) -> None:
                 "delta.columnMapping.maxColumnId": str(len(names)),
             }
     log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+@pytest.mark.parametrize("table", [5, "", b"accounts", ["accounts"]])
+def test_a_table_s_name_is_a_text(table: Any) -> None:
+    with pytest.raises(InvalidRequest, match="is no table's name"):
+        prdp.open(TABLE, table=table, policy="1")
+    with pytest.raises(InvalidRequest, match="table= is for a source"):
+        prdp.open(engine=open_source(TABLE, None), table="accounts", policy="1")
