@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.engines import _readers
+from prdp.engines import _database, _readers
 from prdp.engines.duckdb import open_source
 from prdp.errors import InvalidRequest
 from tests.engines import kept
@@ -253,3 +254,58 @@ def test_a_missing_extra_is_named_by_the_command_that_installs_it(
     monkeypatch.setattr(_readers, "find_spec", lambda name: None if name == missing else find_spec(name))
     with pytest.raises(InvalidRequest, match=rf"pip install 'prdp\[{extra}\]'"):
         given.opened()
+
+
+def test_a_condition_never_reaches_what_gives_batches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever applied it could do so by statistics; were it dropped, other rows would be counted too."""
+    engine = kept.data_set(TABLE, tmp_path).opened()
+    query = "SELECT count(*) FROM prdp_records WHERE v < 3"
+    assert engine._run(query) == [(2,)]
+    monkeypatch.setattr(_database, "left_off", lambda *_: "")
+    careless = kept.data_set(TABLE, tmp_path).opened()
+    with pytest.raises(duckdb.Error):
+        careless._run(query)
+
+
+def test_a_delta_table_whose_columns_have_other_names_in_its_files_is_read_by_its_own(tmp_path: Path) -> None:
+    kept.delta(TABLE, tmp_path)
+    rename_columns(tmp_path / "t", {"v": "number of it", "ok": "fine"})
+    engine = open_source(tmp_path / "t", None)
+    assert sorted(engine._run('SELECT "number of it", fine FROM prdp_records')) == [
+        (1, True),
+        (2, False),
+        (3, None),
+    ]
+
+
+def rename_columns(folder: Path, names: dict[str, str]) -> None:
+    """Rename columns in a Delta table's log alone, as Spark's column mapping does."""
+    log = folder / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "protocol" in action:
+            action["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if meta := action.get("metaData"):
+            schema = json.loads(meta["schemaString"])
+            for number, field in enumerate(schema["fields"]):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number + 1,
+                    "delta.columnMapping.physicalName": field["name"],
+                }
+                field["name"] = names[field["name"]]
+            meta["schemaString"] = json.dumps(schema)
+            meta["configuration"] = {
+                "delta.columnMapping.mode": "name",
+                "delta.columnMapping.maxColumnId": str(len(names)),
+            }
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+@pytest.mark.parametrize("table", [5, "", b"accounts", ["accounts"]])
+def test_a_table_s_name_is_a_text(table: Any) -> None:
+    with pytest.raises(InvalidRequest, match="is no table's name"):
+        prdp.open(TABLE, table=table, policy="1")
+    with pytest.raises(InvalidRequest, match="table= is for a source"):
+        prdp.open(engine=open_source(TABLE, None), table="accounts", policy="1")

@@ -23,10 +23,13 @@ def is_iceberg(folder: Path) -> bool:
 
 def lake_folder(path: Path) -> Path | None:
     """Return the folder of the Delta or Iceberg table that a path names; None where it names none."""
-    path = path.expanduser()
-    if path.name.endswith(METADATA) and path.is_file():
-        return path.parent.parent
-    return path if path.is_dir() and (is_delta(path) or is_iceberg(path)) else None
+    try:
+        path = path.expanduser()
+        if path.name.endswith(METADATA) and path.is_file():
+            return path.parent.parent
+        return path if path.is_dir() and (is_delta(path) or is_iceberg(path)) else None
+    except (OSError, ValueError, RuntimeError):  # what can be no path, such as one that is too long
+        return None
 
 
 def refuse_lake_files(files: Sequence[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ def _files_query(
         from prdp.engines._arrow_files import ArrowFiles  # noqa: PLC0415
         from prdp.engines._batches import batch_query  # noqa: PLC0415
 
-        return batch_query(connection, name, ArrowFiles(files), types)
+        with _words_of_libraries("the Arrow files"):
+            return batch_query(connection, name, ArrowFiles(files), types)
     raise _unknown_ending(files)
 
 
@@ -94,7 +96,8 @@ def _table_query(
         _refuse_without("pyarrow", "arrow", given.file)
         from prdp.engines._sqlite import sqlite_query  # noqa: PLC0415
 
-        return sqlite_query(connection, name, given, types, rows_are_records=rows_are_records)
+        with _words_of_libraries(f"the table of {given.file!r}"):
+            return sqlite_query(connection, name, given, types, rows_are_records=rows_are_records)
     if given.file.endswith(_database_files.SQLITE_ENDINGS):
         raise InvalidRequest(f"{given.file!r} is no SQLite database.")
     if types:
@@ -113,11 +116,13 @@ def _lake_query(connection: Any, name: str, given: object, types: Mapping[str, s
         _refuse_without("deltalake", "delta", "a Delta table")
         from prdp.engines._delta import DeltaRows  # noqa: PLC0415
 
-        return batch_query(connection, name, DeltaRows(given), types)
+        with _words_of_libraries("the Delta table"):
+            return batch_query(connection, name, DeltaRows(given), types)
     _refuse_without("pyiceberg", "iceberg", "an Iceberg table")
     from prdp.engines._iceberg import IcebergRows  # noqa: PLC0415
 
-    return batch_query(connection, name, IcebergRows(given), types)
+    with _words_of_libraries("the Iceberg table"):
+        return batch_query(connection, name, IcebergRows(given), types)
 
 
 def _object_query(connection: Any, name: str, source: object, types: Mapping[str, str] | None) -> SourceQuery:
@@ -127,9 +132,21 @@ def _object_query(connection: Any, name: str, source: object, types: Mapping[str
         from prdp.engines._arrow_files import ArrowDataset  # noqa: PLC0415
         from prdp.engines._batches import batch_query  # noqa: PLC0415
 
-        return batch_query(connection, name, ArrowDataset(source), types)
+        with _words_of_libraries("the data set"):
+            return batch_query(connection, name, ArrowDataset(source), types)
     sql, objects = frame_query(connection, name, source, types)
     return SourceQuery(sql, dict.fromkeys(objects, "Python objects"))
+
+
+@contextmanager
+def _words_of_libraries(what: str) -> Iterator[None]:
+    """Refuse what a library cannot open, without its words: they may speak of a record."""
+    try:
+        yield
+    except InvalidRequest:
+        raise
+    except Exception as error:  # libraries that read files have errors of many kinds
+        raise InvalidRequest(f"{what} cannot be opened: {type(error).__name__}.") from None
 
 
 def _is(source: object, library: str, kind: str) -> bool:
