@@ -5,7 +5,8 @@
 ``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock and
 of the time that the processor worked: on a machine that others use too, the second is what to compare.
 With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
-answers take; with ``--memory``, the peak of a process that asks one question.
+answers take; with ``--memory``, the peak of a process that asks one question. ``--rows 100000000`` writes files
+of 10 million rows each.
 """
 
 from __future__ import annotations
@@ -33,17 +34,32 @@ KEYS = (10, 1_000, 100_000)
 REPEATS = 5
 PLAIN = "SELECT branch, count(*), sum(balance) FROM '{path}' GROUP BY branch"
 ROWS_OF_A_CUSTOMER = 10
+PIECE = 10_000_000
 FOLDER = Path(tempfile.gettempdir())
 
 
 def grouped_file(rows: int, keys: int, folder: Path) -> Path:
-    """Write the benchmark's table with so many branches, and customers of 10 rows each, once."""
-    path = folder / f"prdp_bench_{rows}_{keys}_keys.parquet"
+    """Write the benchmark's table with so many branches, and customers of 10 rows each, once.
+
+    Beyond 10 million rows, they are in as many files as it takes, in a folder.
+    """
+    if rows <= PIECE:
+        return written(folder / f"prdp_bench_{rows}_{keys}_keys.parquet", rows, keys, folder)
+    whole = folder / f"prdp_bench_{rows}_{keys}_keys"
+    whole.mkdir(exist_ok=True)
+    for piece in range(rows // PIECE):
+        written(whole / f"{piece}.parquet", PIECE, keys, folder, piece)
+    return whole / "*.parquet"
+
+
+def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> Path:
+    """Write a file of the table, once; each piece has customers of its own."""
     if not path.exists():
         source = table_file(rows, folder)
-        number = "row_number() OVER ()"
+        number = f"{piece * rows} + row_number() OVER ()" if piece else "row_number() OVER ()"
+        customers = max(1, rows // ROWS_OF_A_CUSTOMER)
         branch = f"CAST(hash(balance, age, branch, {number}) % {keys} AS INTEGER) AS branch"
-        customer = f"CAST(hash({number}) % {max(1, rows // ROWS_OF_A_CUSTOMER)} AS INTEGER) AS customer"
+        customer = f"CAST({piece * customers} + hash({number}) % {customers} AS INTEGER) AS customer"
         duckdb.execute(
             f"COPY (SELECT balance, age, {branch}, {customer} FROM '{source}') TO '{path}' (COMPRESSION zstd)"
         )
@@ -58,6 +74,7 @@ def groups(path: Path, keys: int, *, protect: str | None = None, stand_in: bool 
         protect=protect,
         most_rows=100 if protect else None,
         stand_in=stand_in,
+        name="accounts",
     )
     return table.group_by("branch", keys=range(keys))
 

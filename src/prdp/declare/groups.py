@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import Any, Literal, get_args
 
 from prdp.declare.columns import Number
@@ -228,10 +228,11 @@ class Grouping:
     @property
     def facts(self) -> dict[str, Any]:
         """The groups for a ledger's question text: all keys while they are few, else a digest."""
-        listed = [[_json(value) for value in key] for key in self.keys]
+        plain = set(map(type, chain.from_iterable(self.keys))) <= {bool, int, float, str}
+        listed = self.keys if plain else [[_json(value) for value in key] for key in self.keys]
         facts: dict[str, Any] = {"by": [key.facts for key in self.by]}
         if len(listed) <= _LISTED:
-            return facts | {"keys": listed}
+            return facts | {"keys": list(map(list, listed))}
         digest = hashlib.sha256(json.dumps(listed).encode()).hexdigest()
         return facts | {"keys": f"{len(listed)} keys, sha256 {digest}"}
 

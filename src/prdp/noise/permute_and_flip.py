@@ -120,8 +120,12 @@ def first_word(penalty: Fraction) -> int:
 
 def one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> list[int]:
     """Return one of the heads of each row, each equally likely."""
-    picked = np.argmax(heads, axis=1)
-    for row in np.flatnonzero(np.count_nonzero(heads, axis=1) > 1).tolist():
-        candidates = np.flatnonzero(heads[row])
-        picked[row] = candidates[uniform_below(len(candidates), entropy)]
-    return [int(place) for place in picked]
+    picked: list[int] = np.argmax(heads, axis=1).tolist()
+    numbers = np.count_nonzero(heads, axis=1)
+    several = np.flatnonzero(numbers > 1)
+    candidates = np.nonzero(heads[several])[1]
+    counts = numbers[several]
+    firsts = np.cumsum(counts) - counts
+    for row, first, number in zip(several.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+        picked[row] = int(candidates[first + uniform_below(number, entropy)])
+    return picked

@@ -1,0 +1,112 @@
+"""Cells, brackets and choices of ranks in whole columns: each is what its definition says one by one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+import pytest
+
+from prdp.cells.cell import Cell, magnitude_key, magnitudes
+from prdp.cells.summary import Summary
+from prdp.grids import FINE_PER_OCTAVE
+from prdp.levels import Levels
+from prdp.mechanisms._axis import ranges_between
+from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms.rank import Rank, brackets
+from prdp.noise.choice import ExponentialChoice, weights
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.testing import Seeded
+
+LEVELS = Levels(Fraction(1, 100), Fraction(1))
+BOUNDS = [(0, 10**6), (-500, 70), (1, 3), (-(10**12), 10**12), (0, 2**70)]
+
+
+def summary_between(low: int, high: int) -> Summary:
+    """Return cells all over the bounds, each with a few records of several budgets."""
+    random = np.random.default_rng(4)
+    codes = [code for code, _, _ in magnitudes(low, high, FINE_PER_OCTAVE)]
+    largest = max(abs(low), abs(high))
+    cells = []
+    for code in random.choice(codes, 300).tolist():
+        level = int(random.integers(0, LEVELS.top + 1))
+        key = magnitude_key(LEVELS.quanta(level), code, largest, FINE_PER_OCTAVE)
+        count = int(random.integers(1, 9))
+        cells.append(Cell(key, count, count * key.sign * key.low))
+    return Summary.of(LEVELS, 1, largest, cells)
+
+
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
+def test_a_cell_is_in_the_range_that_has_its_ends(low: int, high: int) -> None:
+    summary = summary_between(low, high)
+    ranges = ranges_between(low, high, summary.largest, FINE_PER_OCTAVE)
+    cells = summary.cells
+    ends = zip(cells.low.tolist(), cells.high.tolist(), cells.sign.tolist(), strict=True)
+    assert ranges.of(cells).tolist() == [ranges.places[each] for each in ends]
+
+
+def test_a_cell_that_no_range_has_is_a_mistake() -> None:
+    ranges = ranges_between(0, 100, 100, FINE_PER_OCTAVE)
+    with pytest.raises(KeyError):
+        ranges.of(summary_between(-500, -200).cells)
+
+
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
+def test_a_bracket_costs_the_octaves_inside_and_the_mass_outside(low: int, high: int) -> None:
+    summary, share = summary_between(low, high), Fraction(1, 10)
+    rank = Rank((Fraction(1, 2),), low, high)
+    ranges = rank.ranges(summary)
+    choice = rank.octaves(ranges, summary, share)
+    masses = [0] * (len(ranges.octaves) - 1)
+    for cell, place in zip(summary.cells, ranges.of(summary.cells).tolist(), strict=True):
+        octave = max(at for at, first in enumerate(ranges.octaves[:-1]) if first <= place)
+        masses[octave] += cell.key.quanta * cell.count
+    below = [0, *accumulate(masses)]
+    price = share * rank.bracket * LEVELS.quantum
+    expected = [
+        rank.fall * (last - first) + price * (below[-1] - below[last + 1] + below[first])
+        for first, last in brackets(len(masses))
+    ]
+    assert [penalty * choice.unit for penalty in choice.penalties] == expected
+
+
+@pytest.mark.parametrize("scale", [1, 10**6, 10**30])
+def test_candidates_are_proposed_by_the_sixteenths_of_their_penalties(scale: int) -> None:
+    random = np.random.default_rng(5)
+    penalties = tuple(int(each) * scale for each in random.integers(0, 2000, 500))
+    choice = ExponentialChoice(penalties, Fraction(1, 13 * scale))
+    table = weights()
+    expected = [
+        table[min(int((each - min(penalties)) * choice.unit * 16), len(table) - 1)] for each in penalties
+    ]
+    proposal = choice._proposal(min(penalties))
+    assert proposal.total == sum(expected)
+    for place, end in enumerate(accumulate(expected)):
+        assert proposal.place(end - 1) == place
+
+
+def test_fractions_and_multiples_are_proposed_alike() -> None:
+    penalties = (Fraction(1, 3), Fraction(7, 2), Fraction(100), 0)
+    proposal = ExponentialChoice(penalties, Fraction(3), (1, 5, 2, 1))._proposal(0)
+    table = weights()
+    at = [table[min(int(each * 3 * 16), len(table) - 1)] for each in penalties]
+    assert proposal.total == at[0] + 5 * at[1] + 2 * at[2] + at[3]
+
+
+def test_a_point_is_drawn_by_what_it_clips_and_how_high_it_is() -> None:
+    masses, heights = (10**25, 10**7, 3, 0), (0, 2, 4, 6)
+    tuning = Tuning(Fraction(1, 5), Fraction(3, 5), Fraction(8, 5))
+    weight = Fraction(7, 10**6)
+    law = PointFinder().choice(masses, weight, tuning, heights)
+    climbs = tuning.climbs(heights)
+    assert law.penalties == tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
+
+
+def test_coins_are_the_same_for_penalties_that_are_all_moved() -> None:
+    """Only differences of penalties count: the same bytes give the same draws."""
+    penalties = tuple(Fraction(each, 7) for each in (3, 3, 9, 40, 5000, 11))
+    moved = tuple(penalty + Fraction(10**40, 3) for penalty in penalties)
+    drawn = [PermuteAndFlip(each).draw(Seeded(3), 500) for each in (penalties, moved)]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn[0])) > 2
