@@ -12,9 +12,9 @@ import signal
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import new_database, postgres, postgres_server
-from tests.spark import spark
+from tests.spark import connect, spark
 
-__all__ = ["new_database", "postgres", "postgres_server", "spark"]
+__all__ = ["connect", "new_database", "postgres", "postgres_server", "spark"]
 
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)

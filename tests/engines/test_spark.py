@@ -1,16 +1,19 @@
-"""Spark meets the contract: classic frames, with ANSI on and off."""
+"""Spark meets the contract: frames of both kinds, and whatever the session's settings are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow
 import pytest
 
-from prdp.engines._spark_frames import Frame
+from prdp.declare.computed import column_of, read_column
+from prdp.engines._expressions import to_sql
 from prdp.engines.spark import SparkEngine, open_source
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 
@@ -42,3 +45,61 @@ class TestFrames(EngineContract):
 
     def changed(self, _: Sequence[Mapping[str, Any]]) -> None:
         return None
+
+
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "as Spark comes": {},
+    "ANSI off": {"spark.sql.ansi.enabled": "false"},
+    "ANSI, strictly": {
+        "spark.sql.ansi.enforceReservedKeywords": "true",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    },
+    "as before Spark 3": {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "Asia/Kathmandu",
+        "spark.sql.parser.escapedStringLiterals": "true",
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true",
+        "spark.sql.legacy.timeParserPolicy": "LEGACY",
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    },
+}
+
+
+@contextmanager
+def settings(session: Any, given: Mapping[str, str]) -> Iterator[None]:
+    before = {name: session.conf.get(name) for name in given}
+    for name, value in given.items():
+        session.conf.set(name, value)
+    try:
+        yield
+        assert {name: session.conf.get(name) for name in given} == given, "prdp has changed a setting for good"
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+@pytest.mark.parametrize("kind", ["spark", "connect"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_function_gives_the_same_whatever_the_settings(
+    request: pytest.FixtureRequest, kind: str, name: str
+) -> None:
+    session = request.getfixturevalue(kind)
+    engine = open_source(session.createDataFrame(arrow(ROW_RECORDS)), None)
+    nodes = [read_column(text, engine.schema, "group_by") for text in ROW_EXPRESSIONS]
+    items = [
+        f"{to_sql(read.expression, engine.schema)} AS e{place}"
+        for place, read in enumerate(nodes)
+        if read.expression is not None
+    ]
+    with settings(session, SETTINGS[name]):
+        rows = engine.rows_of(f"SELECT v, {', '.join(items)} FROM {engine._records}")
+    found = {row[0]: row[1:] for row in rows}
+    for record in ROW_RECORDS:
+        for text, read, value in zip(ROW_EXPRESSIONS, nodes, found[record["v"]], strict=True):
+            assert value == column_of(record, read.name, read.expression), (text, record)

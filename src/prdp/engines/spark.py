@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow
 import pyarrow.compute
 from numpy.typing import NDArray
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from prdp.engines._cells import Arrays
@@ -24,6 +26,11 @@ from prdp.engines.dialects.spark import SPARK
 from prdp.engines.dialects.translate import masked, translated
 from prdp.errors import InvalidRequest
 from prdp.schema import Schema
+
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Where pyspark writes a failed statement's error, with the value that it failed for."""
+
+_SILENT = threading.local()
 
 _GONE = (
     "the source cannot be read any more, or its columns have changed since it was opened. "
@@ -91,17 +98,9 @@ class SparkEngine(StatementEngine):
         return read_or_fail((), lambda: self._collected(sql), self._lock)
 
     def _collected(self, sql: str) -> pyarrow.Table:
-        """Run a statement under a tag of its own, by which it is stopped if somebody gives up waiting."""
-        session, tag = self._frame.session, f"prdp-{uuid.uuid4().hex}"
-        with reading(session), self._frame.viewed(self.schema):
-            session.addTag(tag)
-            try:
-                return session.sql(sql).toArrow()
-            except BaseException:
-                _stop(session, tag)
-                raise
-            finally:
-                session.removeTag(tag)
+        session = self._frame.session
+        with _silent(), reading(session), self._frame.viewed(self.schema):
+            return collected(session, sql)
 
     def _looked_at(self) -> tuple[str, tuple[object, ...]]:
         with reading(self._frame.session):
@@ -153,10 +152,37 @@ def _frame(source: object, table: str | None) -> Frame:
     )
 
 
-def _stop(session: Any, tag: str) -> None:
-    """Cancel on the cluster what runs under a tag; nothing if the session is gone."""
-    with suppress(Exception):
-        session.interruptTag(tag)
+def collected(session: Any, sql: str) -> pyarrow.Table:
+    """Run a statement under a tag of its own, by which it is stopped if somebody gives up waiting."""
+    tag = f"prdp-{uuid.uuid4().hex}"
+    session.addTag(tag)
+    try:
+        return session.sql(sql).toArrow()
+    except BaseException:
+        with suppress(Exception):  # of a session that is gone, nothing runs any more
+            session.interruptTag(tag)
+        raise
+    finally:
+        with suppress(Exception):
+            session.removeTag(tag)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let pyspark write no error of this thread's to a log: it may speak of a record."""
+    _SILENT.now = True
+    try:
+        yield
+    finally:
+        _SILENT.now = False
+
+
+def _may_be_logged(_: logging.LogRecord) -> bool:
+    return not getattr(_SILENT, "now", False)
+
+
+for _name in _LOGGERS:
+    PySparkLogger.getLogger(_name).addFilter(_may_be_logged)
 
 
 def _values(column: pyarrow.ChunkedArray) -> list[Any]:

@@ -9,6 +9,7 @@ Spark's DECIMAL(38,0) stands for HUGEINT. It holds less, but 2^126 < 10^38: no p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -21,6 +22,7 @@ from prdp.expressions.letters import lower, upper
 _EPOCH = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 _WIDE = "DECIMAL(38, 0)"
 _FEW = 16
+_NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?D?")
 _UNICODE = r"[\x{0}-"
 """How the pattern begins that all UTF-8 fits."""
 
@@ -53,10 +55,7 @@ _ROUNDED = {
 }
 """Doubles that stay doubles: Spark's own floor() and ceil() are whole numbers that end at 2^63."""
 
-_LOGARITHMS = {
-    "2": "CASE WHEN POWER(2D, RINT(LOG2(x))) = x THEN RINT(LOG2(x)) ELSE LOG2(x) END",
-    "10": "LOG10(x)",
-}
+_LOGARITHM = "CASE WHEN POWER(2D, RINT(y)) = x THEN RINT(y) ELSE y END"
 """Spark's LOG2 is a quotient of logarithms, and misses some powers of two."""
 
 
@@ -111,9 +110,10 @@ def _floor(node: exp.Expression) -> exp.Expression:
 
 def _logarithm(node: exp.Expression) -> exp.Expression:
     value = node.expression
-    if _whole_step(node):
-        return _spark("LOG2(x)", x=value)
-    return exp.Paren(this=_spark(_LOGARITHMS[node.this.name], x=value))
+    if node.this.name == "10":
+        return exp.Anonymous(this="LOG10", expressions=[value])
+    near = exp.Anonymous(this="LOG2", expressions=[value])
+    return near if _whole_step(node) else exp.Paren(this=_spark(_LOGARITHM, x=value, y=near))
 
 
 def _bracket(node: exp.Expression) -> exp.Expression:
@@ -128,10 +128,10 @@ def _bracket(node: exp.Expression) -> exp.Expression:
 def _array(node: exp.Expression) -> exp.Expression:
     """Return a list; many numbers as one text that is split, which is read far faster."""
     items = node.expressions
-    plain = [item.this if isinstance(item, exp.Cast) else item for item in items]
-    if len(items) <= _FEW or not all(item.is_number for item in plain):
+    plain = [(item.this if isinstance(item, exp.Cast) else item).sql(dialect="spark") for item in items]
+    if len(items) <= _FEW or not all(map(_NUMBER.fullmatch, plain)):
         return exp.Anonymous(this="ARRAY", expressions=items)
-    whole = ",".join(item.sql(dialect="spark").removesuffix("D") for item in plain)
+    whole = ",".join(number.removesuffix("D") for number in plain)
     if isinstance(items[0], exp.Cast):
         kind = items[0].to.sql(dialect="spark")
     else:
