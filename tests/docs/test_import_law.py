@@ -40,12 +40,15 @@ ONLY_IN = {
     "duckdb": {"engines/_database.py", "engines/_public_file.py", "engines/_tables.py", "engines/duckdb.py"},
     "polars": {"release/table.py"},  # what a release can be turned into, where it is installed
     "pandas": {"release/table.py", "sql/results.py"},
-    "pyarrow": {"release/table.py"},
+    "pyarrow": {"release/table.py", "engines/_spark_arrow.py"},
+    "pyspark": {"engines/_spark_arrow.py", "engines/_spark_tables.py", "engines/spark.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {"collector/store/postgres.py"},
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
+        "engines/dialects/spark.py",
+        "engines/dialects/spark_texts.py",
         "engines/dialects/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

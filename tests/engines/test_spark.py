@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import pyarrow
@@ -15,7 +16,12 @@ from prdp.engines.spark import SparkEngine, open_source
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:The SQL config:UserWarning"),
+]
+
+_NUMBERS = count()
 
 SCHEMA = pyarrow.schema(
     [
@@ -40,11 +46,19 @@ class TestFrames(EngineContract):
     def engine(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
         return open_source(self.spark.createDataFrame(arrow(records)), None)
 
-    def lost(self, _: Sequence[Mapping[str, Any]]) -> None:
-        return None
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+        return self.after("DROP TABLE {}", records)
 
-    def changed(self, _: Sequence[Mapping[str, Any]]) -> None:
-        return None
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+        return self.after("CREATE OR REPLACE TEMP VIEW {} AS SELECT 1 AS eps", records)
+
+    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+        """Open a table by its name, and let somebody else change it."""
+        name = f"accounts{next(_NUMBERS)}"
+        self.spark.createDataFrame(arrow(records)).write.format("parquet").saveAsTable(name)
+        engine = open_source(name, None)
+        self.spark.sql(statement.format(name))
+        return engine
 
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {

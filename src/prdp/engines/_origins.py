@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.engines._sources import local_files
+from prdp.engines._sources import is_address, local_files
+from prdp.engines._spark_plans import Plan
 from prdp.engines.duckdb import ask_relation
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import text_literal
@@ -64,13 +65,25 @@ class Origin:
         return "the same memory" if _overlap(self.spans, other.spans) else ""
 
 
-def origin_of(source: object) -> Origin:
-    """Return where a table, or a column of one, comes from; reads no record."""
+def origin_of(source: object, engine: object = None) -> Origin:
+    """Return where a table, or a column of one, comes from; reads no record.
+
+    Args:
+        source: What was given; of a database, its address is not kept, since it may hold a password.
+        engine: Who reads it, if it is open; of a database, it knows which table that is.
+    """
+    place = getattr(engine, "place", None)
+    if place is not None:
+        return Origin(engine, tables=frozenset((str(place),)))
+    if is_address(source):
+        return Origin(engine or object())
     if isinstance(source, str | Path):
         return Origin(source, _files(str(source)))
     if type(source).__name__ == "DuckDBPyRelation":
         files, tables = _read_by(source)
         return Origin(source, files, tables)
+    if any(kind.__module__.startswith("pyspark") for kind in type(source).mro()):
+        return Origin(source, tables=Plan.of(source).places())
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)

@@ -55,9 +55,11 @@ def column_type(native: str) -> ColumnType:
 
 def local_files(path: str) -> list[str]:
     """Return the files that a path or a glob names."""
-    if "://" in path:
+    if is_address(path):
         raise InvalidRequest(
-            f"{path!r} is not a local file. Open it with DuckDB and give prdp.open the relation."
+            f"{_without_secrets(path)!r} is not a local file. Open it with DuckDB and give prdp.open the "
+            "relation; a table of a database is given as prdp.open('postgresql://user@host/database', "
+            "table='accounts')."
         )
     files = matching_files(path)
     refuse_repeated(files)
@@ -65,6 +67,21 @@ def local_files(path: str) -> list[str]:
         found = "a folder" if Path(path).expanduser().is_dir() else "no file"
         raise InvalidRequest(f"{path!r} is {found}. Write a path, or a glob such as 'accounts/*.parquet'.")
     return files
+
+
+def is_address(source: object) -> bool:
+    """Say whether a text is an address, and no path."""
+    return isinstance(source, str) and "://" in source
+
+
+def _without_secrets(address: str) -> str:
+    """Return an address without user, password and options.
+
+    >>> _without_secrets("https://ana:secret@host/accounts.parquet?key=1")
+    'https://host/accounts.parquet'
+    """
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def matching_files(path: str) -> list[str]:

@@ -31,18 +31,14 @@ _KINDS = {
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)|string collate \w+")
 _AS_READ = {
-    "DOUBLE": "nanvl({0}, CAST('NaN' AS DOUBLE))",
-    "FLOAT": "nanvl({0}, CAST('NaN' AS FLOAT))",
     "TIMESTAMP WITH TIME ZONE": (
         "timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ))"
     ),
-    "VARCHAR": "collate({0}, 'UTF8_BINARY')",
+    "VARCHAR": "({0} COLLATE UTF8_BINARY)",
 }
-"""How a column is read, by its type.
+"""How a column is read, by its type, whatever the session's zone and the column's collation.
 
-Files and caches leave NaN out of their least and greatest values, and Spark skips rows by those where a filter
-compares the column itself. It does not look through ``nanvl``. A moment with a zone is read in UTC, and a text
-is its bytes, whatever the session's zone and the column's collation.
+A moment with a zone is read in UTC, and a text is its bytes.
 """
 
 SETTINGS = {
@@ -53,7 +49,8 @@ SETTINGS = {
 }
 """What is set while prdp reads: no statistics of files and caches decide anything, and plans are shown whole.
 
-Where a session lets nobody set them, columns are read so that right statistics decide nothing (``_AS_READ``).
+Where a session lets nobody set them, statistics decide nothing as long as they are right: they leave NaN out,
+but NaN is unknown in every comparison that a statement makes.
 """
 
 _HELD = threading.Lock()
@@ -68,11 +65,13 @@ class Frame:
     Attributes:
         session: The session that it belongs to.
         make: Returns the DataFrame; of a table, as it is now.
+        table: The table's name in the catalogue, if it was opened by it.
         name: The name under which statements find it.
     """
 
     session: Any
     make: Callable[[], Any]
+    table: str | None = None
     name: str = field(default_factory=lambda: f"prdp_{uuid.uuid4().hex}")
 
     def schema(self) -> Schema:

@@ -85,6 +85,12 @@ class Plan:
         """Whether the frame reads files that no catalogue knows."""
         return any(name == "Relation" and rest.startswith("[") for name, rest in self.operators)
 
+    def places(self) -> frozenset[str]:
+        """Return the tables of a catalogue that it reads, or its files; none for rows in memory."""
+        lines = [rest for name, rest in self.operators if name in {"Relation", "RelationV2"}]
+        named = {rest.partition("[")[0].strip() for rest in lines} - {""}
+        return frozenset(named or (self.paths() if lines else ()))
+
     def called(self) -> set[str]:
         """Return the names that are called in it, as functions are."""
         return {name.lstrip("-~!").lower() for name in _CALL.findall(self.text)} - _WORDS

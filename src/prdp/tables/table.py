@@ -126,7 +126,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
-    called, grains = name_of(name, default_name(source, table)), read_grains(grain or {}, schema)
+    named = table or getattr(engine, "table", None)
+    called, grains = name_of(name, default_name(source, named)), read_grains(grain or {}, schema)
     whose = read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
@@ -148,7 +149,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         owners=owners,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
-        _origin=None if source is None else origin_of(source),
+        _origin=None if source is None else origin_of(source, engine),
     )
 
 
