@@ -92,7 +92,9 @@ def settings(session: Any, given: Mapping[str, str]) -> Iterator[None]:
         session.conf.set(name, value)
     try:
         yield
-        assert {name: session.conf.get(name) for name in given} == given, "prdp has changed a setting for good"
+        assert {name: session.conf.get(name) for name in given} == given, (
+            "prdp has changed a setting for good"
+        )
     finally:
         for name, value in before.items():
             session.conf.set(name, value)

@@ -6,7 +6,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyspark.logger import PySparkLogger
 
 from prdp.engines._cells import Arrays
+from prdp.engines._spark_frames import afterwards
 from prdp.engines._statement_engine import Rows
 from prdp.engines.dialects.translate import masked
 
@@ -28,17 +29,12 @@ _SILENT = threading.local()
 def collected(session: Any, sql: str) -> pyarrow.Table:
     """Run a statement under a tag of its own, by which it is stopped if somebody gives up waiting."""
     tag = f"prdp-{uuid.uuid4().hex}"
-    with silent():
+    with silent(), afterwards(lambda: session.interruptTag(tag)):
         session.addTag(tag)
         try:
             return session.sql(sql).toArrow()
-        except BaseException:
-            with suppress(Exception):  # of a session that is gone, nothing runs any more
-                session.interruptTag(tag)
-            raise
         finally:
-            with suppress(Exception):
-                session.removeTag(tag)
+            session.removeTag(tag)
 
 
 @contextmanager

@@ -80,7 +80,9 @@ class Frame:
         refuse_ambiguous([column.name for column in found])
         for column in found:
             if "${" in column.name:
-                raise InvalidRequest(f"Spark would replace a part of the name {column.name!r}: rename the column.")
+                raise InvalidRequest(
+                    f"Spark would replace a part of the name {column.name!r}: rename the column."
+                )
         return {column.name: column_type(column.dataType.simpleString()) for column in found}
 
     @contextmanager
@@ -92,11 +94,8 @@ class Frame:
             if column.kind is not Kind.OTHER
         ]
         self.make().selectExpr(*(items or ["0 AS prdp_nothing"])).createOrReplaceTempView(self.name)
-        try:
+        with afterwards(lambda: self.session.catalog.dropTempView(self.name)):
             yield
-        finally:
-            with suppress(Exception):  # of a session that is gone, views are gone too
-                self.session.catalog.dropTempView(self.name)
 
 
 def column_type(native: str) -> ColumnType:
@@ -133,21 +132,41 @@ def reading(session: Any) -> Iterator[None]:
                     was = session.conf.get(name)
                     session.conf.set(name, value)
                     before[name] = was
+    with afterwards(lambda: _leave(key, session), lambda: _leave(key, None)):
+        yield
+
+
+def _leave(key: str, session: Any) -> None:
+    """Note that somebody has read to the end; the last one puts the settings back, if there is a session."""
+    with _HELD:
+        readers, before = _SESSIONS.pop(key)
+        if readers > 1:
+            _SESSIONS[key] = readers - 1, before
+        elif session is not None:
+            for name, value in before.items():
+                session.conf.set(name, value)
+
+
+@contextmanager
+def afterwards(tidy: Callable[[], object], forget: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Tidy up a session afterwards; one that is gone is left alone, since a client would wait for it."""
     try:
         yield
-    finally:
-        with _HELD:
-            readers, before = _SESSIONS.pop(key)
-            if readers > 1:
-                _SESSIONS[key] = readers - 1, before
-            else:
-                _put_back(session, before)
+    except BaseException as error:
+        with suppress(Exception):
+            forget() if _is_gone(error) else tidy()
+        raise
+    with suppress(Exception):
+        tidy()
 
 
-def _put_back(session: Any, before: Mapping[str, str]) -> None:
-    for name, value in before.items():
-        with suppress(Exception):  # the session may be gone
-            session.conf.set(name, value)
+def _is_gone(error: BaseException) -> bool:
+    """Say whether a session cannot be reached any more; nothing else is asked of the error."""
+    kind = type(error)
+    return isinstance(error, OSError) or "grpc" in kind.__module__ or kind.__name__ in _LOST
+
+
+_LOST = {"RetriesExceeded", "Py4JNetworkError", "Py4JError"}
 
 
 def _identity(session: Any) -> str:

@@ -33,7 +33,6 @@ _UNSETTLED = {
 _WORDS = {"cast", "try_cast", "ansi_cast", "atleastnnonnulls", "not", "normalizenanandzero"}
 """What stands before a bracket in a plan, and is no function of the catalogue."""
 
-_STEP_WORDS = {"range"}
 _ROWS = re.compile(r'\bdata: "(?:[^"\\]|\\.)*"')
 
 _OPERATOR = re.compile(r"^[\s:+-]*(?P<name>[A-Za-z]\w*)(?P<rest>.*)$")
@@ -93,7 +92,8 @@ class Plan:
 
     def called(self) -> set[str]:
         """Return the names that are called in it, as functions are."""
-        return {name.lstrip("-~!").lower() for name in _CALL.findall(self.text)} - _WORDS
+        steps = (rest for name, rest in self.operators if name not in _SCANS | {"View", "SubqueryAlias"})
+        return {name.lstrip("-~!").lower() for rest in steps for name in _CALL.findall(rest)} - _WORDS
 
     def paths(self) -> list[str]:
         """Return the files that it reads, each as often as it is read, as far as can be told."""
@@ -192,7 +192,7 @@ def _own_functions(plan: Plan) -> set[str]:
         return set(_unsettled_in(plan.frame._jdf.queryExecution().analyzed()))  # noqa: SLF001
     found = {name for name in ("python_udf", "scalar_scala_udf", "java_udf") if name in _sent(plan.frame)}
     listed = plan.frame.sparkSession.sql("SHOW SYSTEM FUNCTIONS").toArrow()
-    return found | (plan.called() - {str(name).lower() for name in listed.column(0).to_pylist()} - _STEP_WORDS)
+    return found | (plan.called() - {str(name).lower() for name in listed.column(0).to_pylist()})
 
 
 def _unsettled_in(plan: Any) -> Iterator[str]:
@@ -230,7 +230,9 @@ def _refuse_odd_files(plan: Plan) -> None:
     paths = plan.paths()
     for path in paths:
         if paths.count(path) > 1 if len(paths) <= _MOST_FILES else False:
-            raise InvalidRequest(f"{path!r} is read twice, so that its records would count twice. Name it once.")
+            raise InvalidRequest(
+                f"{path!r} is read twice, so that its records would count twice. Name it once."
+            )
     kinds = {column.name.lower(): column.dataType.simpleString() for column in plan.frame.schema}
     for path in paths:
         for folder in _FOLDER.findall(path):
