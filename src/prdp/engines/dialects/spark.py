@@ -60,8 +60,9 @@ _LOGARITHM = "CASE WHEN POWER(2D, RINT(y)) = x THEN RINT(y) ELSE y END"
 
 
 _IN_PARTS = (
-    f"CAST(SUM(SHIFTRIGHT(x, 42)) AS {_WIDE}) * {1 << 42} + CAST(SUM(SHIFTRIGHT(x, 21) & {2**21 - 1}) AS {_WIDE})"
-    f" * {1 << 21} + CAST(SUM(x & {2**21 - 1}) AS {_WIDE})"
+    f"CAST(SUM(SHIFTRIGHT(x, 42)) AS {_WIDE}) * {1 << 42} "
+    f"+ CAST(SUM(SHIFTRIGHT(x, 21) & {2**21 - 1}) AS {_WIDE}) * {1 << 21} "
+    f"+ CAST(SUM(x & {2**21 - 1}) AS {_WIDE})"
 )
 
 
@@ -86,7 +87,7 @@ def _literal(node: exp.Expression) -> exp.Expression:
 
 
 def _cast(node: exp.Expression, *, may_fail: bool = False) -> exp.Expression:
-    """Return a cast; one of a date to a moment is guarded, since Spark fails where there is no such moment."""
+    """Return a cast; one of a date to a moment is guarded: Spark fails where there is no such moment."""
     target = node.args["to"]
     written = _TYPES.get(target.this, target.sql(dialect="spark"))
     if target.this is exp.DataType.Type.ARRAY:
@@ -103,7 +104,7 @@ def _cast(node: exp.Expression, *, may_fail: bool = False) -> exp.Expression:
 
 
 def _whole_step(node: exp.Expression) -> bool:
-    """Say whether a number becomes a small whole number, for which Spark's own floor is enough, and faster."""
+    """Say whether a number becomes a small whole number: Spark's own floor is then enough, and faster."""
     while isinstance(node.parent, exp.Add | exp.Sub | exp.Mul | exp.Greatest | exp.Paren | exp.Floor):
         node = node.parent
     above = node.parent
@@ -185,12 +186,10 @@ def _join(node: exp.Expression) -> exp.Expression:
     search = _spark(
         f"GET(places, AGGREGATE(steps, -1, (found, step) -> CASE WHEN GET(CAST(starts AS ARRAY<{kind}>), "
         "found + step) <= k THEN found + step ELSE found END))",
-        **{
-            "places": places,
-            "starts": starts,
-            "k": key,
-            "steps": exp.func("ARRAY", *map(exp.Literal.number, steps)),
-        },
+        places=places,
+        starts=starts,
+        k=key,
+        steps=exp.func("ARRAY", *map(exp.Literal.number, steps)),
     )
     found = exp.select(exp.alias_(search, place.alias)).subquery(node.this.alias)
     return exp.Join(this=exp.Lateral(this=found), kind="CROSS")
@@ -209,8 +208,8 @@ def _star(node: exp.Expression) -> exp.Expression:
 def _sum(node: exp.Expression) -> exp.Expression:
     """Return a sum that no number of rows makes overflow, nor any row fail.
 
-    Values of 64 bits are added up in three parts of 21 bits and more, each of which fits 64 bits for 2^41 rows:
-    to Spark, decimals of this width are objects, several times as slow.
+    Values of 64 bits are added up in three parts of 21 bits and more, and each sum fits 64 bits for 2^41
+    rows: to Spark, decimals of this width are objects, and slower.
     """
     if node.this.name == "value" and not isinstance(node.parent, exp.Filter):
         return exp.Paren(this=_spark(_IN_PARTS, x=_spark("CAST(x AS BIGINT)", x=node.this)))
