@@ -13,8 +13,17 @@ from hypothesis import HealthCheck, settings
 
 from tests.ledger.places import place
 from tests.postgres import new_database, postgres, postgres_server, pytest_runtest_makereport
+from tests.spark import connect, spark
 
-__all__ = ["new_database", "place", "postgres", "postgres_server", "pytest_runtest_makereport"]
+__all__ = [
+    "connect",
+    "new_database",
+    "place",
+    "postgres",
+    "postgres_server",
+    "pytest_runtest_makereport",
+    "spark",
+]
 
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)

@@ -49,9 +49,11 @@ ONLY_IN = {
     "pyarrow": {
         *("release/table.py", "engines/_batches.py", "engines/_arrow_files.py"),
         *("engines/_sqlite.py", "engines/_delta.py", "engines/_postgres_arrow.py"),
+        *("engines/_spark_arrow.py",),
     },
     "deltalake": {"engines/_delta.py"},
     "pyiceberg": {"engines/_iceberg.py"},
+    "pyspark": {"engines/_spark_arrow.py", "engines/_spark_tables.py", "engines/spark.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {
@@ -67,6 +69,8 @@ ONLY_IN = {
         "engines/dialects/_postgres_doubles.py",
         "engines/dialects/_postgres_values.py",
         "engines/dialects/postgres.py",
+        "engines/dialects/spark.py",
+        "engines/dialects/spark_texts.py",
         "engines/dialects/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

@@ -146,7 +146,7 @@ def data_set(records: Sequence[Record], folder: Path) -> DuckDBEngine:
     return open_source(connection.table("files"), None)
 
 
-def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+def forge(records: Sequence[Record], folder: Path) -> Path:
     """Keep records in a file whose statistics are wrong, as some writers' have been."""
     table = arrow(records)
     path = folder / "t.parquet"
@@ -159,7 +159,11 @@ def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
         if ends["max"] not in {None, 0, ends["min"]}:  # zeros are everywhere in a footer
             footer = footer.replace(struct.pack(code, ends["max"]), struct.pack(code, ends["min"]))
     path.write_bytes(raw[:start] + footer)
-    return open_source(path, None)
+    return path
+
+
+def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    return open_source(forge(records, folder), None)
 
 
 def several_files(records: Sequence[Record], folder: Path) -> DuckDBEngine:

@@ -23,7 +23,7 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "duckdb": (),
     "polars": ("polars", "sqlglot"),
     "postgres": ("psycopg", "sqlglot"),
-    "spark": ("pyspark", "sqlglot"),
+    "spark": ("pyspark", "pyarrow", "sqlglot"),
     "clickhouse": ("clickhouse_connect", "pyarrow", "sqlglot"),
 }
 """The engines that prdp brings, and what each needs to be installed: the extra of its name."""

@@ -1,0 +1,192 @@
+"""What goes wrong while Spark reads: one fixed text, the charge is kept for the retry, nothing is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prdp
+from prdp.errors import EngineFailure
+from tests.spark import free_port, java_or_skip
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED:UserWarning"),
+]
+
+ENDLESS = 10**13
+SERVER = """
+import resource, sys
+from pyspark.sql import SparkSession
+from tests.spark import SETTINGS
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 21, 1 << 21))  # where a shuffle does not fit
+builder = SparkSession.builder.master("local[2]").config("spark.local.dir", sys.argv[2])
+builder = builder.config("spark.connect.grpc.binding.port", sys.argv[1])
+for name, value in SETTINGS.items():
+    builder = builder.config(name, value)
+session = builder.getOrCreate()
+print(session._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
+sys.stdin.read()
+"""
+
+
+@dataclass
+class Wire:
+    """Carries bytes between a client and a server, until it is cut."""
+
+    port: int
+    to: int
+    sockets: list[socket.socket] = field(default_factory=list)
+
+    def start(self) -> None:
+        listening = socket.create_server(("127.0.0.1", self.port))
+        self.sockets.append(listening)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    near, _ = listening.accept()
+                    far = socket.create_connection(("127.0.0.1", self.to))
+                    self.sockets += [near, far]
+                    for pair in ((near, far), (far, near)):
+                        threading.Thread(target=carry, args=pair, daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+
+    def cut(self) -> None:
+        for one in self.sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+def carry(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Connect server in a process of its own, reached directly or by a wire."""
+
+    java: int
+    port: int
+
+    def session(self, port: int | None = None) -> Any:
+        from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+
+        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port or self.port}").create()
+        session.client.set_retry_policies([DefaultPolicy(max_retries=2, max_backoff=100)])
+        return session
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    java_or_skip()
+    port, folder = free_port(), tmp_path_factory.mktemp("spark-server")
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", SERVER, str(port), str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        assert process.stdout is not None
+        java = process.stdout.readline().strip()
+        assert java, (folder / "log").read_text(encoding="utf-8")[-2000:]
+        yield Server(int(java), port)
+        with suppress(ProcessLookupError):
+            os.kill(int(java), signal.SIGKILL)
+        process.kill()
+        process.communicate()
+
+
+def opened(frame: Any, ledger: Path, **given: Any) -> prdp.Table:
+    return prdp.open(frame, policy=prdp.Policy("1"), name="accounts", ledger=ledger, **given)
+
+
+def ask(frame: Any, ledger: Path, **given: Any) -> object:
+    return opened(frame, ledger, **given).count(share="1/10")
+
+
+def soon(act: Callable[[], object]) -> None:
+    def later() -> None:
+        time.sleep(3)
+        act()
+
+    threading.Thread(target=later, daemon=True).start()
+
+
+def fails(capfd: pytest.CaptureFixture[str], asked: Callable[[], object]) -> None:
+    with pytest.raises(EngineFailure) as failure:
+        asked()
+    assert str(failure.value) == str(EngineFailure())
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None
+    assert "Exception" not in "".join(capfd.readouterr())
+
+
+def test_no_room_for_a_shuffle(server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = server.session().range(6_000_000)
+    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger", protect="id"))
+
+
+def test_a_connection_that_is_cut_in_the_middle_of_a_pass(
+    server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wire = Wire(free_port(), server.port)
+    wire.start()
+    rows = server.session(wire.port).range(ENDLESS)
+    soon(wire.cut)
+    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
+    again(spark, tmp_path / "a.ledger")
+
+
+def test_a_server_that_is_killed_in_the_middle_of_a_pass(
+    server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = server.session().range(ENDLESS)
+    soon(lambda: os.kill(server.java, signal.SIGKILL))
+    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
+    again(spark, tmp_path / "a.ledger")
+
+
+def again(spark: Any, ledger: Path) -> None:
+    """Ask once more, of a source that is there: it is answered without a second charge."""
+    table = opened(spark.range(1000), ledger)
+    assert [entry.release is not None for entry in table.ledger.entries] == [False]
+    table.count(share="1/10")
+    assert [entry.release is not None for entry in table.ledger.entries] == [True]
+
+
+def test_ctrl_c_stops_what_runs_on_the_cluster(spark: Any, tmp_path: Path) -> None:
+    soon(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        ask(spark.range(ENDLESS), tmp_path / "a.ledger")
+    until = time.monotonic() + 60
+    while spark.sparkContext.statusTracker().getActiveJobsIds():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    again(spark, tmp_path / "a.ledger")
+
+
+def test_an_error_that_names_a_value_reaches_no_log(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = spark.range(3).selectExpr("CAST(concat('secret', id) AS INT) AS id")
+    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
