@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import Exact
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._origins import origin_of
+from prdp.engines._readers import FILE_ENDINGS
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
 from prdp.policy import Policy
@@ -30,6 +31,9 @@ from prdp.tables.table import open as open_table
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
 
+_CATALOG = "spark"
+"""The engine whose sources may be names of tables in a catalog."""
+
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SAME = (
     "bounds",
@@ -39,6 +43,7 @@ _SAME = (
     "fixed",
     "edition",
     "table",
+    "engine",
     "public",
     "private",
     "key",
@@ -58,6 +63,17 @@ def project(path: Path | str | None = None) -> Project:
     file = read(where / NAME if where.is_dir() else where)
     check(file)
     return Project(file)
+
+
+def _is_in_catalog(said: Mapping[str, Any]) -> bool:
+    """Say whether a table is named in a catalog of Spark's, and is no file.
+
+    >>> [_is_in_catalog({"engine": "spark", "source": one}) for one in ("bank.accounts", "data/a.parquet")]
+    [True, False]
+    """
+    source = said["source"]
+    is_file = isinstance(source, list) or "/" in source or source.endswith(FILE_ENDINGS)
+    return said.get("engine") == _CATALOG and not is_file
 
 
 def _is(source: Any, endings: tuple[str, ...]) -> bool:
@@ -203,6 +219,7 @@ class Project(Mapping[str, Table | Join]):
                 options.pop("types", None)  # frames and Parquet files have their own
             if not _is(stand_in, _database_files.ENDINGS):
                 options.pop("table", None)
+            options.pop("engine", None)  # a stand-in is read by whoever it calls for
             return opener(stand_in, **options, **account)
         except PrdpError as error:
             if not self.file.text:
@@ -213,7 +230,10 @@ class Project(Mapping[str, Table | Join]):
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
-        table = self._said(name)[1].get("table")
+        section, said = self._said(name)
+        if section == "tables" and _is_in_catalog(said):
+            return  # its files are the catalog's own affair
+        table = said.get("table")
         real, like = (
             list(map(origin_of, *_each(source, table))) for source in (self._source_of(name), stand_in)
         )
@@ -247,6 +267,8 @@ class Project(Mapping[str, Table | Join]):
     def _source_of(self, name: str) -> Any:
         section, said = self._said(name)
         if section == "tables":
+            if _is_in_catalog(said):
+                return self._filled(said["source"])
             return self._source(said["source"])
         return {table: self._source(source) for table, source in said["tables"].items()}
 
