@@ -170,3 +170,29 @@ def test_a_project_opens_lists_of_files_and_tables_of_databases(tmp_path: Path) 
     with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'files' itself"):
         opened.open("files", stand_in=[tmp_path / "b.parquet"])
     assert opened.open("money", stand_in=[tmp_path / "a.parquet"]).count(share=1).simulated
+
+
+def test_a_project_names_who_reads_a_table(tmp_path: Path) -> None:
+    duckdb.sql("SELECT range % 90 AS age FROM range(1000)").write_parquet(str(tmp_path / "people.parquet"))
+    said = '[tables.people]\nsource = "people.parquet"\npolicy = "1"\nengine = "polars"\n'
+    (tmp_path / "prdp.toml").write_text(said)
+    opened = prdp.project(tmp_path)
+    assert opened["people"].sql("SELECT COUNT(*) FROM people", share=1).answer is not None
+    assert type(opened["people"]._engine).__name__ == "PolarsEngine"  # type: ignore[union-attr]
+    (tmp_path / "prdp.toml").write_text(said.replace("polars", "sparks"))
+    with pytest.raises(prdp.InvalidRequest, match="line 4: tables.people.engine: is not understood"):
+        prdp.project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "given"),
+    [("bank.accounts", "bank.accounts"), ("${SCHEMA}.accounts", "bank.accounts"), ("a.parquet", None)],
+)
+def test_spark_is_given_names_of_its_catalog_as_they_are(
+    tmp_path: Path, source: str, given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEMA", "bank")
+    said = f'[tables.accounts]\nsource = "{source}"\npolicy = "1"\nengine = "spark"\n'
+    (tmp_path / "prdp.toml").write_text(said)
+    opened = prdp.project(tmp_path)
+    assert opened._source_of("accounts") == (given or str(tmp_path / source))

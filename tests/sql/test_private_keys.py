@@ -51,6 +51,33 @@ def test_where_nothing_is_found_there_are_no_rows_and_only_the_search_is_paid() 
     assert (answers.values, answers.share, table.left) == ([], Fraction(1, 10), Fraction(9, 10))
 
 
+def test_a_statement_that_cannot_be_paid_to_its_end_pays_for_no_search() -> None:
+    table = people()
+    table.sql("SELECT COUNT(*) FROM people", share="4/5")
+    with pytest.raises(prdp.BudgetExhausted, match="asks for 1/16 to find keys and 3/16 .* but 1/5 is left"):
+        table.sql(BY_JOB, share="1/4", keys={"job": "private"})
+    assert table.left == Fraction(1, 5)
+    table.sql(BY_JOB, share="1/5", keys={"job": "private"})
+    assert table.left == 0
+
+
+def test_a_search_that_was_paid_for_leaves_the_rest_to_be_paid() -> None:
+    table = people()
+    table.find_keys("job", share="1/10", pattern="[a-z]{1,6}")
+    table.sql("SELECT COUNT(*) FROM people", share="6/10")
+    table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    assert table.left == 0
+
+
+def test_a_quota_that_cannot_pay_to_the_end_pays_for_no_search(tmp_path: Path) -> None:
+    jobs = {"job": np.array(["chef"] * 900)}
+    table = prdp.open(jobs, policy="1", name="people", ledger=tmp_path / "people.ledger", who="ana")
+    prdp.DurableLedger(tmp_path / "people.ledger").set_quota("ana", "1/5")
+    with pytest.raises(prdp.BudgetExhausted, match="'ana' has a quota of 1/5"):
+        table.sql(BY_JOB, share="1/4", keys={"job": "private"})
+    assert (table.left, table.ledger.entries) == (1, ())
+
+
 def test_found_keys_are_crossed_with_listed_ones() -> None:
     text = "SELECT job, level, COUNT(*) AS n FROM people GROUP BY job, level"
     keys = {"job": {"among": ["chef", "clerk", "pilot", "judge"]}, "level": [0, 1, 2]}

@@ -13,6 +13,9 @@ from prdp.errors import EngineFailure
 
 Done = TypeVar("Done")
 
+_IN_USE = "ResourceInUseException"
+"""What DuckDB raises for a statement on a connection that has another's result open; not in every version."""
+
 
 def stoppable(
     stopped: tuple[type[Exception], ...], run: Callable[[], Done], lock: threading.Lock | None = None
@@ -35,6 +38,20 @@ def stoppable(
         if not isinstance(error, stopped) and str(error) != "Query interrupted":
             raise
     raise KeyboardInterrupt
+
+
+def advised(words: str, error: Exception) -> str:
+    """Return what is said of a source that cannot be opened, with what to do where that is known.
+
+    >>> advised("IOException", OSError())
+    'IOException'
+    """
+    if type(error).__name__ != _IN_USE:
+        return words
+    return (
+        "its connection has a result that was not fetched to its end. Fetch all of it first (fetchall), or "
+        "give a relation of a connection of its own: connection.cursor().table('accounts')."
+    )
 
 
 def read_or_fail(

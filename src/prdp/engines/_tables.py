@@ -22,7 +22,7 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._database_files import of_that_name
-from prdp.engines._interrupts import stoppable
+from prdp.engines._interrupts import advised, stoppable
 from prdp.engines._readers import source_query
 from prdp.engines._source_query import SourceQuery, all_reached
 from prdp.engines._statement_tables import StatementTables
@@ -104,7 +104,7 @@ def open_tables(sources: Mapping[str, object], types: Mapping[str, Mapping[str, 
     except (duckdb.Error, OSError) as error:
         only_paths = all(isinstance(source, str | Path) for source in sources.values())
         words = str(error).partition("\n")[0] if only_paths else type(error).__name__
-        raise InvalidRequest(f"a source cannot be opened: {words}") from None
+        raise InvalidRequest(f"a source cannot be opened: {advised(words, error)}") from None
 
 
 def _query(

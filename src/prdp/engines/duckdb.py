@@ -23,7 +23,7 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._database_files import in_database
-from prdp.engines._interrupts import stoppable
+from prdp.engines._interrupts import advised, stoppable
 from prdp.engines._readers import source_query
 from prdp.engines._relations import Relation
 from prdp.engines._statement_engine import StatementEngine
@@ -142,7 +142,7 @@ def open_source(
     except (duckdb.Error, OSError) as error:
         is_path = isinstance(source, str | Path)  # of others, the engine's words may speak of a record
         words = str(error).partition("\n")[0] if is_path else type(error).__name__
-        raise InvalidRequest(f"the source cannot be opened: {words}") from None
+        raise InvalidRequest(f"the source cannot be opened: {advised(words, error)}") from None
 
 
 def read_columns(

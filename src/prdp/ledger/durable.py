@@ -182,6 +182,19 @@ class DurableLedger:
 
         self._writing(write, "no quota was written")
 
+    def refuse_past_quota(self, share: Fraction, region: str | None) -> None:
+        """Refuse what would take whoever asks past a quota; charges nothing.
+
+        Raises:
+            BudgetExhausted: The quota has less left.
+        """
+
+        def read(database: Database) -> None:
+            fixed = self._fixed(database)
+            self._within_quota(database, share, whom(region, fixed), NO_NOTES, fixed)
+
+        self._reading(read)
+
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
+from prdp.engines._given import ENGINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,10 @@ KEYS = ValueKind(
     _object(_KEYS),
 )
 
+ENGINE = ValueKind(
+    f"the name of an engine: {', '.join(ENGINES)}", lambda value: value in ENGINES, {"enum": list(ENGINES)}
+)
+
 _SHARED = {
     "policy": ProjectKey(TEXT, "The budget of a record, as SQL over its columns; public.", needed=True),
     "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
@@ -161,6 +166,7 @@ TABLE = {
     ),
     "table": ProjectKey(TEXT, "The table's name in a database."),
     "rows_are_records": ProjectKey(FLAG, "That each row of a view is one record: your word for it."),
+    "engine": ProjectKey(ENGINE, "Who reads the records; by default whoever the source calls for."),
     **_SHARED,
     "types": ProjectKey(TYPES, "SQL types of the columns of CSV files and JSON lines."),
     "owner": ProjectKey(

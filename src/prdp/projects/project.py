@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import Exact
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._origins import origin_of
+from prdp.engines._readers import FILE_ENDINGS
 from prdp.engines._sources import is_address
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
@@ -30,6 +31,9 @@ from prdp.tables.table import open as open_table
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
 
+_CATALOG = "spark"
+"""The engine whose sources may be names of tables in a catalog."""
+
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SAME = (
     "bounds",
@@ -40,6 +44,7 @@ _SAME = (
     "edition",
     "table",
     "rows_are_records",
+    "engine",
     "public",
     "private",
     "key",
@@ -59,6 +64,17 @@ def project(path: Path | str | None = None) -> Project:
     file = read(where / NAME if where.is_dir() else where)
     check(file)
     return Project(file)
+
+
+def _is_in_catalog(said: Mapping[str, Any]) -> bool:
+    """Say whether a table is named in a catalog of Spark's, and is no file.
+
+    >>> [_is_in_catalog({"engine": "spark", "source": one}) for one in ("bank.accounts", "data/a.parquet")]
+    [True, False]
+    """
+    source = said["source"]
+    is_file = isinstance(source, list) or "/" in source or source.endswith(FILE_ENDINGS)
+    return said.get("engine") == _CATALOG and not is_file
 
 
 def _is(source: Any, endings: tuple[str, ...]) -> bool:
@@ -206,6 +222,7 @@ class Project(Mapping[str, Table | Join]):
                 options.pop("types", None)  # frames and Parquet files have their own
             if not _is(stand_in, _database_files.ENDINGS):
                 options.pop("table", None)
+            options.pop("engine", None)  # a stand-in is read by whoever it calls for
             return opener(stand_in, **options, **account)
         except PrdpError as error:
             if not self.file.text:
@@ -216,14 +233,15 @@ class Project(Mapping[str, Table | Join]):
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
-        table = self._said(name)[1].get("table")
+        section, said = self._said(name)
+        table = said.get("table")
         if any(map(is_address, _each(stand_in, table)[0])):
             raise InvalidRequest(
                 f"a stand-in for {name!r} is a file or a frame: whether a table of a database is the real "
                 "one cannot always be seen. Copy public or made-up records like them into a file."
             )
-        if "database" in self._said(name)[1]:
-            return
+        if "database" in said or (section == "tables" and _is_in_catalog(said)):
+            return  # a catalog's files are its own affair
         real, like = (
             [origin_of(one, table=name) for one, name in zip(*_each(source, table), strict=True)]
             for source in (self._source_of(name), stand_in)
@@ -273,6 +291,8 @@ class Project(Mapping[str, Table | Join]):
     def _source_of(self, name: str) -> Any:
         section, said = self._said(name)
         if section == "tables":
+            if _is_in_catalog(said):
+                return self._filled(said["source"])
             return self._source(said["source"])
         if "database" in said:
             return dict(said["tables"])

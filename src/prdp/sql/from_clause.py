@@ -170,7 +170,7 @@ class FromClause:
             source, condition = looked_up(alias, table, key, operand, optional=optional)
         except InvalidRequest as wrong:
             statement.refuse(place, str(wrong))
-        self.sources.append(source)
+        self.sources.append(replace(source, merged=frozenset({key})) if using else source)
         if not optional:
             self.conditions.append((condition, place))
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.exact import Exact
-from prdp.errors import InvalidRequest, SqlError
+from prdp.declare.key_search import KeySearch
+from prdp.errors import BudgetExhausted, InvalidRequest, SqlError, offered_share, shown_part
 from prdp.sql.compiled import Compiled
 from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
@@ -23,8 +24,12 @@ def searched(
     """Find the keys of all groups that are to be found; return the statement with them, and the share left.
 
     What is found is a release of its own, charged and recorded before the aggregates are asked.
+
+    Raises:
+        BudgetExhausted: The searches and the aggregates do not both fit; nothing was charged.
     """
     each, rest = _split(keys, share, parts)
+    _refuse_unless_both_fit(asked, keys, each, rest, fresh=fresh)
     lists: list[Any] = []
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
@@ -32,6 +37,58 @@ def searched(
         else:
             lists.append(listed)
     return replace(asked, keys=crossed(asked.groups, lists) if all(lists) else []), rest
+
+
+def _refuse_unless_both_fit(
+    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, fresh: bool
+) -> None:
+    """Refuse a statement whose account pays for its searches, and not for what is asked of the keys then.
+
+    Which keys are found, and so whom the aggregates are charged to, is not known yet: everybody whom the
+    statement is about has to have enough left.
+    """
+    door: Any = asked.door
+    searches = [
+        _planned(asked, item, listed, each)
+        for item, listed in zip(asked.groups, keys.lists, strict=True)
+        if isinstance(listed, Mapping)
+    ]
+    due = each * sum(fresh or not _is_paid(door.ledger, plan) for plan in searches)
+    if not due:
+        return
+    region = door.planner.region()
+    left = door.ledger.left_in(region)
+    if due + rest > left:
+        offer = offered_share(left)
+        raise BudgetExhausted(
+            due + rest,
+            left,
+            f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
+            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. "
+            + (f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."),
+        )
+    if hasattr(door.ledger, "refuse_past_quota"):
+        door.ledger.refuse_past_quota(due + rest, region)
+
+
+def _is_paid(ledger: Any, plan: Any) -> bool:
+    """Say whether a search has its answer in the ledger, or a charge that still waits for one."""
+    return plan.standing(ledger) is not None or any(
+        entry.release is None and (entry.purpose, entry.share) == (plan.text, plan.share)
+        for entry in ledger.entries
+    )
+
+
+def _planned(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction) -> Any:
+    """Return what would be done to find the keys of a group, or refuse it."""
+    door: Any = asked.door
+    said = dict(search)
+    known = {name: said.pop(name) for name in ("most_keys",) if name in said}
+    try:
+        return door.plan_keys(item.key, KeySearch(**said), share=share, **known)
+    except InvalidRequest as wrong:
+        text = asked.statement.text
+        raise SqlError(text, span_of(item.checked.source, text), str(wrong)) from None
 
 
 def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, fresh: bool) -> Any:
@@ -58,8 +115,11 @@ def explained_search(
     """Return what a statement with searches would cost and do; reads no record and charges nothing."""
     each, rest = _split(keys, share, parts)
     door: Any = asked.door
+    left = door.left
+    after = shown_part(left - share) if share <= left else "nothing: it would be refused"
     lines = [
-        f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked"
+        f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
+        f"leaves   {after}, of {shown_part(left)} that is left now",
     ]
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):

@@ -27,12 +27,14 @@ class Source:
         columns: For each column, a function that writes it.
         origins: For columns of a table of a join, their table and name there.
         keys: For columns of public tables, a function that lists their values.
+        merged: Columns that USING made one with an earlier source's: without a table, that one is meant.
     """
 
     alias: str
     columns: Mapping[str, Callable[[], Written]]
     origins: Mapping[str, Place] = field(default_factory=dict)
     keys: Mapping[str, Callable[[], list[Any]]] = field(default_factory=dict)
+    merged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Scope:
             (source, column)
             for source in named
             for column in source.columns
-            if column.lower() == name.lower()
+            if column.lower() == name.lower() and (table or column not in source.merged)
         ]
         exactly = [pair for pair in found if pair[1] == name]
         found = exactly if len(exactly) == 1 else found

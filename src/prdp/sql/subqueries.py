@@ -187,7 +187,12 @@ def _columns(item: Any, scope: Scope, names: Names) -> list[tuple[str, Callable[
         if unread(item, ("this", "table")) is not None:
             scope.statement.refuse(item, "* is read without EXCLUDE and REPLACE")
         sources = [s for s in scope.sources if not table or s.alias.lower() == table.lower()]
-        return [(name, write, s.keys.get(name)) for s in sources for name, write in s.columns.items()]
+        return [
+            (name, write, s.keys.get(name))
+            for s in sources
+            for name, write in s.columns.items()
+            if table or name not in s.merged
+        ]
     inner, name = item.unalias(), item.alias or (item.name if kind == "Column" else "")
     if not name:
         scope.statement.refuse(item, "this column of the subquery needs a name", "Write ... AS name.")
