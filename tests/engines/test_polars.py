@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow.parquet
 import pytest
 
+import prdp
 from prdp.engines.polars import PolarsEngine, PolarsTables, open_source, open_tables
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
@@ -176,4 +177,29 @@ class TestJoins(JoinContract):
                 ).lazy()
                 for name, columns in JOINED.items()
             }
+        )
+
+
+def test_lazy_frames_are_joined_by_polars() -> None:
+    people = pl.LazyFrame({"id": [1, 2, 3], "eps": [1.0, 2.0, 0.5]})
+    orders = pl.LazyFrame({"buyer": [1, 1, 2, 9], "price": [5, 6, 7, 8]})
+    shop = prdp.open_join(
+        {"people": people, "orders": orders},
+        private="people",
+        key="id",
+        references={"orders.buyer": "people.id"},
+        policy=prdp.Policy.column("eps", at_least="1/10", at_most=10**6),
+        bounds={"price": (0, 10)},
+        stand_in=True,
+    )
+    assert isinstance(shop._engine, PolarsTables)
+    assert shop.over("orders").sum("price", share=1).value is not None
+    with pytest.raises(InvalidRequest, match="lazy frames state their own"):
+        prdp.open_join(
+            {"people": people, "orders": orders},
+            private="people",
+            key="id",
+            references={"orders.buyer": "people.id"},
+            policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
+            types={"orders": {"price": "BIGINT"}},
         )

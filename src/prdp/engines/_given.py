@@ -92,7 +92,13 @@ def tables_for(
     """Open the tables of a join: files and frames, or all in one database; reads no record."""
     if database is None:
         _refuse_addresses(tables)
-        return open_tables(tables, types)
+        if "polars" not in map(_called_for, tables.values()):
+            return open_tables(tables, types)
+        if types:
+            raise InvalidRequest("types= is for what DuckDB joins: lazy frames state their own types.")
+        refuse_unless_installed("polars")
+        frames: StatementTables = import_module("prdp.engines.polars").open_tables(tables)
+        return frames
     if types:
         raise InvalidRequest("types= is for CSV and for frames: tables of a database state their own.")
     refuse_unless_installed("postgres")
