@@ -19,13 +19,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.collector_stress import postgres
 from prdp.collector.rounds import give_out
 from prdp.collector.store.opening import open_store
 from prdp.collector.wire import BATCH_TYPE, REPORT_TYPE
 from prdp.local import Campaign
 from prdp.noise.entropy import SystemEntropy
 from tests.collector.running import Server, begun, jobs_plan
+from tests.postgres import start_postgres
 
 CONNECTIONS = (1, 16, 128)
 AT_ONCE = 500
@@ -158,7 +158,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
         for store in options.store or ["sqlite", "postgres"]:
-            address = str(folder / "study.collect") if store == "sqlite" else postgres(folder)
+            address = str(folder / "study.collect") if store == "sqlite" else start_postgres(folder).address
             measured(store, address, folder, options.runs, options.seconds)
 
 

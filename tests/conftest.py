@@ -12,9 +12,9 @@ import signal
 from hypothesis import HealthCheck, settings
 
 from tests.ledger.places import place
-from tests.postgres import new_database, postgres, postgres_server
+from tests.postgres import new_database, postgres, postgres_server, pytest_runtest_makereport
 
-__all__ = ["new_database", "place", "postgres", "postgres_server"]
+__all__ = ["new_database", "place", "postgres", "postgres_server", "pytest_runtest_makereport"]
 
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -24,6 +24,7 @@ import pytest
 _TRIES = 3
 """A start that takes more than ten seconds is given up by the package, and a busy machine is slow."""
 
+_NONE = "no PostgreSQL server could be started"
 _NUMBERS = count()
 
 
@@ -125,7 +126,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         except (ImportError, OSError, subprocess.SubprocessError) as trouble:
             if os.environ.get("CI"):
                 raise
-            pytest.skip(f"no PostgreSQL server could be started ({type(trouble).__name__})")
+            pytest.skip(f"{_NONE} ({type(trouble).__name__})")
         yield server
         server.abandon()
 
@@ -140,3 +141,12 @@ def postgres(postgres_server: PostgresServer) -> str:
 def new_database(postgres_server: PostgresServer) -> Callable[[], str]:
     """Return a function that makes an empty database and returns its address."""
     return postgres_server.new_database
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let all tests that are skipped for want of a server be one line of the summary."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple) and _NONE in report.longrepr[2]:
+        report.longrepr = (__file__, 0, report.longrepr[2])
+    return report

@@ -15,6 +15,7 @@ import pytest
 
 import prdp
 from prdp.ledger import DurableLedger
+from tests.ledger.places import Place
 
 ROWS = 400_000
 TIMES = 60
@@ -25,7 +26,7 @@ import duckdb, numpy
 import prdp
 from prdp.engines.duckdb import open_source
 
-stage, path, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
+stage, path, times, ledger = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 bounds = {"balance": (0, 10**12)}
 policy = prdp.Policy("10000 / balance", at_most=100)
 frame = {"balance": numpy.arange(1, 200_000)}
@@ -34,7 +35,7 @@ engines["relation"] = open_source(duckdb.connect().read_parquet(path), None)
 
 
 def question():
-    table = prdp.open(path, policy=policy, bounds=bounds, name="t", ledger=path + ".ledger")
+    table = prdp.open(path, policy=policy, bounds=bounds, name="t", ledger=ledger)
     table.where(f"balance > {random.randrange(10**9)}").sum("balance", share="1/1000000")
 
 
@@ -97,20 +98,29 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "look at a relation",
         "read rows",
         "read arrays",
-        "ask",
     ],
 )
 def test_ctrl_c_is_never_taken_for_a_failure(stage: str, source: Path) -> None:
+    assert pressed(stage, source, f"{source}.ledger") == {"KeyboardInterrupt": TIMES}
+
+
+def test_ctrl_c_while_a_question_is_charged_and_recorded_is_never_taken_for_a_failure(
+    source: Path, place: Place
+) -> None:
+    assert pressed("ask", source, str(place.given)) == {"KeyboardInterrupt": TIMES}
+    assert 0 < DurableLedger(place.given).left < 1
+
+
+def pressed(stage: str, source: Path, ledger: str) -> object:
+    """Return what became of many interrupts in a process of its own."""
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, stage, str(source), str(TIMES)],
+        [sys.executable, "-c", PROGRAM, stage, str(source), str(TIMES), ledger],
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == {"KeyboardInterrupt": TIMES}
-    if stage == "ask":
-        assert 0 < DurableLedger(f"{source}.ledger").left < 1
+    return json.loads(ran.stdout)
 
 
 def test_a_handler_that_lets_the_work_go_on_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,6 +174,12 @@ def test_whatever_keeps_rows_from_being_lost_or_changed_is_missed(
         DurableLedger(place.given)
 
 
+def test_a_view_beside_a_ledger_s_tables_is_no_damage(ledger: DurableLedger, place: PostgresPlace) -> None:
+    charged(ledger, "a")
+    place.run("CREATE VIEW spent AS SELECT max(number) FROM charges")
+    assert DurableLedger(place.given).left == Fraction(3, 4)
+
+
 @pytest.mark.parametrize(("version", "says"), [("3", "newer prdp"), ("1", "is damaged"), ("x", "is damaged")])
 def test_a_ledger_of_another_format_is_refused(
     ledger: DurableLedger, place: PostgresPlace, version: str, says: str
@@ -296,6 +302,7 @@ def test_who_cannot_connect_is_told_why_in_fixed_words_and_no_password(
     error = refusal.value
     assert error.__context__ is None
     assert error.__cause__ is None
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     ours = [frame for frame in frames if frame.f_code.co_name in {"reading", "_run", "_once", "_connected"}]
     told = [str(error), repr(error), caplog.text, *(repr(frame.f_locals) for frame in ours)]
     for text in told:
@@ -337,10 +344,23 @@ def test_a_password_from_the_environment_is_taken(
     assert DurableLedger.opened(place, FACTS).left == 1
 
 
-def test_a_path_is_no_address_and_is_not_repeated() -> None:
-    with pytest.raises(InvalidRequest, match="as a text") as refusal:
-        DurableLedger.opened(Path(f"postgresql://ana:{PASSWORD}@host/db"), FACTS)
+@pytest.mark.parametrize(
+    "place",
+    [
+        Path(f"postgresql://ana:{PASSWORD}@host/db"),
+        f"postgresql:/ana:{PASSWORD}@host/db",
+        f"postgresql+psycopg://ana:{PASSWORD}@host/db",
+        f"mysql://ana:{PASSWORD}@host/db",
+    ],
+)
+def test_an_address_that_is_none_of_postgresql_s_is_not_taken_for_a_file_and_not_repeated(
+    place: Path | str,
+) -> None:
+    with pytest.raises(InvalidRequest, match="is no place for a ledger") as refusal:
+        DurableLedger.opened(place, FACTS)
     assert PASSWORD not in str(refusal.value)
+    with pytest.raises(InvalidRequest, match="is no place for a ledger"):
+        DurableLedger(place)
 
 
 def test_without_psycopg_the_command_that_brings_it_is_said(tmp_path: Path) -> None:

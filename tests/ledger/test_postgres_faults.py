@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -257,6 +258,21 @@ def test_a_lock_that_others_hold_for_too_long_is_said_and_nothing_is_charged(
         with pytest.raises(LedgerError, match=r"others held it for too long.*: nothing was charged"):
             direct.charge("a", QUARTER)
     assert direct.left == 1
+
+
+def test_a_writer_that_stalls_does_not_hold_others_up_and_is_paid_once(
+    direct: DurableLedger, place: PostgresPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends the transaction of whoever does nothing, such as a process that was stopped."""
+    monkeypatch.setattr(postgres, "_STALLED_SECONDS", 1)
+
+    def stall() -> None:
+        time.sleep(2)
+        subprocess.run([sys.executable, "-c", ANOTHER, place.given], check=True, timeout=300)
+
+    in_the_middle_of_a_charge(monkeypatch, stall)
+    assert isinstance(direct.charge("b", QUARTER), Charge)
+    assert [(entry.number, entry.purpose) for entry in direct.entries] == [(0, "a"), (1, "b")]
 
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])

@@ -16,7 +16,7 @@ from prdp.cli.ledger_regions import by_region, left_where, set_quota
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import grid, number, show
 from prdp.declare.exact import fraction_of
-from prdp.errors import InvalidRequest, PrdpError, shown_part
+from prdp.errors import InvalidRequest, shown_part
 from prdp.ledger import DurableLedger, Entry, shown_place
 from prdp.ledger.binding import shown_fact
 from prdp.ledger.export import clock_went_back
@@ -137,7 +137,7 @@ def _only_ledger_here(*, to_read: bool) -> Path | str:
     """Return the only ledger of this folder, or of the project around it; to a reader, none is no mistake."""
     found: list[Path | str] = [*sorted(Path().glob("*.ledger"))]
     if not found:
-        with suppress(PrdpError):
+        with suppress(InvalidRequest):  # there is no project, or it cannot be read
             opened = project()
             found = [opened.ledger_of(name) for name in opened if opened.is_begun(name)]
             if not found and to_read:

@@ -62,10 +62,11 @@ def are_kept(database: Database, schema: str) -> bool:
         "SELECT relname::text, relkind::text, relpersistence::text, relhasrules, relrowsecurity, "
         "EXISTS (SELECT 1 FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND indisvalid) "
         "FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
-        "WHERE nspname = ? AND relkind IN ('r', 'p', 'v', 'm', 'f')",
+        "WHERE nspname = ?",
         (schema,),
-    ).fetchall()
-    return {tuple(row) for row in rows} == {(table, "r", "p", False, False, True) for table in COLUMNS}
+    )
+    found = {tuple(row) for row in rows if row[0] in COLUMNS}
+    return found == {(table, "r", "p", False, False, True) for table in COLUMNS}
 
 
 def are_guarded(database: Database, schema: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -10,6 +11,9 @@ from prdp.errors import InvalidRequest
 from prdp.ledger.file_storage import FileStorage
 from prdp.release.extras import optional_library
 from prdp.safety.database_address import is_database
+
+_OTHER = re.compile(r"[A-Za-z][\w+.-]+:/")
+"""How addresses begin, also where a Path has taken one for a file's."""
 
 Done = TypeVar("Done")
 Rows = Sequence[tuple[Any, ...]]
@@ -85,8 +89,11 @@ def storage_of(place: Path | str) -> Storage:
         from prdp.ledger.postgres import PostgresStorage  # noqa: PLC0415  (an extra, where it is used alone)
 
         return PostgresStorage(place)
-    if isinstance(place, Path) and place.parts and place.parts[0] in {"postgresql:", "postgres:"}:
-        raise InvalidRequest("give the address of a database as a text: a Path takes it for a file's.")
+    if _OTHER.match(str(place)):
+        raise InvalidRequest(
+            "this is no place for a ledger; it is not repeated here, for it may hold a password. Give a "
+            "file, or the address of a PostgreSQL database as a text: postgresql://user@host/database."
+        )
     return FileStorage(place)
 
 

@@ -12,7 +12,7 @@ from prdp.projects.fields import PAIRS, PUBLIC, SECTIONS, ProjectKey
 from prdp.projects.written import ProjectText, listed
 
 Section = Mapping[str, Mapping[str, Any]]
-_SECRET = re.compile(r"^\w+://([^/@:]*:[^/@]+@|.*[?&](ssl)?password=)")
+_SECRET = re.compile(r"^[\w+.-]+://([^/@:]*:[^/@]+@|.*[?&](ssl)?password=)")
 
 
 def check(file: ProjectText) -> None:

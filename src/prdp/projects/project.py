@@ -22,7 +22,6 @@ from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import PublicPlace, read_keys, read_public
 from prdp.projects.named import named_in
 from prdp.projects.written import NAME, ProjectText, find, listed, read
-from prdp.safety.database_address import is_database
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
@@ -176,7 +175,7 @@ class Project(Mapping[str, Table | Join]):
         """Return where the account of a table is kept: a file, or the address of a database."""
         _, said = self._said(name)
         filled = self._filled(said.get("ledger", f"{name}.ledger"))
-        return filled if is_database(filled) else self.folder / filled
+        return filled if "://" in filled else self.folder / filled
 
     def is_begun(self, name: str) -> bool:
         """Say whether a table has an account already."""

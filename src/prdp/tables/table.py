@@ -106,7 +106,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         most_rows: With ``protect``: a customer adds at most so many times what one row can add, 2^20 by
             default. A wide guess costs next to nothing.
         name: What the table is called; by default the file's stem.
-        ledger: The file that keeps the account, such as ``"accounts.ledger"``; it is begun where there is
+        ledger: The file that keeps the account, such as ``"accounts.ledger"``, or the address of a PostgreSQL
+            database, ``"postgresql://user@host/database?ledger=accounts"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
         who: Whose questions these are, in a ledger file; by default the user's name.
         stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
