@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import prdp
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.tables.table import Table
 from tests.engines.test_postgres import run
-from tests.postgres import PostgresServer
+from tests.postgres import PostgresServer, start_postgres
 
 NewDatabase = Callable[[], str]
 FIXED = str(EngineFailure())
@@ -28,8 +29,11 @@ RUNNING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'prdp' AND 
 
 @pytest.fixture
 def slow(new_database: NewDatabase) -> str:
+    return made_slow(new_database())
+
+
+def made_slow(address: str) -> str:
     """Make a table whose reading takes as many seconds as a second table says."""
-    address = new_database()
     run(
         address,
         "CREATE TABLE accounts (balance bigint, owner text)",
@@ -40,6 +44,15 @@ def slow(new_database: NewDatabase) -> str:
         "(SELECT pg_sleep((SELECT seconds FROM delay))) AS s",
     )
     return address
+
+
+@pytest.fixture
+def own_server(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
+    """Start a server that may be killed: one with the databases of all tests takes long to recover."""
+    with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
+        server = start_postgres(Path(folder))
+        yield server
+        server.abandon()
 
 
 def opened(address: str, table: str = "accounts", **options: object) -> Table:
@@ -89,9 +102,10 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_pass(slow: str) -> None:
     fails_and_is_taken_up_again(table, while_running(slow, cut), heal)
 
 
-def test_a_server_that_is_killed_in_the_middle_of_a_pass(slow: str, postgres_server: PostgresServer) -> None:
+def test_a_server_that_is_killed_in_the_middle_of_a_pass(own_server: PostgresServer) -> None:
+    slow = made_slow(own_server.address)
     table = opened(slow, "slow", rows_are_records=True)
-    thread = while_running(slow, lambda _: postgres_server.crash())
+    thread = while_running(slow, lambda _: own_server.crash())
     fails_and_is_taken_up_again(table, thread, lambda: run(slow, "UPDATE delay SET seconds = 0"))
 
 

@@ -252,7 +252,7 @@ def test_long_operands_are_computed_once_and_stay_what_they_are(new_database: Ne
         node = check(parse(expression), engine.schema, kind, expression)
         sql = to_sql(node, engine.schema)
         assert kind is Kind.NUMBER or "list_transform" in sql or "][CAST(" in sql
-        found = dict(engine.rows_of(f'SELECT "place", {sql} AS value FROM prdp_records'))
+        found: dict[int, object] = dict(engine.rows_of(f'SELECT "place", {sql} AS value FROM prdp_records'))
         expected = [evaluate(node, {"x": x, "y": y, "job": job}) for x, y, job in records]
         assert [found[place] for place in range(len(records))] == expected, expression
 
