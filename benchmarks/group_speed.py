@@ -5,8 +5,8 @@
 ``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock and
 of the time that the processor worked: on a machine that others use too, the second is what to compare.
 With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
-answers take; with ``--memory``, the peak of a process that asks one question. ``--rows 100000000`` writes files
-of 10 million rows each.
+answers take; with ``--memory``, the peak of a process that asks one question. ``--rows 100000000``
+writes files of 10 million rows each.
 """
 
 from __future__ import annotations
