@@ -10,7 +10,7 @@ _MORE = " ..."
 
 
 def readable(text: str, width: int, *, whole: bool) -> str:
-    """Return an explanation whose statements are cut to a window, or written out over several lines.
+    r"""Return an explanation whose statements are cut to a window, or written out over several lines.
 
     >>> print(readable("costs    1/10\\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
     costs    1/10
@@ -21,9 +21,8 @@ def readable(text: str, width: int, *, whole: bool) -> str:
     lines, cut = [], False
     for line in text.splitlines():
         said = _STATEMENT.fullmatch(line)
-        if said is None or (not whole and len(line) <= width):
-            lines.append(line)
-        elif whole and said[2].startswith("{"):
+        fits = said is None or (said[2].startswith("{") if whole else len(line) <= width)
+        if said is None or fits:
             lines.append(line)
         elif whole:
             lines += [said[1].rstrip(), *(f"{_INDENT}{part}" for part in _written_out(said[2]))]
@@ -40,6 +39,7 @@ def _written_out(statement: str) -> list[str]:
     import sqlglot  # noqa: PLC0415  (an extra, which whoever asks SQL has)
 
     try:
-        return sqlglot.transpile(statement, read="duckdb", write="duckdb", pretty=True)[0].splitlines()
+        whole: str = sqlglot.transpile(statement, read="duckdb", write="duckdb", pretty=True)[0]
     except sqlglot.errors.SqlglotError:
         return [statement]
+    return whole.splitlines()
