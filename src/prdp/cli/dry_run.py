@@ -12,7 +12,7 @@ _MORE = " ..."
 def readable(text: str, width: int, *, whole: bool) -> str:
     r"""Return an explanation whose statements are cut to a window, or written out over several lines.
 
-    >>> print(readable("costs    1/10\\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
+    >>> print(readable("costs    1/10\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
     costs    1/10
       reads  SELECT a FROM (SE ...
     <BLANKLINE>
