@@ -124,6 +124,36 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:
     assert not (folder / "loans.ledger").exists()
 
 
+def test_a_dry_run_cuts_the_statement_to_the_window_or_writes_it_out(folder: Path) -> None:
+    declared(folder)
+    question = (
+        "ask",
+        "SELECT branch, AVG(fine) AS mean FROM loans GROUP BY branch",
+        "--share",
+        "0.05",
+        "--dry-run",
+    )
+    short = piped(*question, folder=folder).stdout
+    assert as_kept("dry_run", short)
+    assert all(len(line) <= 80 for line in short.splitlines() if "reads" in line)
+    whole = piped(*question, "--statements", folder=folder).stdout
+    assert "cut" not in whole
+    assert len(whole.splitlines()) > len(short.splitlines()) + 10
+    assert "         SELECT" in whole
+
+
+def test_a_quota_that_runs_out_says_what_is_left_of_it_and_who_can_raise_it(folder: Path) -> None:
+    declared(folder)
+    question = ("ask", "SELECT COUNT(*) FROM loans", "--who", "ana")
+    assert piped(*question, "--share", "0.1", folder=folder).returncode == 0
+    assert piped("ledger", "loans.ledger", "quota", "ana", "0.25", folder=folder).returncode == 0
+    assert piped(*question, "--share", "0.2", folder=folder).returncode == 0
+    child = terminal(folder, *question, "--share", "0.15")
+    shown = finished(child)
+    assert child.exitstatus == 2
+    assert as_kept("quota_runs_out", shown)
+
+
 def test_a_refused_question_begins_no_account(folder: Path) -> None:
     declared(folder)
     ran = piped("ask", "SELECT days, COUNT(*) FROM loan GROUP BY days", "--share", "0.1", folder=folder)

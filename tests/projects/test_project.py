@@ -173,14 +173,15 @@ def test_a_project_opens_lists_of_files_and_tables_of_databases(tmp_path: Path) 
 
 
 def test_a_project_names_who_reads_a_table(tmp_path: Path) -> None:
-    duckdb.sql("SELECT range % 90 AS age FROM range(1000)").write_parquet(str(tmp_path / "people.parquet"))
+    people = str(tmp_path / "people.parquet")
+    duckdb.execute(f"COPY (SELECT range % 90 AS age FROM range(1000)) TO '{people}'")
     said = '[tables.people]\nsource = "people.parquet"\npolicy = "1"\nengine = "polars"\n'
     (tmp_path / "prdp.toml").write_text(said)
     opened = prdp.project(tmp_path)
     assert opened["people"].sql("SELECT COUNT(*) FROM people", share=1).answer is not None
-    assert type(opened["people"]._engine).__name__ == "PolarsEngine"  # type: ignore[union-attr]
+    assert type(opened["people"]._engine).__name__ == "PolarsEngine"
     (tmp_path / "prdp.toml").write_text(said.replace("polars", "sparks"))
-    with pytest.raises(prdp.InvalidRequest, match="line 4: tables.people.engine: is not understood"):
+    with pytest.raises(prdp.InvalidRequest, match=r"line 4: tables\.people\.engine: is not understood"):
         prdp.project(tmp_path)
 
 

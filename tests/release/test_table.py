@@ -10,9 +10,11 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
+import prdp
 from prdp.errors import InvalidRequest
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
@@ -127,3 +129,15 @@ def test_a_plot_of_nothing_and_of_too_few_axes_is_refused() -> None:
     two = ReleaseTable("q", SHARE, ("k",), ("a", "b"), (("x",),), ((answer(1), answer(2)),))
     with pytest.raises(InvalidRequest, match="as many axes"):
         two.plot(figure.subplots())
+
+
+def test_a_histogram_has_a_bar_between_its_edges_and_an_error_bar_for_each_bin() -> None:
+    pytest.importorskip("matplotlib")
+    people = prdp.open({"age": np.arange(9000) % 90}, policy="1", bounds={"age": (0, 90)})
+    counts = people.histogram("age", edges=[0, 18, 65, 90], share=1)
+    panel = counts.plot()
+    assert [bar.get_height() for bar in panel.patches] == [float(row[0]) for row in counts.releases]
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["0", "18", "65", "90"]
+    assert sum(str(line.get_gid()).startswith("interval-") for line in panel.lines) == 3
+    assert panel.get_xlabel() == "age"
+    assert not counts.sort().plot().patches, "bins out of their order are no histogram"

@@ -253,3 +253,13 @@ def test_a_quantile_lies_within_its_interval() -> None:
         for cell in cells:
             low, high = cell.interval()
             assert low <= cell.value <= high
+
+
+def test_a_plot_has_the_statement_s_names_and_its_rows() -> None:
+    pytest.importorskip("matplotlib")
+    answers = table().sql(
+        "SELECT age < 50 AS young, COUNT(*) AS n FROM accounts GROUP BY young ORDER BY young DESC", share=0.5
+    )
+    panel = answers.plot()
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("n", "young")
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["True", "False"]

@@ -54,7 +54,7 @@ def test_where_nothing_is_found_there_are_no_rows_and_only_the_search_is_paid() 
 def test_a_statement_that_cannot_be_paid_to_its_end_pays_for_no_search() -> None:
     table = people()
     table.sql("SELECT COUNT(*) FROM people", share="4/5")
-    with pytest.raises(prdp.BudgetExhausted, match="asks for 1/16 to find keys and 3/16 .* but 1/5 is left"):
+    with pytest.raises(prdp.BudgetExhausted, match=r"asks for 1/16 to find keys and 3/16 .* but 1/5 is left"):
         table.sql(BY_JOB, share="1/4", keys={"job": "private"})
     assert table.left == Fraction(1, 5)
     table.sql(BY_JOB, share="1/5", keys={"job": "private"})

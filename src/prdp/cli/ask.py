@@ -12,6 +12,7 @@ from rich.console import Console
 from prdp.cli import table_options as given
 from prdp.cli.bars import bars
 from prdp.cli.completion import statement_words
+from prdp.cli.dry_run import readable
 from prdp.cli.formats import Format, show_answers
 from prdp.cli.messages import complain, write
 from prdp.cli.printing import reading
@@ -51,6 +52,7 @@ _PLOT = typer.Option(
 )
 _WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
 _DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
+_STATEMENTS = typer.Option("--statements", help="With --dry-run, write out what would be read, whole.")
 _FRESH = typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
 _FORMAT = typer.Option(
     "--format",
@@ -80,6 +82,7 @@ def ask(
     file: Annotated[Path | None, given.PROJECT] = None,
     who: Annotated[str | None, _WHO] = None,
     dry_run: Annotated[bool, _DRY_RUN] = False,
+    statements: Annotated[bool, _STATEMENTS] = False,
     fresh: Annotated[bool, _FRESH] = False,
     form: Annotated[Format | None, _FORMAT] = None,
     output: Annotated[Path | None, _OUTPUT] = None,
@@ -97,7 +100,8 @@ def ask(
     opened = given.opened(file, table, policy, who, declared)
     parts = given.shares_of(shares or ())
     if dry_run:
-        write(opened.explain_sql(statement, share=share, shares=parts))
+        said = opened.explain_sql(statement, share=share, shares=parts)
+        write(readable(said, Console().width, whole=statements))
         return
     name = named_in(statement, opened)
     begun = opened.is_begun(name)
@@ -123,7 +127,7 @@ def _draw(answers: SqlAnswers, where: str) -> None:
     if answers.released is None or not len(answers):
         raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
     if where != TERMINAL:
-        save(answers.released.plot(), where)
+        save(answers.plot(), where)
         return
     for place, name in enumerate(answers.columns):
         cells: list[Any] = [row[place] for row in answers.rows]

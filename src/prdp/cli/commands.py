@@ -17,7 +17,7 @@ COMMANDS = {
     "preview": "Show how large a question's error would be, on stand-in data.",
     "compare": "Ask the same questions under several policies, side by side.",
     "ledger": "Show what is spent, by whom, when and on what.",
-    "engine": "Say who can read records here, and check that it reads them right.",
+    "engine": "Say who can read records here, and check how it reads them.",
     "policy": "Show what a policy promises: its range, domains, a plot.",
     "demo": "Ask a made-up bank, and compare with the truth.",
     "local": "The local model: clients randomise their own records.",

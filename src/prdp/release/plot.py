@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from prdp.declare.groups import Bin
 from prdp.errors import InvalidRequest
 from prdp.release import shown, style
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _ROW, _LEAST = 0.3, 2.0
 _ARROW = 0.06
+_MOST_EDGES = 12  # that are named below a histogram
 
 
 def plot(table: ReleaseTable, ax: Any = None) -> Any:
@@ -22,6 +25,8 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
 
     if not len(table):
         raise InvalidRequest("there is nothing to plot: the table has no rows.")
+    if len(table.asked) == 1 and _are_neighbours([key[0] if len(key) == 1 else None for key in table.keys]):
+        return _histogram(table, ax)
     axes = _axes(len(table.asked), len(table), ax)
     groups = [", ".join(map(shown_key, key)) or table.question for key in table.keys]
     names = table.names[len(table.by) :]
@@ -34,6 +39,44 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
     mark = ", simulated: not private" if table.simulated else ""
     axes[0].set_title(f"{table.question} (share {table.share}{mark})", loc="left", fontsize="medium")
     return ax if ax is not None else (axes[0] if len(axes) == 1 else axes)
+
+
+def _are_neighbours(keys: list[Any]) -> bool:
+    """Say whether keys are bins, each beginning where the one before it ends."""
+    return all(isinstance(key, Bin) for key in keys) and all(
+        one.high == other.low for one, other in pairwise(keys)
+    )
+
+
+def _histogram(table: ReleaseTable, ax: Any) -> Any:
+    """Draw a bar for each bin between its edges, and its interval as an error bar; grey if mostly noise.
+
+    Bars are equally wide, whatever the bins are: their height is the answer, and not a density.
+    """
+    panel = _axes(1, 0, ax)[0] if ax is not None else style.axes()[0]
+    answers = [row[0] for row in table.releases]
+    bins: list[Any] = [key[0] for key in table.keys]
+    heights = [float(answer) for answer in answers]
+    sure = [answer.interval() for answer in answers if not answer.flag] or [a.interval() for a in answers]
+    finite = [end for pair in sure for end in pair if math.isfinite(end)] + [*heights, 0.0]
+    reach = (max(finite) - min(finite) or 1.0) * _ARROW
+    first, last = min(finite) - reach, max(finite) + reach
+    for place, (answer, height) in enumerate(zip(answers, heights, strict=True)):
+        colour = style.GREY if answer.flag else style.BLUE
+        low, high = answer.interval()
+        least, most = max(low, first), min(high, last)
+        panel.bar(place, height, width=1, align="edge", color=colour, alpha=0.55, edgecolor="white")
+        panel.plot([place + 0.5] * 2, [least, most], color="black", linewidth=1.2, gid=f"interval-{place}")
+        for end, at, marker in ((low, least, "v"), (high, most, "^")):
+            panel.plot([place + 0.5], [at], color="black", marker="_" if end == at else marker, markersize=5)
+    step = -(-len(bins) // _MOST_EDGES)
+    edges = [f"{float(edge):,.6g}" for edge in (*(one.low for one in bins), bins[-1].high)]
+    panel.set_xticks(range(0, len(edges), step), edges[::step])
+    mark = ", simulated: not private" if table.simulated else ""
+    column = table.by[0].removeprefix("bins of ")
+    style.dress(panel, f"{table.question} (share {table.share}{mark})", column, table.names[-1])
+    panel.grid(visible=False, axis="x")
+    return panel
 
 
 def _axes(questions: int, rows: int, ax: Any) -> list[Any]:

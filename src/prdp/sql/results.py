@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,34 @@ class SqlAnswers:
                 flags = [cell.flag if isinstance(cell, Release | ComputedAnswer) else "" for cell in cells]
                 found[_free(f"{name}_flag", found)] = flags
         return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the numbers with their intervals, by the statement's names, and return matplotlib's axes.
+
+        It needs ``pip install 'prdp[plot]'``.
+
+        Args:
+            ax: Where to draw; by default, in a figure of its own. Several numbers need as many axes.
+        """
+        if self.released is None or not self.rows:
+            raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
+        numbers = [
+            all(isinstance(row[place], Release | ComputedAnswer) for row in self.rows)
+            for place in range(len(self.columns))
+        ]
+
+        def parted(row: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+            pairs = list(zip(row, numbers, strict=True))
+            return tuple(cell for cell, is_number in pairs if not is_number), tuple(
+                cell for cell, is_number in pairs if is_number
+            )
+
+        by, asked = parted(self.columns)
+        keys, releases = zip(*map(parted, self.rows), strict=True)
+        if not asked:
+            raise InvalidRequest("there is nothing to plot: no column of the answers is a number throughout.")
+        drawn: Any = replace(self.released, by=by, asked=asked, keys=keys, releases=releases)
+        return drawn.plot(ax)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame of ``to_dict``."""
