@@ -1,7 +1,7 @@
 """A server of ClickHouse over HTTP: answers, refusals before any charge, faults, and no password anywhere.
 
-The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other, and
-its statements are run by chDB, which is ClickHouse itself.
+The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other,
+and its statements are run by chDB, which is ClickHouse itself.
 """
 
 from __future__ import annotations
