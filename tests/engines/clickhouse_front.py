@@ -1,8 +1,8 @@
 """A server that speaks ClickHouse's HTTP protocol, its statements run by chDB, which is ClickHouse itself.
 
-Run as a process of its own, so that it can be killed: ``clickhouse_front.py folder [certificate key]``. In the
-folder, a file ``profile`` holds settings that an administrator has made for all users, ``cut`` lets the server
-break off in the middle of an answer, and ``log`` has a line for each statement as it begins.
+Run as a process of its own, so that it can be killed. In its folder, a file ``profile`` holds settings that
+an administrator has made for all users, ``cut`` lets the server break off in the middle of an answer, and
+``log`` has a line for each statement as it begins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A server of ClickHouse over HTTP: answers, refusals before any charge, faults, and no password anywhere.
 
-The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other, and
-its statements are run by chDB, which is ClickHouse itself.
+The server is clickhouse_front.py in a process of its own: clickhouse-connect speaks to it as to any other,
+and its statements are run by chDB, which is ClickHouse itself.
 """
 
 from __future__ import annotations
@@ -232,8 +232,10 @@ def test_an_answer_that_is_cut_off_is_a_fixed_failure_and_the_charge_is_kept(ser
     "profile",
     [
         "max_memory_usage = 10000000, max_untracked_memory = 1",
-        "max_bytes_before_external_group_by = 1, max_bytes_ratio_before_external_group_by = 0, "
-        "max_temporary_data_on_disk_size_for_query = 1",
+        (
+            "max_bytes_before_external_group_by = 1, max_bytes_ratio_before_external_group_by = 0, "
+            "max_temporary_data_on_disk_size_for_query = 1"
+        ),
     ],
     ids=["memory", "temporary space"],
 )
@@ -241,7 +243,8 @@ def test_a_server_without_room_is_a_fixed_failure_and_the_charge_is_kept(
     server: Server, profile: str
 ) -> None:
     server.run(
-        "CREATE TABLE IF NOT EXISTS many (eps Float64, v Int64, job String) ENGINE = MergeTree ORDER BY tuple()"
+        "CREATE TABLE IF NOT EXISTS many (eps Float64, v Int64, job String) "
+        "ENGINE = MergeTree ORDER BY tuple()"
     )
     server.run("INSERT INTO many SELECT 1, number, toString(number) FROM numbers(300000)")
     table = opened(server, "many", protect="job")

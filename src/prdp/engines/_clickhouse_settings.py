@@ -128,8 +128,8 @@ def settings_for(known: Iterable[tuple[str, str, str, int, int]], *, final: bool
             chosen[name] = wanted[name]
         elif name in wanted and value != wanted[name]:
             raise InvalidRequest(
-                f"this user of ClickHouse may not set {name} = {wanted[name]!r}, with which prdp's statements "
-                "are run. Use a user whose settings may be changed: readonly = 0 or 2, no constraint on this."
+                f"this user of ClickHouse may not set {name} = {wanted[name]!r}, with which prdp runs "
+                "its statements. Use a user whose settings may be changed: readonly = 0 or 2."
             )
         elif changed and not fixed and name not in wanted and not _KEPT.fullmatch(name):
             chosen[name] = default

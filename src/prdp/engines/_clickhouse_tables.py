@@ -15,8 +15,20 @@ _ROW_BY_ROW = frozenset(("MergeTree", "Memory", "Log", "TinyLog", "StripeLog"))
 """Engines in which a row stays the row that was inserted."""
 
 _NO_TABLES = frozenset(
-    ("Kafka", "RabbitMQ", "NATS", "FileLog", "S3Queue", "AzureQueue", "GenerateRandom", "Null", "Buffer")
-    + ("Set", "Join", "Loop", "FuzzJSON", "FuzzQuery", "WindowView", "LiveView")
+    (
+        *(
+            "Kafka",
+            "RabbitMQ",
+            "NATS",
+            "FileLog",
+            "S3Queue",
+            "AzureQueue",
+            "GenerateRandom",
+            "Null",
+            "Buffer",
+        ),
+        *("Set", "Join", "Loop", "FuzzJSON", "FuzzQuery", "WindowView", "LiveView"),
+    )
 )
 """Engines whose rows are gone when they are read, or are there for a while, or are made up."""
 
@@ -55,7 +67,7 @@ class FoundTable:
         """Refuse a table whose rows need not be records, unless the caller says that they are."""
         if self.engine in _NO_TABLES:
             raise InvalidRequest(
-                f"{self.asked!r} has the engine {self.engine}, whose rows do not stay: copy them to a MergeTree."
+                f"{self.asked!r} has the engine {self.engine}, whose rows do not stay: copy them."
             )
         if self.row_by_row or rows_are_records:
             return
@@ -66,8 +78,8 @@ class FoundTable:
         )
         raise InvalidRequest(
             f"{self.asked!r} has the engine {self.engine}: what it holds {what}, so that one row may hold "
-            "what several records have said. If each row, merged as FINAL merges them, is one record, say so: "
-            "rows_are_records=True. Otherwise open the table that the records were inserted into."
+            "what several records have said. If each row, merged as FINAL merges them, is one record, say "
+            "so: rows_are_records=True. Otherwise open the table that the records were inserted into."
         )
 
 
@@ -102,7 +114,7 @@ def known_settings(server: Server, shown: str) -> Facts:
 
 
 def find_table(server: Server, asked: str, settings: Mapping[str, str]) -> FoundTable | None:
-    """Describe a table of the database that was opened or, with a point, of another; None if there is none."""
+    """Describe a table of the database that was opened or, with a point, of another; None if none."""
     database, _, name = asked.rpartition(".")
     places = [("currentDatabase()", asked), *([(_text(database), name)] if database else [])]
     try:

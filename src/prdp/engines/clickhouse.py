@@ -111,7 +111,7 @@ class ClickHouseEngine(StatementEngine):
 
 
 def dialect_of(tables: Mapping[str, FoundTable]) -> Dialect:
-    """Return ClickHouse's dialect in which these names stand for tables, their columns read as plain values."""
+    """Return ClickHouse's dialect in which names stand for tables, their columns read as plain values."""
 
     def named(node: exp.Expression) -> exp.Expression:
         if node.name not in tables:

@@ -6,6 +6,7 @@ repeats itself after 400 years, days of the week included.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -94,7 +95,8 @@ _TRUNCATED = {
     unit: f"({_first_day(f'({_MONTHS} - {_MONTHS} % {months})')} * toInt64({DAY}))"
     for unit, months in _OF_MONTHS.items()
 }
-_FROM_TEXT = f"arrayElement(arrayMap(prdp_g -> {_from_groups()}, [extractGroups(ifNull(t, ''), '{_MOMENT_GROUPS}')]), 1)"
+_GROUPED = f"extractGroups(ifNull(t, ''), '{_MOMENT_GROUPS}')"
+_FROM_TEXT = f"arrayElement(arrayMap(prdp_g -> {_from_groups()}, [{_GROUPED}]), 1)"
 
 
 def cast_to_moment(operand: exp.Expression) -> exp.Expression:
@@ -114,7 +116,8 @@ def _once(template: str, at: exp.Expression) -> exp.Expression:
     """Return a function of a moment that is mentioned often; a long one is computed once."""
     if isinstance(at, exp.Column | exp.Identifier):
         return said(template, x=at)
-    return said(f"arrayElement(arrayMap(x -> {template}, [operand]), 1)", operand=at)
+    named = re.sub(r"\bx\b", "prdp_x", template)
+    return said(f"arrayElement(arrayMap(prdp_x -> {named}, [operand]), 1)", operand=at)
 
 
 def _part(template: str) -> Rule:
@@ -138,9 +141,9 @@ def _later(node: exp.Expression) -> exp.Expression:
     there = f"({_MONTHS} + n)"
     first, after = _first_day(there), _first_day(f"({there} + 1)")
     day = f"(({first} + least({_DAY_OF_MONTH}, {after} - {first}) - 1) * toInt64({DAY}) + {_IN_DAY})"
-    return said(
-        f"arrayElement(arrayMap((x, n) -> {day}, [operand], [months]), 1)", operand=node.this, months=months
-    )
+    named = re.sub(r"\bn\b", "prdp_n", re.sub(r"\bx\b", "prdp_x", day))
+    both = f"arrayElement(arrayMap((prdp_x, prdp_n) -> {named}, [operand], [months]), 1)"
+    return said(both, operand=node.this, months=months)
 
 
 def _is_small(value: exp.Expression) -> bool:

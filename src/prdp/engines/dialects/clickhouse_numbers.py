@@ -9,7 +9,6 @@ from sqlglot import exp
 from prdp.engines.dialects.clickhouse_words import call, plain, said
 from prdp.engines.dialects.translate import Rule
 
-_BITS = "reinterpretAsUInt64(abs(prdp_a))"
 _OWN_BITS = 2**52
 
 
@@ -25,14 +24,17 @@ def _mantissa(x: str) -> str:
     return f"toInt128(bitAnd({bits}, {_OWN_BITS - 1}) + {hidden})"
 
 
+_DIVISOR = f"greatest({_mantissa('prdp_b')}, toInt128(1))"
+"""All branches are computed, and none may divide by zero."""
+
 _GAP = f"({_exponent('prdp_a')} - ({_exponent('prdp_b')}))"
 _FOLDED = (
-    f"arrayFold((prdp_r, prdp_n) -> (prdp_r * toInt128('18446744073709551616')) % {_mantissa('prdp_b')}, "
-    f"range(toUInt64(greatest(intDiv({_GAP}, 64), 0))), {_mantissa('prdp_a')} % {_mantissa('prdp_b')})"
+    f"arrayFold((prdp_r, prdp_n) -> (prdp_r * toInt128('18446744073709551616')) % {_DIVISOR}, "
+    f"range(toUInt64(greatest(intDiv({_GAP}, 64), 0))), {_mantissa('prdp_a')} % {_DIVISOR})"
 )
 _SHIFT = f"bitShiftLeft(toInt128(1), toUInt8(greatest({_GAP} % 64, 0)))"
 _REST = (
-    f"toFloat64(({_FOLDED} * {_SHIFT}) % {_mantissa('prdp_b')}) * exp2({_exponent('prdp_b')} - 1074)"
+    f"toFloat64(({_FOLDED} * {_SHIFT}) % {_DIVISOR}) * exp2({_exponent('prdp_b')} - 1074)"
     " * if(prdp_a < 0, -1, 1)"
 )
 _MODULO = (
@@ -64,7 +66,8 @@ def _extremum(name: str) -> Rule:
                 part if digits is None else exp.Literal.number(f"{digits}e0")
                 for part, digits in zip(parts, known, strict=True)
             ]
-        if not any(part.find(exp.Coalesce) for part in parts):
+        signless = [part.this if isinstance(part, exp.Neg) else part for part in parts]
+        if not any(isinstance(part, exp.Coalesce) for part in signless):  # as ``_guards`` writes doubles
             return call(name, *parts)
         listed = exp.Array(expressions=[part.copy() for part in parts])
         most = {"greatest": "arrayMax", "least": "arrayMin"}[name]

@@ -27,7 +27,14 @@ def number(value: int) -> exp.Expression:
 
 
 def said(written: str, **parts: exp.Expression) -> exp.Expression:
-    """Return ClickHouse's SQL in which names stand for nodes."""
+    """Return ClickHouse's SQL in which names stand for nodes.
+
+    Names of lambdas begin with ``prdp_``; they differ from those inside the nodes, or ClickHouse would take
+    one lambda inside another for itself.
+    """
+    if "->" in written:
+        inside = sum(len(list(part.find_all(exp.Lambda))) for part in parts.values())
+        written = written.replace("prdp_", f"prdp{inside}_")
     return form(written, "clickhouse", **parts)
 
 
