@@ -189,4 +189,4 @@ def test_an_error_that_names_a_value_reaches_no_log(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = spark.range(3).selectExpr("CAST(concat('secret', id) AS INT) AS id")
-    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
+    fails(capfd, lambda: opened(rows, tmp_path / "a.ledger").where("id > 5").count(share="1/10"))
