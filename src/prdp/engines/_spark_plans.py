@@ -230,15 +230,13 @@ def _refuse_odd_files(plan: Plan) -> None:
     paths = plan.paths()
     for path in paths:
         if paths.count(path) > 1 if len(paths) <= _MOST_FILES else False:
-            raise InvalidRequest(
-                f"{path!r} is read twice, so that its records would count twice. Name it once."
-            )
+            raise InvalidRequest(f"{path!r} is read twice, and its records would count twice. Name it once.")
     kinds = {column.name.lower(): column.dataType.simpleString() for column in plan.frame.schema}
     for path in paths:
         for folder in _FOLDER.findall(path):
             if kinds.get(unquote(folder).lower(), "string") != "string":
                 raise InvalidRequest(
                     f"the names of folders are the column {unquote(folder)!r}, and Spark guesses its "
-                    "type from them. Set spark.sql.sources.partitionColumnTypeInference.enabled to false and read it "
-                    "again, or make it a table, whose types are declared."
+                    "type from them. Set spark.sql.sources.partitionColumnTypeInference.enabled to false and "
+                    "read it again, or make it a table, whose types are declared."
                 )

@@ -128,8 +128,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
-    named = table or getattr(engine, "table", None)
-    called, grains = name_of(name, default_name(source, named)), read_grains(grain or {}, schema)
+    called, grains = _called(name, source, table, engine), read_grains(grain or {}, schema)
     whose = read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
@@ -153,6 +152,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         _fixed=(constant or ()) if stand_in else account.fixed,
         _origin=None if source is None else origin_of(source, engine, table),
     )
+
+
+def _called(name: str | None, source: object, table: str | None, engine: Engine) -> str:
+    """Return what a table is called; by default its name in a database, or its file's stem."""
+    return name_of(name, default_name(source, table or getattr(engine, "table", None)))
 
 
 def _with_most_rows(facts: Binding, owners: Owners | None) -> Binding:
