@@ -65,6 +65,7 @@ ONLY_IN = {
     },
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
+        "cli/dry_run.py",
         "engines/dialects/polars_frames.py",
         "engines/dialects/polars_words.py",
         "engines/dialects/_postgres_doubles.py",

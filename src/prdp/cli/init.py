@@ -70,8 +70,6 @@ def init(
         source = _asked_for_source(database)
     if source is None:
         raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
-    if database is None:
-        given.refuse_nameless(source, table_name)
     columns = _columns(source, table_name, database)
     declared = given.entry(
         source,
@@ -90,8 +88,7 @@ def init(
     _add_types(declared, columns, asks=asks)
     if asks:
         _ask_the_rest(declared, columns)
-    called = given.name_of(source, source if database else table_name)
-    _write(called, declared, said=policy is not None or asks)
+    _write(given.name_of(source, declared.get("table")), declared, said=policy is not None or asks)
 
 
 def _asked_for_source(database: str | None) -> str:
@@ -105,6 +102,7 @@ def _columns(source: str, table_name: str | None = None, database: str | None = 
         name = given.name_of(source, source)
         facts = given.project_of(name, given.entry(source, "1", database=database)).facts(name)
         return {name: kind.native for name, kind in facts.schema.items() if kind.kind is not Kind.OTHER}
+    given.refuse_nameless(source, table_name)
     if "*" not in source and "://" not in source and not Path(source).exists():
         raise InvalidRequest(f"there is no file {source}.{_files_here()}")
     return columns_of(source, table_name)

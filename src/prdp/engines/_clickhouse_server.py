@@ -138,7 +138,8 @@ def server_of(source: object) -> tuple[Server, str]:
 def _connected(address: Address) -> Any:
     import clickhouse_connect  # noqa: PLC0415  (an extra)
 
-    options = {"autogenerate_session_id": False, "send_receive_timeout": _PATIENCE, "query_retries": 0}
+    options: dict[str, Any] = {"autogenerate_session_id": False, "query_retries": 0}
+    options["send_receive_timeout"] = _PATIENCE
     trouble = ""
     try:
         return clickhouse_connect.get_client(**address.arguments, **options)

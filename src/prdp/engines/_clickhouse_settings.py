@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from prdp.errors import InvalidRequest
 
-_MEANING = {
+_MEANING: Mapping[str, int | str] = {
     "join_use_nulls": 1,
     "join_default_strictness": "ALL",
     "any_join_distinct_right_table_keys": 0,

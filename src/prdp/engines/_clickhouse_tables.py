@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from prdp.engines._clickhouse_server import Server, fails
 from prdp.engines._clickhouse_settings import settings_for
@@ -84,7 +85,7 @@ class FoundTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class KnownSettings:
     """A server's settings: name, value, default, whether somebody changed it, whether it cannot be."""
 
     known: tuple[tuple[str, str, str, int, int], ...]
@@ -99,9 +100,9 @@ class Facts:
         return settings_for(self.known, final=not table.row_by_row)
 
 
-def known_settings(server: Server, shown: str) -> Facts:
+def known_settings(server: Server, shown: str) -> KnownSettings:
     """Ask a server for its settings."""
-    found: list[tuple[str, str, str, int, int]] = []
+    found: list[tuple[Any, ...]] = []
 
     def ask() -> None:
         sql = "SELECT name, value, default, changed, readonly FROM system.settings"
@@ -110,7 +111,7 @@ def known_settings(server: Server, shown: str) -> Facts:
     trouble = fails(ask)  # of a user who may change no setting, too
     if trouble:
         raise InvalidRequest(f"{shown} cannot be opened: {trouble}. Nothing was read.")
-    return Facts(tuple(found))
+    return KnownSettings(tuple(found))
 
 
 def find_table(server: Server, asked: str, settings: Mapping[str, str]) -> FoundTable | None:

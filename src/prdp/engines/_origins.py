@@ -23,7 +23,7 @@ from prdp.engines._database_files import DatabaseTable, in_database
 from prdp.engines._lakes import lake_folder
 from prdp.engines._readers import FILE_ENDINGS
 from prdp.engines._sources import is_address, local_files
-from prdp.engines._spark_plans import Plan
+from prdp.engines._spark_plans import SparkPlan
 from prdp.engines.duckdb import ask_relation
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import text_literal
@@ -95,7 +95,7 @@ def origin_of(  # noqa: PLR0911  (one return a kind of source)
     if paths := list(_paths(source)):
         return Origin(source, dict(map(_identity, paths)))
     if any(kind.__module__.startswith("pyspark") for kind in type(source).mro()):
-        return Origin(source, tables=Plan.of(source).places())
+        return Origin(source, tables=SparkPlan.of(source).places())
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)

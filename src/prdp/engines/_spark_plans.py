@@ -48,7 +48,7 @@ _INSTEAD = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class SparkPlan:
     """A DataFrame and its analysed plan.
 
     Attributes:
@@ -60,7 +60,7 @@ class Plan:
     text: str
 
     @classmethod
-    def of(cls, frame: Any) -> Plan:
+    def of(cls, frame: Any) -> SparkPlan:
         """Return a frame's plan; reads no record."""
         if hasattr(frame, "_jdf"):
             return cls(frame, str(frame._jdf.queryExecution().analyzed().toString()))  # noqa: SLF001
@@ -117,7 +117,7 @@ class Plan:
         return tuple(found)
 
 
-def source_of(plan: Plan, *, rows_are_records: bool) -> str:
+def source_of(plan: SparkPlan, *, rows_are_records: bool) -> str:
     """Return what a frame makes of its table, as a ledger keeps it; nothing for a plain scan.
 
     Raises:
@@ -145,7 +145,7 @@ def _renumbered(text: str) -> str:
     return _NUMBER.sub(lambda found: f"#{numbers[found[1]]}", text)
 
 
-def _refuse_unless_records(plan: Plan) -> None:
+def _refuse_unless_records(plan: SparkPlan) -> None:
     """Refuse a plan in which a row may come of several records, or a record be in several rows."""
     for name, rest in plan.operators:
         if name == "LogicalRDD":
@@ -176,7 +176,7 @@ def _format(name: str, rest: str) -> str:
     return next((word for word in words if word in _FORMATS), "a source of its own kind")
 
 
-def _refuse_unless_settled(plan: Plan) -> None:
+def _refuse_unless_settled(plan: SparkPlan) -> None:
     if _PLACE.search(plan.text):
         raise InvalidRequest(f"the frame reads _metadata, a row's place, which others decide. {_INSTEAD}")
     own = _own_functions(plan)
@@ -186,7 +186,7 @@ def _refuse_unless_settled(plan: Plan) -> None:
         )
 
 
-def _own_functions(plan: Plan) -> set[str]:
+def _own_functions(plan: SparkPlan) -> set[str]:
     """Return functions of the caller's own, and others that are not known to be settled."""
     if plan.classic:
         return set(_unsettled_in(plan.frame._jdf.queryExecution().analyzed()))  # noqa: SLF001
@@ -223,7 +223,7 @@ def _named_twice(frame: Any) -> list[str]:
     return [path for path in paths if paths.count(path) > 1]
 
 
-def _refuse_odd_files(plan: Plan) -> None:
+def _refuse_odd_files(plan: SparkPlan) -> None:
     """Refuse files that are read twice, or in which folders' names are columns of guessed types."""
     if not plan.of_path:
         return

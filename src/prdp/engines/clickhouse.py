@@ -30,7 +30,7 @@ _WIDE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class ClickHouseDatabase:
     """A server and the settings that prdp's statements are run with.
 
     Attributes:
@@ -60,7 +60,7 @@ class ClickHouseEngine(StatementEngine):
 
     name = "clickhouse"
 
-    def __init__(self, database: Database, table: FoundTable) -> None:
+    def __init__(self, database: ClickHouseDatabase, table: FoundTable) -> None:
         super().__init__()
         self._database = database
         self._table = table
@@ -201,4 +201,4 @@ def open_source(
         raise InvalidRequest(f"{shown} has no table {table!r}, or this user may not read it.")
     found.refuse_unless_records(rows_are_records=rows_are_records)
     refuse_ambiguous(list(found.schema))
-    return ClickHouseEngine(Database(server, shown, facts.chosen(found), threading.Lock()), found)
+    return ClickHouseEngine(ClickHouseDatabase(server, shown, facts.chosen(found), threading.Lock()), found)

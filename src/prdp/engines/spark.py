@@ -13,7 +13,7 @@ from prdp.engines._cells import Arrays
 from prdp.engines._interrupts import read_or_fail, stoppable
 from prdp.engines._spark_arrow import arrays_of, collected, rows_of
 from prdp.engines._spark_frames import Frame, reading
-from prdp.engines._spark_plans import Plan, source_of
+from prdp.engines._spark_plans import SparkPlan, source_of
 from prdp.engines._statement_engine import Rows, StatementEngine
 from prdp.engines.dialects.spark import SPARK
 from prdp.engines.dialects.translate import translated
@@ -98,9 +98,9 @@ class SparkEngine(StatementEngine):
         with reading(session), self._frame.viewed(self.schema):
             return collected(session, sql)
 
-    def _looked_at(self) -> tuple[Plan, str, tuple[object, ...]]:
+    def _looked_at(self) -> tuple[SparkPlan, str, tuple[object, ...]]:
         with reading(self._frame.session):
-            plan = Plan.of(self._frame.make())
+            plan = SparkPlan.of(self._frame.make())
             return plan, source_of(plan, rows_are_records=self._rows_are_records), plan.files()
 
 

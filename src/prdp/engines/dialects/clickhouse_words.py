@@ -46,5 +46,5 @@ def plain(node: exp.Expression) -> str | None:
     if isinstance(node, exp.Anonymous) and node.name in ("toInt64", "toInt128"):
         (value,) = node.expressions
         if isinstance(value, exp.Literal) and value.name.isdigit():
-            return value.name
+            return str(value.name)
     return None
