@@ -8,9 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps, Look
-from prdp.cells.summary import Summary
 from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
 from prdp.declare.exact import Exact
 from prdp.declare.owners import MOST_ROWS, JoinedTables, Owners, read_most_rows
@@ -19,7 +16,6 @@ from prdp.engines._given import tables_for
 from prdp.engines._origins import Origin, origins_of
 from prdp.engines._owner_rows import TAKEN
 from prdp.engines._statement_tables import StatementTables
-from prdp.engines.engine import JoinEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical
@@ -27,10 +23,10 @@ from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Kind, Schema
+from prdp.tables.join_source import JoinSource, refuse_duplicates
 from prdp.tables.opening import (
     account_of,
     both,
@@ -168,7 +164,7 @@ def _opened(
 def _tree(engine: StatementTables, origins: Mapping[str, Origin], tree: Tree) -> Tree:
     """Return the references, or refuse one table under two names and public keys that stand twice."""
     refuse_two_names(origins, tree)
-    _refuse_duplicates(engine, tree)
+    refuse_duplicates(engine, tree)
     return tree
 
 
@@ -183,47 +179,6 @@ def _fixed_of(
                 f"{private!r} are fixed for a record: it may have any rows in other tables."
             )
     return fixed
-
-
-@dataclass(frozen=True, slots=True)
-class JoinSource:
-    """The joined tables, as a reader reads them."""
-
-    engine: StatementTables
-    tree: Tree
-
-    def ensure_there(self) -> None:
-        """Refuse sources that have changed; reads no record, only the keys of public tables."""
-        self.engine.ensure_there()
-        _refuse_duplicates(self.engine, self.tree)
-
-    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
-        """Return the statement of a read."""
-        return self.engine.shown(read)
-
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
-        """Return the statement that follows a drawn clipping point."""
-        return self.engine.shown_later(read, count_rows=count_rows)
-
-    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
-        """Return the statement of several looks that follow drawn clipping points."""
-        return self.engine.shown_together(read, looks)
-
-    def key_masses(self, read: KeyMassRead) -> KeyMasses:
-        """Return the keys that private records have, with the budgets behind each."""
-        return self.engine.key_masses(read)
-
-    def fold_owners(self, read: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Return the cells of the private records, by what their results add."""
-        return self.engine.fold_owners(read)
-
-    def scale_owners(self, read: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Return each group's total, every private record scaled down to its cap."""
-        return self.engine.scale_owners(read, caps, count_rows=count_rows)
-
-    def scale_together(self, read: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-        """Return for several looks at once what ``scale_owners`` does for one."""
-        return self.engine.scale_together(read, looks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -395,14 +350,3 @@ def _refuse_bad_types(types: Mapping[str, Mapping[str, str]], tables: Mapping[st
         refuse_unless_mappings(**{f"types[{table!r}]": given})
         if table not in tables:
             raise InvalidRequest(f"types= names the table {table!r}, but the tables are {', '.join(tables)}.")
-
-
-def _refuse_duplicates(engine: JoinEngine, tree: Tree) -> None:
-    """Refuse a public table in which a key names several rows: it would multiply private records' results."""
-    for table in sorted(tree.public):
-        key = tree.joined_by[table].key
-        if engine.has_twice(table, key):
-            raise InvalidRequest(
-                f"the public table {table!r} has several rows for one {key!r}, so that a join would multiply "
-                f"private records. Make {key!r} unique there."
-            )
