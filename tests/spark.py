@@ -76,6 +76,6 @@ def connect(spark: Any) -> Iterator[Any]:
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
 
         port = spark.conf.get("spark.connect.grpc.binding.port")
-        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
     yield session
     session.stop()

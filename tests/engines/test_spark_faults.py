@@ -119,16 +119,18 @@ def opened(frame: Any, ledger: Path, **given: Any) -> prdp.Table:
     return prdp.open(frame, policy=prdp.Policy("1"), name="accounts", ledger=ledger, **given)
 
 
-def ask(frame: Any, ledger: Path, **given: Any) -> object:
-    return opened(frame, ledger, **given).count(share="1/10")
+def ask_until(act: Callable[[], object], table: prdp.Table) -> None:
+    """Ask a question, and do something in the middle of it: once it is charged, and Spark has begun."""
 
-
-def soon(act: Callable[[], object]) -> None:
     def later() -> None:
-        time.sleep(3)
+        until = time.monotonic() + 120
+        while not table.ledger.entries and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(2)
         act()
 
     threading.Thread(target=later, daemon=True).start()
+    table.count(share="1/10")
 
 
 def fails(capfd: pytest.CaptureFixture[str], asked: Callable[[], object]) -> None:
@@ -146,8 +148,8 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_pass(
     wire = Wire(free_port(), server.port)
     wire.start()
     rows = server.session(wire.port).range(ENDLESS)
-    soon(wire.cut)
-    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
+    table = opened(rows, tmp_path / "a.ledger")
+    fails(capfd, lambda: ask_until(wire.cut, table))
     again(spark, tmp_path / "a.ledger")
 
 
@@ -155,8 +157,8 @@ def test_a_server_that_is_killed_in_the_middle_of_a_pass(
     server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = server.session().range(ENDLESS)
-    soon(lambda: os.kill(server.java, signal.SIGKILL))
-    fails(capfd, lambda: ask(rows, tmp_path / "a.ledger"))
+    table = opened(rows, tmp_path / "a.ledger")
+    fails(capfd, lambda: ask_until(lambda: os.kill(server.java, signal.SIGKILL), table))
     again(spark, tmp_path / "a.ledger")
 
 
@@ -169,9 +171,9 @@ def again(spark: Any, ledger: Path) -> None:
 
 
 def test_ctrl_c_stops_what_runs_on_the_cluster(spark: Any, tmp_path: Path) -> None:
-    soon(lambda: os.kill(os.getpid(), signal.SIGINT))
+    table = opened(spark.range(ENDLESS), tmp_path / "a.ledger")
     with pytest.raises(KeyboardInterrupt):
-        ask(spark.range(ENDLESS), tmp_path / "a.ledger")
+        ask_until(lambda: os.kill(os.getpid(), signal.SIGINT), table)
     until = time.monotonic() + 60
     while spark.sparkContext.statusTracker().getActiveJobsIds():
         assert time.monotonic() < until

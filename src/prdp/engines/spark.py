@@ -114,9 +114,8 @@ def open_source(
     """Open a DataFrame, or a table by its name and the active session; reads no record."""
     if types:
         raise InvalidRequest("types= is not for Spark, which states its own types. Cast a column there.")
-    frame = frame_of(source, table)
     try:
-        return SparkEngine(frame, rows_are_records=rows_are_records)
+        return SparkEngine(frame_of(source, table), rows_are_records=rows_are_records)
     except PySparkException as error:
         words = error.getCondition() or type(error).__name__
     except Exception as error:  # of a session that is gone, say
