@@ -81,7 +81,7 @@ def lazy() -> pl.LazyFrame:
         lazy().select("a", y=pl.col("x").clip(0, 5).round(2), z=pl.lit("x\nSLICE")),
         lazy().with_columns(y=pl.when(pl.col("a") > 1).then(pl.col("x").abs()).otherwise(2.0)),
         lazy().rename({"a": "b"}).drop("x").drop_nulls().fill_null(0),
-        lazy().with_columns(pl.col("a").cast(pl.Float64).alias("q.sum(")),
+        lazy().with_columns(pl.col("a").cast(pl.Float64, strict=False).alias("q.sum(")),
     ],
 )
 def test_a_frame_with_filters_and_columns_of_one_row_each_is_read(taken: pl.LazyFrame) -> None:
@@ -110,6 +110,14 @@ def test_a_frame_with_filters_and_columns_of_one_row_each_is_read(taken: pl.Lazy
         (lazy().gather_every(2), "gather_every"),
         (lazy().fill_null(strategy="forward"), "fill_null_with"),
         (lazy().with_columns(y=pl.col("t").str.join(",")), r"str\."),
+        (lazy().with_columns(y=pl.col("a") / pl.len()), "len"),
+        (lazy().select(pl.len()), "SELECT"),
+        (lazy().select(pl.lit(1)), "SELECT"),
+        (lazy().with_columns(y=pl.col("a") + pl.Series([1, 2, 3])), "Series"),
+        (lazy().filter(pl.Series([True, False, True])), "Series"),
+        (lazy().with_columns(y=pl.col("t").cast(pl.Int64)), "strict=False"),
+        (lazy().filter(pl.col("t").str.contains(pl.col("t"))), "contains"),
+        (lazy().with_columns(y=pl.col("a").cast(pl.UInt32, strict=False)), "UInt"),
     ],
 )
 def test_a_frame_whose_rows_may_hang_on_others_is_refused(refused: pl.LazyFrame, word: str) -> None:
@@ -203,3 +211,18 @@ def test_lazy_frames_are_joined_by_polars() -> None:
             policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
             types={"orders": {"price": "BIGINT"}},
         )
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_a_moment_at_the_ends_of_its_unit_changes_nothing_about_others(unit: Any, zone: str | None) -> None:
+    steps = {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    second = pl.Series([86_400 * steps] * 9).cast(pl.Datetime(unit, zone))
+    ends = pl.Series([2**63 - 1, -(2**63) + 1]).cast(pl.Datetime(unit, zone))
+    for moments in (second, second.append(ends)):
+        table = prdp.open(pl.LazyFrame({"day": moments}), policy="1", name="t", stand_in=True)
+        answer = table.where("day < DATE '1970-01-03' AND day > DATE '1970-01-01'").count(share=1)
+        assert abs(float(answer) - 9) < 40
+    assert open_source(pl.LazyFrame({"d": pl.Series([2**31 - 1, 0]).cast(pl.Date)}), None).rows_of(
+        'SELECT count(TRY_CAST("d" AS TIMESTAMP)) AS n FROM prdp_records'
+    ) == [(1,)]

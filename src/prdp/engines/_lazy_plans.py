@@ -16,14 +16,20 @@ _SOURCE = re.compile(r"(DF|Parquet SCAN|Ipc SCAN) \[")
 _STEP = re.compile(r"(FILTER\b|FROM$|SELECT \[|WITH_COLUMNS:$|\[|simple π|PROJECT |ESTIMATED ROWS)")
 _METHOD = re.compile(r"\.([a-z_0-9]+(?:\.[a-z_0-9]+)?)\(")
 _OF_ONE_ROW = re.compile(
-    r"alias|cast|strict_cast|abs|sign|not|negate|clip|round\w*|floor|ceil|sqrt|log\w*|exp|pow|fill_null|fill_nan"
+    r"alias|cast|abs|sign|not|negate|clip|round\w*|floor|ceil|sqrt|log\w*|exp|fill_null|fill_nan"
     r"|is_null|is_not_null|is_nan|is_not_nan|is_finite|is_infinite|is_in|is_between|when|then|otherwise|coalesce"
     r"|(?:min|max|any|all|sum)_horizontal"
     r"|str\.(?:contains\w*|starts_with|ends_with|(?:to_)?(?:lower|upper)case|len_\w+|strip_\w+|replace\w*|slice"
     r"|head|tail|zfill|pad_\w+)"
     r"|dt\.(?:year|iso_year|quarter|month|week|weekday|day|ordinal_day|date|time|hour|minute|second|millisecond"
-    r"|microsecond|nanosecond|truncate|to_string|offset_by|convert_time_zone|replace_time_zone|cast_time_unit)"
+    r"|microsecond|nanosecond|truncate|convert_time_zone)"
 )
+_OF_MORE = re.compile(
+    r"\bSeries\b|(?<![.\w])(?!(?:col|when)\()[a-z_]\w*\(|\b(?:str|dt)\.\w+\(\[?col\(|cast\(UInt"
+    r"|^SELECT \[(?!.*col\()"
+)
+"""Columns of other frames, ``len()``, patterns that are columns, codes of categories, constants alone."""
+
 _INSTEAD = (
     "Give prdp the frame that it begins with and filter with where(); or say rows_are_records=True if adding "
     "or removing a record adds or removes one row and changes no other."
@@ -43,6 +49,8 @@ def refuse_unless_records(frame: Any) -> None:
             sources += 1
         elif not _STEP.match(line):
             _refuse(line)
+        if found := _OF_MORE.search(line):
+            _refuse(found[0])
         for method in _METHOD.findall(line):
             if not _OF_ONE_ROW.fullmatch(method):
                 _refuse(f"{method}()")
@@ -56,6 +64,8 @@ def refuse_unless_records(frame: Any) -> None:
 
 
 def _refuse(what: str) -> None:
+    if what == "strict_cast()":
+        what = "a cast that fails for a value which does not fit (write strict=False)"
     word = re.split(r"[\[:{]| by| name", what, maxsplit=1, flags=re.IGNORECASE)[0].strip() or what
     raise InvalidRequest(
         f"the frame's plan has {word}, so that its rows need not be records: one may come of many, or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ _NATIVE: Mapping[Any, str] = {
 
 Opened = Callable[[], pl.LazyFrame]
 """Returns a frame anew; raises what Polars does if it is not there any more."""
+
+
+_MOMENT = pl.Datetime("us")
+_UNITS = {"ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)}
+_DAY = Fraction(86_400_000_000)
 
 
 class PolarsEngine(StatementEngine):
@@ -104,7 +110,11 @@ class PolarsTables(StatementTables):
 def _collected(sql: str, frames: Mapping[str, Opened], lock: threading.Lock) -> pl.DataFrame:
     def read() -> pl.DataFrame:
         tables = {name: _readable(opened()) for name, opened in frames.items()}
-        return run(sql, tables).collect(engine="streaming")
+        try:
+            return run(sql, tables).collect(engine="streaming")
+        except pl.exceptions.PanicException:  # no Exception to Python, and its words may speak of a record
+            pass
+        raise RuntimeError
 
     return read_or_fail((), read, lock)
 
@@ -197,11 +207,21 @@ def _readable(frame: pl.LazyFrame) -> pl.LazyFrame:
     for name, kind in frame.collect_schema().items():
         if isinstance(kind, pl.Categorical | pl.Enum):
             changed.append(pl.col(name).cast(pl.String))
-        elif isinstance(kind, pl.Datetime):
-            value = pl.col(name)
-            value = value.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if kind.time_zone else value
-            changed.append(value.dt.cast_time_unit("us"))
+        elif isinstance(kind, pl.Date):
+            changed.append(_microseconds(pl.col(name), _DAY))
+        elif isinstance(kind, pl.Datetime) and (kind.time_unit != "us" or kind.time_zone):
+            changed.append(_microseconds(pl.col(name), _UNITS[kind.time_unit]))
     return frame.with_columns(changed) if changed else frame
+
+
+def _microseconds(moment: pl.Expr, unit: Fraction) -> pl.Expr:
+    """Return a moment in microseconds, in UTC; NULL beyond what they reach, where a cast would panic."""
+    steps = moment.to_physical().cast(pl.Int64)
+    if unit < 1:
+        return (steps // unit.denominator).cast(_MOMENT)
+    reach = (2**63 - 1) // unit.numerator
+    inside = pl.when(steps.is_between(-reach, reach)).then(steps)
+    return (inside * unit.numerator).cast(_MOMENT)
 
 
 def _arrays(found: pl.DataFrame) -> Arrays:

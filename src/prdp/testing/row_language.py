@@ -58,6 +58,8 @@ ROW_EXPRESSIONS = [
     *("nullif(job, 'a')", "coalesce(sqrt(x), -1)", "coalesce(x > 1, FALSE)"),
     *("round(x)", "round(x, 2)", "round(x, 1)", "round(x, -2)", "floor(x)", "ceil(x)", "sign(x)", "sign(-x)"),
     *("x % 2", "x % -2", "7 % x", "x % v", "v % 7", "floor(v / 3)", "mod(x, 0.5)"),
+    *("coalesce(sign(power(2, x)), -7)", "coalesce(sign(power(0.5, x)), -7)", "coalesce(sign(0 % x), -7)"),
+    *("coalesce(sign(power(x, 3)), -7)", "coalesce(sign(power(abs(x), x)), -7)"),
     *("CAST(job AS DOUBLE)", "CAST(job AS INTEGER)", "CAST(job AS BIGINT)", "CAST(x AS INTEGER)"),
     *("CAST(x AS BIGINT)", "CAST(x AS VARCHAR)", "CAST(v AS VARCHAR)", "CAST(-x AS VARCHAR)"),
     *("CAST(day AS VARCHAR)", "CAST(x > 0 AS VARCHAR)", "CAST(x > 0 AS INTEGER)", "CAST(job AS DATE)"),

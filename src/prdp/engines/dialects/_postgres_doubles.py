@@ -233,7 +233,8 @@ _EXP = doubles(
 )
 _EXPONENT = doubles("least(greatest(b, - 2^66 ), 2^66 ) * ln(abs(a))")
 _POWER = doubles(
-    "CASE WHEN a = 0 OR abs(a) >= inf OR abs(b) >= inf OR abs(b) < 2^-66 THEN power(a, b) "
+    "CASE WHEN a IS NULL OR b IS NULL THEN NULL "  # which least() and greatest() pass over
+    "WHEN a = 0 OR abs(a) >= inf OR abs(b) >= inf OR abs(b) < 2^-66 THEN power(a, b) "
     f"WHEN {_EXPONENT} > CAST('709.78' AS DOUBLE PRECISION) "
     "THEN CASE WHEN a < 0 AND floor(b / 2) * 2 <> b THEN - inf ELSE inf END "
     f"WHEN {_EXPONENT} < CAST('-745.13' AS DOUBLE PRECISION) THEN 0 ELSE power(a, b) END"
@@ -290,7 +291,8 @@ def _steps(name: str) -> str:
 
 _WHOLE = "abs({0}) < 2^53 AND {0} = floor({0})"
 _REMAINDER = doubles(
-    f"CASE WHEN {_WHOLE.format('a')} AND {_WHOLE.format('b')} THEN CASE WHEN b <> 0 THEN "
+    "CASE WHEN a IS NULL OR b IS NULL THEN NULL "
+    f"WHEN {_WHOLE.format('a')} AND {_WHOLE.format('b')} THEN CASE WHEN b <> 0 THEN "
     "CAST(mod(CAST(a AS BIGINT), CAST(b AS BIGINT)) AS DOUBLE PRECISION) END "
     "WHEN b = 0 OR abs(a) >= inf OR b > inf THEN NULL WHEN a = 0 OR abs(b) = inf THEN a "
     f"ELSE CAST(mod({_steps('a')}, {_steps('b')}) * CAST('{5**1074}e-1074' AS DECIMAL) "

@@ -41,6 +41,14 @@ _MODULO = (
     "if(isFinite(prdp_a) AND isFinite(prdp_b) AND prdp_b != 0 AND abs(prdp_a) >= abs(prdp_b), "
     f"{_REST}, if(isFinite(prdp_a) AND abs(prdp_b) > abs(prdp_a), prdp_a, nan))"
 )
+_POWER = (
+    "multiIf(x = 0 OR y = 0 OR NOT isFinite(x) OR NOT isFinite(y), pow(x, y), "
+    "abs(y) * abs(log2(abs(x))) > 1100, "
+    "if((y > 0) != (abs(x) > 1), 0e0, if(x < 0 AND floor(y / 2) * 2 != y, -inf, inf)), "
+    "abs(x) < 2.2250738585072014e-308, pow(x * exp2(200), y) * exp2(-200 * y), pow(x, y))"
+)
+"""ClickHouse's own pow() is wrong for the least doubles, and for exponents that leave all doubles."""
+
 _ROUNDED = "(trunc(x) + if(abs(x - trunc(x)) >= 0.5, if(x < 0, -1e0, 1e0), 0e0))"
 
 
@@ -111,7 +119,7 @@ NUMBER_RULES: Mapping[str, Rule] = {
     "Log": _logarithm,
     "Ln": _named("log"),
     "Exp": _named("exp"),
-    "Pow": lambda node: call("pow", node.this, node.expression),
+    "Pow": lambda node: said(_POWER, x=node.this, y=node.expression),
     "Floor": lambda node: exp.Floor(this=node.this.copy()),
     "Ceil": lambda node: exp.Ceil(this=node.this.copy()),
     "Round": lambda node: said(_ROUNDED, x=node.this),
