@@ -279,3 +279,10 @@ def test_a_real_question_about_groups_is_answered_with_fresh_noise(monkeypatch: 
     truth = int(((ORDERS["o_orderstatus"] == "F") & (ORDERS["o_totalprice"] > 5000)).sum())
     assert counts.releases[0][0].value == pytest.approx(truth, rel=0.3)
     assert "over all groups" in dict(counts.releases[0][0].choices)["clipped at"]
+
+
+def test_a_share_for_a_number_of_owners_is_found_by_their_number_and_not_by_their_rows() -> None:
+    owners = np.repeat(np.arange(2_000), 5)
+    like = prdp.open({"who": owners}, policy="1", protect="who", stand_in=True)
+    found = prdp.share_for(prdp.count_distinct("who"), error="20%", like=like, runs=20)
+    assert found.share is not None

@@ -46,6 +46,7 @@ Opened = Callable[[], pl.LazyFrame]
 
 _MOMENT = pl.Datetime("us")
 _UNITS = {"ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)}
+_MOMENTS = {"ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
 _DAY = Fraction(86_400_000_000)
 
 
@@ -166,8 +167,10 @@ def _opened(source: object, *, rows_are_records: bool) -> Opened:
         held = source.lazy()
         return lambda: held
     if not isinstance(source, pl.LazyFrame):
+        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
         raise InvalidRequest(
-            f"Polars cannot read this {type(source).__name__}: give a LazyFrame, a DataFrame or Parquet."
+            f"Polars cannot read this {kind}: give a LazyFrame or DataFrame of Polars, or Parquet files; or "
+            "leave engine= away."
         )
     if not rows_are_records:
         refuse_unless_records(source)
@@ -189,8 +192,9 @@ def _column_type(kind: pl.DataType) -> ColumnType:
     """Return what a type of Polars is to prdp, by DuckDB's name of it."""
     if isinstance(kind, pl.Decimal):
         return ColumnType(Kind.NUMBER, native=f"DECIMAL({kind.precision or 38},{kind.scale})")
-    if isinstance(kind, pl.Datetime):
-        return ColumnType(Kind.MOMENT, native="TIMESTAMP")
+    if isinstance(kind, pl.Datetime):  # by the names that DuckDB has, so that one ledger serves both
+        zoned = "TIMESTAMP WITH TIME ZONE" if kind.time_zone else _MOMENTS[kind.time_unit]
+        return ColumnType(Kind.MOMENT, native=zoned)
     if isinstance(kind, pl.Categorical | pl.Enum):
         return ColumnType(Kind.TEXT, native="VARCHAR")
     native = _NATIVE.get(type(kind), "")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from prdp.errors import InvalidRequest
 from prdp.ledger.account import Ledger
 from prdp.release import style
 
 
 def plot_account(ledger: Ledger, ax: Any = None) -> Any:
     """Draw what was left after each charge, to those who are charged most, and return matplotlib's axes."""
+    if not hasattr(ledger, "entries"):
+        raise InvalidRequest(
+            f"plot_account draws a ledger, and this is a {type(ledger).__name__}: give table.ledger."
+        )
     panel = style.axes()[0] if ax is None else ax
     left = [Fraction(1)]
     for entry in ledger.entries:

@@ -41,6 +41,11 @@ def plot_policy(
         release: An answer; from where on records counted for less in it is marked.
         ax: Where to draw; by default, in a figure of its own.
     """
+    if not hasattr(table, "bounds"):
+        raise InvalidRequest(
+            f"plot_policy draws the policy of an open table, over its bounds, and this is a "
+            f"{type(table).__name__}: give what prdp.open returned."
+        )
     policy, bounds = table.policy, table.bounds
     drawn = _column(policy, bounds, column)
     panel = style.axes()[0] if ax is None else ax

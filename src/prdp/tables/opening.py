@@ -141,6 +141,11 @@ def _refuse_an_account(**given: object) -> None:
 
 def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
     """Return the filter that lets through what an old one does and for which a condition holds."""
+    if not isinstance(condition, str):  # its own words may show records
+        raise InvalidRequest(
+            f"where() takes a condition as a text, such as where('age >= 18'), and this is a "
+            f"{type(condition).__name__}."
+        )
     return both(old, check(parse(condition), schema, Kind.BOOLEAN, condition))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from prdp.cells.cell import Cell
 from prdp.cells.owners import OwnerCells, OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.plan.queries import Count, Max, Mean, Min, Quantile, Std, Sum, Variance
+from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Std, Sum, Variance
 from prdp.plan.steps import QueryPlan
 from prdp.release.derived import root
 
@@ -56,6 +56,8 @@ def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
         return [(highest if isinstance(plan.query, Max) else lowest) * grain]
+    if isinstance(plan.query, CountDistinct) and isinstance(cells.rows, Summary):
+        return [Fraction(cells.rows.records)]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
     if isinstance(plan.query, Mean):
         return [total * grain / max(count, 1) for total, count in zip(totals, rows, strict=True)]
