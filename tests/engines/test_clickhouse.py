@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from chdb.session import Session
 
+import prdp
 from prdp.engines.clickhouse import ClickHouseEngine, open_source
+from prdp.errors import InvalidRequest
+from prdp.schema import Kind
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.engine_equality import EqualityContract
 from tests.engines.clickhouse import chdb, kept
@@ -46,3 +49,31 @@ class TestChDB(EngineContract, EqualityContract):
         engine = open_source(self.session, None, table=name)
         self.session.query(statement.format(name))
         return engine
+
+
+def test_a_column_that_may_be_computed_when_it_is_read_is_not_read(chdb: Any) -> None:
+    name = "prdp_defaults"
+    chdb.query(f"CREATE TABLE {name} (x Float64, c Int64 DEFAULT 5) ENGINE = MergeTree ORDER BY tuple()")
+    chdb.query(f"INSERT INTO {name} (x) VALUES (1), (0)")
+    chdb.query(f"ALTER TABLE {name} ADD COLUMN q Int64 DEFAULT intDiv(10, toInt32(x))")
+    kinds = {column: kind.kind for column, kind in open_source(chdb, None, table=name).schema.items()}
+    assert kinds == {"x": Kind.NUMBER, "c": Kind.NUMBER, "q": Kind.OTHER}
+
+
+def test_rows_that_are_added_up_when_they_are_old_need_the_callers_word(chdb: Any) -> None:
+    chdb.query(
+        "CREATE TABLE prdp_old (id Int64, x Int64, d Date) ENGINE = MergeTree ORDER BY id "
+        "TTL d + INTERVAL 1 DAY GROUP BY id SET x = sum(x)"
+    )
+    with pytest.raises(InvalidRequest, match="merges rows in the background"):
+        open_source(chdb, None, table="prdp_old")
+
+
+@pytest.mark.parametrize("column", ["x", "v"])
+def test_many_bins_are_searched(chdb: Any, column: str) -> None:
+    name = f"prdp_bins_{column}"
+    chdb.query(f"CREATE TABLE {name} (x Float64, v Nullable(Int64)) ENGINE = MergeTree ORDER BY tuple()")
+    chdb.query(f"INSERT INTO {name} SELECT number / 7, number FROM numbers(1000)")
+    table = prdp.open(chdb, policy="1", table=name, engine="clickhouse", name="t", stand_in=True)
+    answers = table.group_by(prdp.bins(column, list(range(0, 1400, 2)))).count(share=1)
+    assert sum(float(answer) for (answer,) in answers.releases) > 500

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from prdp.engines.postgres import PostgresEngine, open_source
+from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.row_language import ROW_RECORDS
 
@@ -62,3 +63,18 @@ class TestContract(EngineContract):
         engine = open_source(self.address, None, table="accounts")
         run(self.address, statement)
         return engine
+
+
+def test_a_table_with_a_foreign_one_below_it_needs_the_callers_word(new_database: Callable[[], str]) -> None:
+    address = new_database()
+    run(
+        address,
+        "CREATE FOREIGN DATA WRAPPER elsewhere",
+        "CREATE SERVER there FOREIGN DATA WRAPPER elsewhere",
+        "CREATE FOREIGN TABLE far (v bigint) SERVER there",
+        "CREATE TABLE near (v bigint)",
+        "CREATE FOREIGN TABLE below () INHERITS (near) SERVER there",
+    )
+    for table in ("far", "near"):
+        with pytest.raises(InvalidRequest, match=r"foreign.*rows_are_records=True"):
+            open_source(address, None, table=table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,15 @@ from prdp.engines._clickhouse_server import Server, fails
 from prdp.engines._clickhouse_settings import settings_for
 from prdp.engines._clickhouse_types import read_as
 from prdp.errors import InvalidRequest
-from prdp.schema import Schema
+from prdp.schema import ColumnType, Kind, Schema
 
 _ROW_BY_ROW = frozenset(("MergeTree", "Memory", "Log", "TinyLog", "StripeLog"))
 """Engines in which a row stays the row that was inserted."""
+
+_SUMMED_LATER = re.compile(r"\bTTL\b.*\bGROUP BY\b", re.DOTALL | re.IGNORECASE)
+_CONSTANT = re.compile(r"|-?[0-9.e]+|'[^'\\]*'|NULL|true|false|\[\]", re.IGNORECASE)
+_COMPUTED = (ColumnType(Kind.OTHER, native="a default that may be computed when it is read"), "")
+"""Of rows that are older than the column: there, one record's value might be made of others, or fail."""
 
 _NO_TABLES = frozenset(
     (
@@ -74,7 +80,7 @@ class FoundTable:
             return
         what = (
             "merges rows in the background"
-            if self.engine.endswith("MergeTree")
+            if "MergeTree" in self.engine
             else "is made of other tables or comes from elsewhere"
         )
         raise InvalidRequest(
@@ -132,25 +138,33 @@ def _described(
     server: Server, asked: str, database: str, name: str, settings: Mapping[str, str]
 ) -> FoundTable | None:
     which = f"database = {database} AND {{}} = {name}"
-    listed = f"SELECT database, name, engine, as_select FROM system.tables WHERE {which.format('name')}"
+    listed = (
+        "SELECT database, name, engine, as_select, engine_full FROM system.tables "
+        f"WHERE {which.format('name')}"
+    )
     tables = _rows(server, listed, settings)
     columns = _rows(
         server,
-        f"SELECT name, type FROM system.columns WHERE {which.format('table')} AND "
+        f"SELECT name, type, default_expression FROM system.columns WHERE {which.format('table')} AND "
         "default_kind NOT IN ('ALIAS', 'MATERIALIZED', 'EPHEMERAL') ORDER BY position",
         settings,
     )
     if not tables or not columns:
         return None
-    ((owner, called, engine, query),) = tables
+    ((owner, called, engine, query, whole),) = tables
     for prefix in ("Replicated", "Shared"):
         engine = engine.removeprefix(prefix)
-    hidden = [column for column, _ in columns if "\\" in column]
+    if _SUMMED_LATER.search(whole):
+        engine = f"{engine} with TTL ... GROUP BY"
+    hidden = [column for column, *_ in columns if "\\" in column]
     if hidden:
         raise InvalidRequest(
             f"the column {hidden[0]!r} has a backslash in its name: open a view that renames it."
         )
-    known = {column: read_as(native, _name(column)) for column, native in columns}
+    known = {
+        column: read_as(native, _name(column)) if _CONSTANT.fullmatch(default) else _COMPUTED
+        for column, native, default in columns
+    }
     return FoundTable(
         asked=asked,
         path=f"{_name(owner)}.{_name(called)}",

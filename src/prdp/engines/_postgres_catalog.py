@@ -15,7 +15,13 @@ from prdp.expressions.spelling import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 _RELATIONS = """
-    SELECT c.oid, n.nspname, c.relname, c.relkind, pg_catalog.row_security_active(c.oid),
+    SELECT c.oid, n.nspname, c.relname, CASE WHEN EXISTS (
+            WITH RECURSIVE below AS (
+                SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = c.oid
+                UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i
+                    JOIN below AS b ON i.inhparent = b.inhrelid
+            ) SELECT FROM below JOIN pg_catalog.pg_class AS k ON k.oid = below.inhrelid WHERE k.relkind = 'f'
+        ) THEN 'f' ELSE c.relkind END, pg_catalog.row_security_active(c.oid),
         pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
         CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -63,7 +69,7 @@ _TYPES = {
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
 _TEXTS = {"text", "varchar", "bpchar", "name", "uuid"}
-_VIEWS = {"v": "a view", "m": "a materialized view"}
+_VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table, or has one below it"}
 _OLDEST = 14
 """The first version of PostgreSQL whose EXTRACT is exact."""
 
@@ -183,7 +189,7 @@ def _refuse_unless_records(table: str, kind: str, *, secured: bool) -> None:
         raise InvalidRequest(
             f"{table!r} is {what}, so that its rows need not be records: one row may come of many, or a "
             "record be in many. Give the table itself. If each row is one record all the same and none makes "
-            "the view's query fail, say so with prdp.open(..., rows_are_records=True)."
+            "its query fail, say so with prdp.open(..., rows_are_records=True)."
         )
     if secured:
         raise InvalidRequest(

@@ -185,7 +185,9 @@ def _join(node: exp.Expression) -> exp.Expression:
     node.set(
         "on",
         said(
-            "(0 * isNull(k)) = 0 * isNull(s) AND k >= s", k=node.args["on"].this, s=node.args["on"].expression
+            "toUInt8(ifNull(k < k, 0)) = toUInt8(ifNull(s < s, 0)) AND k >= s",
+            k=node.args["on"].this,
+            s=node.args["on"].expression,
         ),
     )
     return node
