@@ -376,3 +376,22 @@ def test_tables_and_columns_are_completed(folder: Path) -> None:
     projected: Any = SimpleNamespace(params={"file": folder / "prdp.toml"})
     assert completion.statement_words(projected, "SELECT COUNT(*) FROM lo") == ["SELECT COUNT(*) FROM loans"]
     assert completion.statement_words(projected, "SELECT AVG(fi") == ["SELECT AVG(fine"]
+
+
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [
+        ("--output", "no_folder/n.csv"),
+        ("--output", "n.xlsx"),
+        ("--plot", "n.jpg"),
+        ("--plot", "no_folder/n.png"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
+    folder: Path, option: str, place: str
+) -> None:
+    declared(folder)
+    asked = piped("ask", "SELECT COUNT(*) FROM loans", "--share", "0.1", option, place, folder=folder)
+    assert asked.returncode == 2
+    assert Path(place).name in asked.stderr
+    assert not list(folder.glob("*.ledger"))

@@ -13,13 +13,14 @@ from prdp.cli import table_options as given
 from prdp.cli.bars import bars
 from prdp.cli.completion import statement_words
 from prdp.cli.dry_run import readable
-from prdp.cli.formats import Format, show_answers
+from prdp.cli.formats import Format, refuse_unwritable, show_answers
 from prdp.cli.messages import complain, write
 from prdp.cli.printing import reading
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.named import named_in
-from prdp.release.style import save
+from prdp.release.extras import optional_library
+from prdp.release.style import refuse_unless_picture, save
 from prdp.release.table import shown_key
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ def ask(
         said = opened.explain_sql(statement, share=share, shares=parts)
         write(readable(said, Console().width, whole=statements))
         return
+    refuse_unwritable(form, output)
+    if plot is not None and plot != TERMINAL:
+        refuse_unless_picture(plot)
+        optional_library("matplotlib", "plot")
     name = named_in(statement, opened)
     begun = opened.is_begun(name)
     with reading("reading the records"):

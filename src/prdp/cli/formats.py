@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -35,14 +36,28 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+def refuse_unwritable(form: Format | None, output: Path | None) -> None:
+    """Refuse, before anything is charged, a file that answers could not be written to."""
+    if form is Format.PARQUET and output is None:
+        raise InvalidRequest("--format parquet needs a file: add --output answers.parquet")
+    if output is None:
+        return
+    if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
+        raise InvalidRequest(f"--output {output} cannot be written: name a file in a folder that is there.")
+    known = (*(f".{one}" for one in Format if one is not Format.TABLE), ".txt", "")
+    if form is None and output.suffix.lower() not in known:
+        raise InvalidRequest(
+            f"--output {output.name} says no form by its ending: write .csv, .json, .parquet or .txt, or add "
+            "--format."
+        )
+
+
 def show_answers(answers: SqlAnswers, form: Format | None, output: Path | None) -> None:
     """Print answers, or write them to a file; its ending says how, unless a format is given."""
     if form is None:
         ending = output.suffix.lower().removeprefix(".") if output is not None else ""
         form = Format(ending) if ending in {*Format} else Format.TABLE
     if form is Format.PARQUET:
-        if output is None:
-            raise InvalidRequest("--format parquet needs a file: add --output answers.parquet")
         table = optional_library("pyarrow", "arrow").table(answers.to_dict())
         facts = {"statement": answers.text, "share": str(answers.share)}
         optional_library("pyarrow.parquet", "arrow").write_table(table.replace_schema_metadata(facts), output)

@@ -44,12 +44,20 @@ def dress(panel: Any, title: str, across: str, up: str) -> None:
         panel.spines[side].set_visible(False)
 
 
+def refuse_unless_picture(path: Path | str) -> None:
+    """Refuse a file that no picture can be written to."""
+    path = Path(path)
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidRequest(f"{path.name} has no ending of a picture: write {', '.join(ENDINGS)}.")
+    if not path.parent.is_dir():
+        raise InvalidRequest(f"there is no folder {path.parent} for the picture {path.name}.")
+
+
 def save(panel: Any, path: Path | str) -> None:
     """Write the figure of some axes to a file: PNG, SVG, PDF, or an HTML page."""
     path = Path(path)
     figure = (panel[0] if hasattr(panel, "__len__") else panel).get_figure()
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidRequest(f"{path.name} has no ending of a picture: write {', '.join(ENDINGS)}.")
+    refuse_unless_picture(path)
     if path.suffix.lower() != ".html":
         figure.savefig(path, dpi=150)
         return

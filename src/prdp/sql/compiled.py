@@ -263,6 +263,8 @@ def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
     several = any(type(entry).__name__ in {"Rollup", "Cube", "GroupingSets"} for entry in clause.expressions)
     if several or unread(clause, ("expressions",)) is not None:
         reader.refuse(clause, "GROUP BY takes columns and expressions", "CUBE, ROLLUP and ALL are not read.")
+    if not clause.expressions:
+        reader.refuse(clause, "GROUP BY says nothing to group by", "Write GROUP BY job, or leave it away.")
     return [_group_item(entry, select, reader) for entry in clause.expressions]
 
 
