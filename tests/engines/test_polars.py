@@ -111,6 +111,13 @@ def test_a_frame_with_filters_and_columns_of_one_row_each_is_read(taken: pl.Lazy
         (lazy().fill_null(strategy="forward"), "fill_null_with"),
         (lazy().with_columns(y=pl.col("t").str.join(",")), r"str\."),
         (lazy().with_columns(y=pl.col("a") / pl.len()), "len"),
+        (lazy().with_columns(pl.lit('"').alias("b"), pl.col("a").sum(), pl.lit('"').alias("c")), "quotation"),
+        (
+            lazy().with_columns(pl.lit('x"y').alias("b"), pl.col("a").sum(), pl.lit('"').alias("c")),
+            "quotation",
+        ),
+        (lazy().rename({"a": 'q"'}).with_columns(pl.col('q"').sum().alias('z"')), "quotation"),
+        (lazy().filter(pl.col("t").str.contains(pl.when(pl.col("a") > 1).then(pl.col("t")))), "contains"),
         (lazy().select(pl.len()), "SELECT"),
         (lazy().select(pl.lit(1)), "SELECT"),
         (lazy().with_columns(y=pl.col("a") + pl.Series([1, 2, 3])), "Series"),

@@ -12,6 +12,7 @@ from typing import Any
 from prdp.errors import InvalidRequest
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_QUOTE_WITHIN = re.compile(r'""[\w"]|[\w"]""|(?<!")"(?!")')
 _SOURCE = re.compile(r"(DF|Parquet SCAN|Ipc SCAN) \[")
 _STEP = re.compile(r"(FILTER\b|FROM$|SELECT \[|WITH_COLUMNS:$|\[|simple π|PROJECT |ESTIMATED ROWS)")
 _METHOD = re.compile(r"\.([a-z_0-9]+(?:\.[a-z_0-9]+)?)\(")
@@ -22,10 +23,11 @@ _OF_ONE_ROW = re.compile(
     r"|str\.(?:contains\w*|starts_with|ends_with|(?:to_)?(?:lower|upper)case|len_\w+|strip_\w+|replace\w*|slice"
     r"|head|tail|zfill|pad_\w+)"
     r"|dt\.(?:year|iso_year|quarter|month|week|weekday|day|ordinal_day|date|time|hour|minute|second|millisecond"
-    r"|microsecond|nanosecond|truncate|convert_time_zone)"
+    r"|microsecond|nanosecond|convert_time_zone)"
 )
 _OF_MORE = re.compile(
-    r"\bSeries\b|(?<![.\w])(?!(?:col|when)\()[a-z_]\w*\(|\b(?:str|dt)\.\w+\(\[?col\(|cast\(UInt"
+    r"\bSeries\b|(?<![.\w])(?!(?:col|when)\()[a-z_]\w*\(|cast\(UInt"
+    r"|\b(?:str|dt)\.\w+\(\[[^\]]*\b(?:col|when)\("
     r"|^SELECT \[(?!.*col\()"
 )
 """Columns of other frames, ``len()``, patterns that are columns, codes of categories, constants alone."""
@@ -42,7 +44,10 @@ def refuse_unless_records(frame: Any) -> None:
     Raises:
         InvalidRequest: What stands in its plan, and what to do.
     """
-    lines = _TEXT.sub('""', frame.explain(optimized=False)).splitlines()
+    plain = _TEXT.sub('""', frame.explain(optimized=False))
+    if _QUOTE_WITHIN.search(plain):
+        _refuse("a quotation mark within a name or a text, behind which more may stand")
+    lines = plain.splitlines()
     sources = 0
     for line in map(str.strip, lines):
         if _SOURCE.match(line):
@@ -54,7 +59,7 @@ def refuse_unless_records(frame: Any) -> None:
         for method in _METHOD.findall(line):
             if not _OF_ONE_ROW.fullmatch(method):
                 _refuse(f"{method}()")
-        if re.search(r"/[^/\]]+=[^/\]]*/", line) and "SCAN" in line:
+        if re.search(r"[/\[][^/\[\]]+=[^/\]]*/", line) and "SCAN" in line:
             raise InvalidRequest(
                 "the names of folders may be columns of this frame, and Polars guesses their types from "
                 f"them. Give prdp.open the path. {_INSTEAD}"

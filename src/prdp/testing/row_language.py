@@ -59,7 +59,7 @@ ROW_EXPRESSIONS = [
     *("round(x)", "round(x, 2)", "round(x, 1)", "round(x, -2)", "floor(x)", "ceil(x)", "sign(x)", "sign(-x)"),
     *("x % 2", "x % -2", "7 % x", "x % v", "v % 7", "floor(v / 3)", "mod(x, 0.5)"),
     *("coalesce(sign(power(2, x)), -7)", "coalesce(sign(power(0.5, x)), -7)", "coalesce(sign(0 % x), -7)"),
-    *("coalesce(sign(power(x, 3)), -7)", "coalesce(sign(power(abs(x), x)), -7)"),
+    *("coalesce(sign(power(x, 3)), -7)", "coalesce(sign(power(abs(x), x)), -7)", "coalesce(power(1, x), -7)"),
     *("CAST(job AS DOUBLE)", "CAST(job AS INTEGER)", "CAST(job AS BIGINT)", "CAST(x AS INTEGER)"),
     *("CAST(x AS BIGINT)", "CAST(x AS VARCHAR)", "CAST(v AS VARCHAR)", "CAST(-x AS VARCHAR)"),
     *("CAST(day AS VARCHAR)", "CAST(x > 0 AS VARCHAR)", "CAST(x > 0 AS INTEGER)", "CAST(job AS DATE)"),

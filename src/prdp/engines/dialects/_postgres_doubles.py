@@ -234,6 +234,7 @@ _EXP = doubles(
 _EXPONENT = doubles("least(greatest(b, - 2^66 ), 2^66 ) * ln(abs(a))")
 _POWER = doubles(
     "CASE WHEN a IS NULL OR b IS NULL THEN NULL "  # which least() and greatest() pass over
+    "WHEN b = 1 THEN a "
     "WHEN a = 0 OR abs(a) >= inf OR abs(b) >= inf OR abs(b) < 2^-66 THEN power(a, b) "
     f"WHEN {_EXPONENT} > CAST('709.78' AS DOUBLE PRECISION) "
     "THEN CASE WHEN a < 0 AND floor(b / 2) * 2 <> b THEN - inf ELSE inf END "

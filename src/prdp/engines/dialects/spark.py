@@ -55,6 +55,9 @@ _ROUNDED = {
 }
 """Doubles that stay doubles: Spark's own floor() and ceil() are whole numbers that end at 2^63."""
 
+_POWER = "CASE WHEN x = 1D AND y IS NOT NULL AND NOT ISNAN(y) THEN 1D ELSE POWER(x, y) END"
+"""To Java, 1 to an infinite power is no number."""
+
 _LOGARITHM = "CASE WHEN POWER(2D, RINT(y)) = x THEN RINT(y) ELSE y END"
 """Spark's LOG2 is a quotient of logarithms, and misses some powers of two."""
 
@@ -297,6 +300,7 @@ _RULES: Mapping[str, Rule] = {
     "TryCast": partial(_cast, may_fail=True),
     "Floor": _floor,
     "Log": _logarithm,
+    "Pow": lambda node: form(_POWER, "spark", x=node.this, y=node.expression),
     "Bracket": _bracket,
     "Array": _array,
     "Split": _split,
@@ -363,7 +367,7 @@ _SHARED = frozenset(
             "Not",
             "Null",
         ),
-        *("Or", "Order", "Ordered", "Paren", "Pow", "RowNumber", "Sqrt", "Sub", "Subquery", "Table"),
+        *("Or", "Order", "Ordered", "Paren", "RowNumber", "Sqrt", "Sub", "Subquery", "Table"),
         *("TableAlias", "Transform", "Tuple", "Union", "Var", "Where", "Window", "With"),
     }
 )
