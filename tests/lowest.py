@@ -14,7 +14,10 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-_REQUIREMENT = re.compile(r"([a-z0-9-]+)>=([0-9]+(?:\.[0-9]+)*)(?:; python_version < '[0-9.]+')?")
+_REQUIREMENT = re.compile(
+    r"([a-z0-9-]+)(?:\[[a-z]+\])?>=([0-9]+(?:\.[0-9]+)*)"
+    r"(?:; (?:python_version|sys_platform) [<!=]+ '[a-z0-9.]+')?"
+)
 
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
