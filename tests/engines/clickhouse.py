@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pyarrow
 import pyarrow.parquet
@@ -14,13 +15,19 @@ from chdb.session import Session
 _NUMBERS = count()
 
 
-@pytest.fixture(scope="session")
-def chdb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    session = Session(str(tmp_path_factory.mktemp("chdb")))
+@cache
+def opened() -> Session:
+    """Return the one session that a process can have; it is closed when the process ends."""
+    session = Session(mkdtemp(prefix="prdp-chdb-"))
     session.query("CREATE DATABASE IF NOT EXISTS bank ENGINE = Atomic")
     session.query("USE bank")
-    yield session
-    session.close()
+    return session
+
+
+@pytest.fixture
+def chdb() -> Session:
+    """Return the session, whichever file of tests asks for it first."""
+    return opened()
 
 
 def kept(session: Session, folder: Path, records: pyarrow.Table, columns: str, how: str) -> str:

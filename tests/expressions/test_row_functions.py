@@ -39,7 +39,7 @@ NUMBERS = [text for text in ROW_EXPRESSIONS if checked_kind(parse(text), SCHEMA,
 def test_the_expressions_use_every_function_and_every_cast() -> None:
     nodes = [node for text in ROW_EXPRESSIONS for node in walk(parse(text))]
     older = {"least", "greatest", "abs", "ln", "log2", "log10", "exp", "power"}
-    assert {node.name for node in nodes if isinstance(node, Call)} == set(FUNCTIONS) - older
+    assert {node.name for node in nodes if isinstance(node, Call)} >= set(FUNCTIONS) - older
     assert {node.target for node in nodes if isinstance(node, Cast)} == set(CAST_TARGETS)
 
 

@@ -63,9 +63,10 @@ class Double:
     @property
     def least(self) -> float:
         """A magnitude below which it is zero, if anything."""
+        whole = 1.0 if self.zero_test else 0.0
         if self.values.contains(0.0):
-            return 1.0 if self.zero_test else 0.0  # whole numbers
-        return min(abs(self.values.low), abs(self.values.high))
+            return whole
+        return max(whole, min(abs(self.values.low), abs(self.values.high)))
 
     def is_zero(self, name: str) -> str:
         """Return SQL that is true where the number, computed as ``name``, is zero."""

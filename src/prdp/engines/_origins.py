@@ -92,10 +92,10 @@ def origin_of(  # noqa: PLR0911  (one return a kind of source)
     if type(source).__name__ == "DuckDBPyRelation":
         files, tables = _read_by(source)
         return Origin(source, files, tables)
+    if any(kind.__module__.startswith("pyspark") for kind in type(source).mro()):
+        return Origin(source, tables=SparkPlan.of(source).places())  # any attribute of it is a column
     if paths := list(_paths(source)):
         return Origin(source, dict(map(_identity, paths)))
-    if any(kind.__module__.startswith("pyspark") for kind in type(source).mro()):
-        return Origin(source, tables=SparkPlan.of(source).places())
     kept = tuple(_columns(source))
     spans = sorted(span for column in kept for span in _spans(column))
     return Origin(source, spans=tuple(spans), kept=kept)

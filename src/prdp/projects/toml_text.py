@@ -19,7 +19,7 @@ def table_text(name: str, declared: Mapping[str, Any]) -> str:
 
     >>> print(table_text("t", {"source": "t.csv", "policy": "1", "bounds": {"x": ["0", "1e9"]}}))
     [tables.t]
-    # A file, a glob, a list of files, or a database; relative to this file.
+    # A file, a glob, a list of files, a Delta or Iceberg folder, a database; relative to this file.
     source = "t.csv"
     # The budget of a record, as SQL over its columns; public.
     policy = "1"
