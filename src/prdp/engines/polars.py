@@ -185,7 +185,7 @@ def _scanned(path: str) -> pl.LazyFrame:
             f"Polars reads Parquet files here, in folders without '='. Leave engine= away: {path!r} may be "
             "one of the sources that DuckDB reads."
         )
-    return pl.scan_parquet(files, glob=False, hive_partitioning=False)
+    return pl.scan_parquet(files, glob=False, hive_partitioning=False, use_statistics=False)
 
 
 def _column_type(kind: pl.DataType) -> ColumnType:
