@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -29,14 +29,26 @@ class ColumnType:
         kind: What expressions may do with the column.
         integer: Whether it is a number column that can hold whole numbers only.
         native: The engine's own name for the type, for messages.
+        required: Whether the source says that every record has a value in it, so that none is unknown.
     """
 
     kind: Kind
     integer: bool = False
     native: str = ""
+    required: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         return self.native or self.kind.value
+
+    def never_null(self) -> ColumnType:
+        """Return the type of a column that has no NULL; in floats and times others may be unknown still.
+
+        >>> whole, double = ColumnType(Kind.NUMBER, integer=True), ColumnType(Kind.NUMBER)
+        >>> whole.never_null().required, double.never_null().required  # which may be NaN
+        (True, False)
+        """
+        known = self.integer or self.native.startswith("DECIMAL") or self.kind in (Kind.TEXT, Kind.BOOLEAN)
+        return replace(self, required=True) if known else self
 
 
 Schema = Mapping[str, ColumnType]

@@ -15,9 +15,10 @@ from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
+from prdp.plan.left_out import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
-from prdp.testing.sample import sample_counts
+from prdp.testing.sample import LEFT_OUT, sample_counts
 
 
 def check(
@@ -50,10 +51,10 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
     lines = grid(("", "", ""), left=(0, 1, 2), wraps=(2,))
     fine = True
 
-    def note(what: str, said: str, *, ok: bool = True) -> None:
+    def note(what: str, said: str, *, ok: bool = True, mark: str = "ok") -> None:
         nonlocal fine
         fine = fine and ok
-        lines.add_row("ok" if ok else "!!", what, plain(said) if "\n" not in said else said)
+        lines.add_row(mark if ok else "!!", what, plain(said) if "\n" not in said else said)
 
     try:
         facts = opened.facts(name)
@@ -63,13 +64,15 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
         return False
     for what, said in _facts(facts):
         note(what, said)
+    for what, said in warnings_of(facts):
+        note(what, said, mark="!")
     try:
         note("account", _account(opened, name))
     except PrdpError as error:
         note("account", str(error), ok=False)
     if like is not None:
         for what, count in sample_counts(opened, name, like):
-            note("in the stand-in", f"{count:,} {what}")
+            note("in the stand-in", f"{count:,} {what}", mark="!" if what == LEFT_OUT and count else "ok")
     show("", plain(name), lines)
     return fine
 
@@ -91,6 +94,14 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None
     ]
     return said
+
+
+def warnings_of(facts: Facts) -> list[tuple[str, str]]:
+    """Return what is in order, and yet surprises whoever reads an answer."""
+    joined = facts.owners is not None and facts.owners.join is not None
+    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, owners=facts.owners)
+    mended = "; ".join(filter(None, (left_out, remedy(facts.policy))))
+    return [("policy", mended)] if left_out else []
 
 
 def _account(opened: Project, name: str) -> str:

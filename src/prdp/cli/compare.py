@@ -17,6 +17,7 @@ from prdp.projects.named import named_in
 from prdp.projects.project import Project, project
 from prdp.projects.written import read
 from prdp.testing.preview import Errors, policies_of, preview
+from prdp.testing.sample import left_out_of
 
 _POLICIES = typer.Option(
     help="A TOML file: [policies] with a text for each name, and questions = [...].",
@@ -50,12 +51,13 @@ def compare(
     asked = [*listed, *(statements or [])]
     if not asked:
         raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')
-    found = _found(opened, policies_of(said.content), asked, like, share=share, runs=runs)
+    tried = policies_of(said.content)
+    found = _found(opened, tried, asked, like, share=share, runs=runs)
     if as_json:
         show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
                     "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
     else:
-        _show(found, share, runs)
+        _show(found, share, runs, _left_out(opened, tried, asked, like))
 
 
 def _found(
@@ -81,7 +83,17 @@ def _found(
     return found
 
 
-def _show(found: list[Found], share: str, runs: int) -> None:
+def _left_out(opened: Project, policies: dict[str, dict[str, Any]], asked: list[str], like: str) -> list[str]:
+    """Return, for each policy that leaves records out, how many of the stand-in's."""
+    said = [
+        (policy, left_out_of(opened.with_policy(name, declared), name, stand_in(opened, name, like)))
+        for name in dict.fromkeys(named_in(text, opened) for text in asked)
+        for policy, declared in policies.items()
+    ]
+    return [f"{plain(policy)}: {left_out}" for policy, left_out in said if left_out]
+
+
+def _show(found: list[Found], share: str, runs: int, left_out: list[str]) -> None:
     policies = list(dict.fromkeys(policy for policy, _, _ in found))
     made = grid(("question", "column", *map(plain, policies)), left=(0, 1), wraps=(0,))
     for text, column in dict.fromkeys((text, line.column) for _, text, line in found):
@@ -91,4 +103,4 @@ def _show(found: list[Found], share: str, runs: int) -> None:
     note = (
         f"Median error, and in brackets what 95 in 100 answers kept, at share {share}; {runs} answers each."
     )
-    show(made, "", note)
+    show(made, "", note, *left_out)

@@ -20,6 +20,7 @@ from prdp.release import style
 from prdp.testing.made_up import is_law, made_up
 from prdp.testing.preview import Errors
 from prdp.testing.preview import preview as measured
+from prdp.testing.sample import left_out_of
 
 _SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 
@@ -66,7 +67,7 @@ def preview(
     if as_json:
         show_json([{"share": str(one), **_plain(line)} for one, line in found])
     else:
-        _show(found, runs)
+        _show(found, runs, left_out_of(opened, name, records))
     if plot is not None:
         style.save(_drawn(found), plot)
 
@@ -79,12 +80,13 @@ def stand_in(opened: Project, name: str, like: str) -> Any:
     return made_up(like, facts, facts.bounds)
 
 
-def _show(found: list[tuple[Fraction, Errors]], runs: int) -> None:
+def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> None:
     made = grid(("column", "share", "median error", "95 in 100 within", "in interval", "flagged"), left=(0,))
     for share, line in found:
         parts = [percent(part) for part in (line.median, line.often, line.covered, line.flagged)]
         made.add_row(plain(line.column), str(share), *parts)
-    show(made, "", f"{runs} simulated answers a share, over all rows; errors in percent of the truth.")
+    said = f"{runs} simulated answers a share, over all rows; errors in percent of the truth."
+    show(made, "", said, *filter(None, [left_out]))
 
 
 def percent(part: float) -> str:

@@ -73,7 +73,9 @@ def batch_query(
                 f"a column has a type that cannot be read. The columns are {kinds}. Convert it to whole "
                 "numbers, floats, texts, dates or true and false, or leave it away."
             ) from None
-    return SourceQuery(f"SELECT {casts} FROM {name}", unreadable or {}, reached, source.found)
+    required = frozenset(field.name for field in source.schema if not field.nullable) - set(types or {})
+    sql = f"SELECT {casts} FROM {name}"
+    return SourceQuery(sql, unreadable or {}, reached, source.found, required=required)
 
 
 class Batches(pyarrow.dataset.Dataset):  # type: ignore[misc]  # no types there

@@ -35,6 +35,11 @@ def read_as(native: str, name: str) -> tuple[ColumnType, str]:
     >>> read_as("LowCardinality(String)", "`job`"), read_as("Array(Int8)", "`x`")[0].kind
     ((VARCHAR, 'toString(`job`)'), <Kind.OTHER: 'something that expressions do not read'>)
     """
+    kind, read = _read_as(native, name)
+    return (kind if "Nullable(" in native else kind.never_null()), read
+
+
+def _read_as(native: str, name: str) -> tuple[ColumnType, str]:
     inner = native
     while wrapped := _WRAPPED.fullmatch(inner):
         inner = wrapped[1]

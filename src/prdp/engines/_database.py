@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from prdp.engines._frames import readable, types_of
 from prdp.engines._interrupts import read_or_fail, stoppable
 from prdp.engines._optimisers import left_off
+from prdp.engines._source_query import SourceQuery
 from prdp.engines._sources import (
     column_type,
     common_columns,
@@ -43,6 +44,9 @@ class Run(Protocol):
 STOPPED = (duckdb.InterruptException,)
 """What DuckDB raises for a statement that was stopped."""
 
+_PARQUET_REQUIRED = (
+    "SELECT name FROM parquet_schema([{}]) GROUP BY name HAVING bool_and(repetition_type = 'REQUIRED')"
+)
 _PARQUET_FACTS = "file_name, name, num_children, type, converted_type, logical_type, scale, precision"
 
 
@@ -108,9 +112,12 @@ def found_now(find: Callable[[], object], lock: threading.Lock) -> object:
         return None
 
 
-def schema_of(described: Rows, unreadable: Mapping[str, str]) -> Schema:
+def schema_of(
+    described: Rows, unreadable: Mapping[str, str], required: Collection[str] = frozenset()
+) -> Schema:
     """Return the columns that DESCRIBE gave; those that may hold anything are not read."""
     schema = {str(row[0]): column_type(str(row[1])) for row in described}
+    schema |= {name: kind.never_null() for name, kind in schema.items() if name in required}
     for name, held in unreadable.items():
         schema[name] = replace(schema[name], kind=Kind.OTHER, integer=False, native=held)
     return schema
@@ -118,7 +125,7 @@ def schema_of(described: Rows, unreadable: Mapping[str, str]) -> Schema:
 
 def parquet_query(
     connection: duckdb.DuckDBPyConnection, files: list[str], types: Mapping[str, str] | None
-) -> str:
+) -> SourceQuery:
     """Return the query for the records of Parquet files; reads no record."""
     listed = listed_files(files)
     facts = connection.execute(f"SELECT {_PARQUET_FACTS} FROM parquet_schema([{listed}])").fetchall()
@@ -127,7 +134,11 @@ def parquet_query(
     options = f"hive_types_autocast = false{_any_bytes(connection)}"
     read = f"SELECT * FROM read_parquet([{listed}], {options})"
     columns = [str(name) for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
-    return f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})"
+    required = connection.execute(_PARQUET_REQUIRED.format(listed)).fetchall()
+    return SourceQuery(
+        f"SELECT {partition_casts(columns, inside, types or {})} FROM ({read})",
+        required=frozenset(name for (name,) in required) & set(inside) - set(types or {}),
+    )
 
 
 def _any_bytes(connection: duckdb.DuckDBPyConnection) -> str:

@@ -21,6 +21,10 @@ _TABLES = (
     "UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = {0} AND NOT internal "
     "ORDER BY ALL"
 )
+_REQUIRED = (
+    "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND schema_name = ? AND table_name = ? "
+    "AND NOT is_nullable"
+)
 
 
 def duckdb_file_query(
@@ -47,6 +51,7 @@ def duckdb_file_query(
     with attached():
         tables = connection.execute(_TABLES.format(text_literal(name))).fetchall()
         schema, table = known_table(given, tables)
+        found = connection.execute(_REQUIRED, [name, schema, table]).fetchall()
     sql = f"SELECT * FROM {name}.{quoted(schema)}.{quoted(table)}"
 
     def made() -> str:
@@ -54,7 +59,8 @@ def duckdb_file_query(
             relation = Relation(connection.sql(sql), f"{name}_relation")
             return relation.source(rows_are_records=rows_are_records)
 
-    return SourceQuery(sql, reached=attached, made=made)
+    required = frozenset(column for (column,) in found)
+    return SourceQuery(sql, reached=attached, made=made, required=required)
 
 
 def _attach(connection: Any, name: str, file: str) -> None:

@@ -14,6 +14,10 @@ _UNKNOWN = "\ufffd"
 """What stands in a text for half of a character, which no engine reads."""
 
 
+_WITHOUT_NULL = "iubU"
+"""NumPy's kinds of whole numbers, truth values and texts."""
+
+
 def readable(source: object) -> Any:
     """Return a frame with columns that can be read whatever they hold, as few as possible being copied.
 
@@ -98,6 +102,21 @@ def _label(category: Any) -> str:
     except Exception:  # whatever a caller's own objects raise, it may speak of a record
         text = ""
     return _HALVES.sub(_UNKNOWN, text)
+
+
+def required_columns(source: Any) -> frozenset[str]:
+    """Return the columns whose type has no room for a missing value, or that declare to have none."""
+    if isinstance(source, dict):
+        kinds = {name: None if np.ma.isMA(column) else column.dtype for name, column in source.items()}
+    elif hasattr(source, "column_names"):
+        return frozenset(field.name for field in source.schema if not field.nullable)
+    elif hasattr(source.dtypes, "items"):  # of pandas; Polars has none
+        kinds = {str(name): kind for name, kind in source.dtypes.items()}
+    else:
+        return frozenset()
+    return frozenset(
+        name for name, kind in kinds.items() if isinstance(kind, np.dtype) and kind.kind in _WITHOUT_NULL
+    )
 
 
 def types_of(source: Any) -> str:

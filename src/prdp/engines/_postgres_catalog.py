@@ -27,20 +27,21 @@ _RELATIONS = """
     FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND
 """
+_NUMERIC = "numeric"  # which may be NaN
 _COLUMNS = """
     WITH RECURSIVE base AS (
         SELECT a.attnum, a.attname, a.attgenerated, a.atttypid AS type, a.atttypmod AS modifier,
             pg_catalog.format_type(a.atttypid, a.atttypmod) AS shown,
-            pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS readable
+            pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS readable, a.attnotnull
         FROM pg_catalog.pg_attribute AS a
         WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
       UNION ALL
         SELECT b.attnum, b.attname, b.attgenerated, t.typbasetype,
-            CASE WHEN b.modifier >= 0 THEN b.modifier ELSE t.typtypmod END, b.shown, b.readable
+            CASE WHEN b.modifier >= 0 THEN b.modifier ELSE t.typtypmod END, b.shown, b.readable, b.attnotnull
         FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
     )
     SELECT b.attname, t.typname, t.typtype, n.nspname = 'pg_catalog', b.modifier, b.shown,
-        b.attgenerated, b.readable
+        b.attgenerated, b.readable, b.attnotnull
     FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type
         JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
     WHERE t.typtype <> 'd' ORDER BY b.attnum
@@ -130,7 +131,9 @@ def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> Pos
     refuse_ambiguous(names)
     types, read = {}, {}
     for column, *facts in columns:
-        types[column], form = _read_as(_Facts(*facts))
+        known = _Facts(*facts)
+        kind, form = _read_as(known)
+        types[column] = kind.never_null() if known.required and known.name != _NUMERIC else kind
         if form:
             read[column] = form.format(quoted(column))
     return PostgresTable((schema, name), types, read, " ".join(query.split()))
@@ -209,6 +212,7 @@ class _Facts(NamedTuple):
     shown: str
     generated: str
     readable: bool
+    required: bool
 
 
 def _read_as(column: _Facts) -> tuple[ColumnType, str]:
@@ -220,7 +224,7 @@ def _read_as(column: _Facts) -> tuple[ColumnType, str]:
         return ColumnType(Kind.OTHER, native=f"{column.shown}, generated when read"), ""
     if column.kind == "e" or name == "citext" or (own and name in _TEXTS):
         return column_type("VARCHAR"), _TEXT
-    if own and name == "numeric":
+    if own and name == _NUMERIC:
         return _numeric(column.modifier)
     if not own or name not in _TYPES:
         return ColumnType(Kind.OTHER, native=column.shown), ""

@@ -11,6 +11,7 @@ from typing import Any
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._database import frame_query, parquet_query
 from prdp.engines._database_files import DatabaseTable, is_sqlite
+from prdp.engines._frames import required_columns
 from prdp.engines._lakes import is_delta, lake_folder
 from prdp.engines._source_query import SourceQuery
 from prdp.engines._sources import local_files
@@ -52,7 +53,7 @@ def _files_query(
     connection: Any, name: str, files: list[str], types: Mapping[str, str] | None
 ) -> SourceQuery:
     if all(file.endswith(_PARQUET) for file in files):
-        return SourceQuery(parquet_query(connection, files, types))
+        return parquet_query(connection, files, types)
     if all(file.endswith(_csv.ENDINGS) for file in files):
         return SourceQuery(_csv.csv_sql(files, types))
     if all(file.endswith(_json_lines.ENDINGS) for file in files):
@@ -135,7 +136,8 @@ def _object_query(connection: Any, name: str, source: object, types: Mapping[str
         with _words_of_libraries("the data set"):
             return batch_query(connection, name, ArrowDataset(source), types)
     sql, objects = frame_query(connection, name, source, types)
-    return SourceQuery(sql, dict.fromkeys(objects, "Python objects"))
+    required = required_columns(source) - set(types or {})
+    return SourceQuery(sql, dict.fromkeys(objects, "Python objects"), required=required)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ class SourceQuery:
         reached: Held while a statement runs: it attaches a file, say, and lets go of it.
         found: Public facts as they are now, which may not change between opening and asking.
         made: What a view of the caller's makes of its table; else nothing.
+        required: The columns that have no NULL, as the source declares.
     """
 
     sql: str
@@ -24,6 +25,7 @@ class SourceQuery:
     reached: Callable[[], AbstractContextManager[object]] = nullcontext
     found: Callable[[], object] = tuple
     made: Callable[[], str] = str
+    required: frozenset[str] = frozenset()
 
 
 def all_reached(

@@ -83,7 +83,8 @@ class Frame:
                 raise InvalidRequest(
                     f"Spark would replace a part of the name {column.name!r}: rename the column."
                 )
-        return {column.name: column_type(column.dataType.simpleString()) for column in found}
+        kinds = {column.name: column_type(column.dataType.simpleString()) for column in found}
+        return {column.name: _as_declared(kinds[column.name], column) for column in found}
 
     @contextmanager
     def viewed(self, schema: Schema) -> Iterator[None]:
@@ -108,6 +109,10 @@ def column_type(native: str) -> ColumnType:
         native = "string"
     kind, name = _KINDS.get(native, (Kind.OTHER, re.split(r"[(<]", native)[0].upper()))
     return ColumnType(kind, native=name)
+
+
+def _as_declared(kind: ColumnType, column: Any) -> ColumnType:
+    return kind if column.nullable else kind.never_null()
 
 
 def quoted(name: str) -> str:

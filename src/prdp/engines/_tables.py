@@ -92,7 +92,11 @@ class DuckDBTables(StatementTables):
             return found
 
         return {
-            name: schema_of(stoppable(STOPPED, partial(rows, view), self._lock), self._given[name].unreadable)
+            name: schema_of(
+                stoppable(STOPPED, partial(rows, view), self._lock),
+                self._given[name].unreadable,
+                self._given[name].required,
+            )
             for name, view in self._views.items()
         }
 

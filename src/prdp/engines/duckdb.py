@@ -53,6 +53,7 @@ class DuckDBEngine(StatementEngine):
         *,
         lock: threading.Lock | None = None,
         unreadable: Mapping[str, str] = MappingProxyType({}),
+        required: frozenset[str] = frozenset(),
         own_column: bool = True,
         source: Callable[[], str] = str,
         found: Callable[[], object] = tuple,
@@ -65,6 +66,7 @@ class DuckDBEngine(StatementEngine):
             records: The name under which statements find the table.
             lock: Held while a statement runs; a connection serves one at a time.
             unreadable: Columns that may hold anything, so that reading one could fail; and what they hold.
+            required: Columns that have no NULL, as the source declares.
             own_column: Whether the shortcut for one-column policies may be taken.
             source: Says what a relation of the caller's makes of its table, or refuses it.
             found: Says more public facts of the source, as they are now.
@@ -75,6 +77,7 @@ class DuckDBEngine(StatementEngine):
         self._records = records
         self._lock = lock or threading.Lock()
         self._unreadable = unreadable
+        self._required = required
         self._own_column = own_column
         self._source_now = source
         self.source = stoppable(STOPPED, source, self._lock)
@@ -118,7 +121,7 @@ class DuckDBEngine(StatementEngine):
         rows: Rows = stoppable(
             STOPPED, lambda: self._run(f"DESCRIBE SELECT * FROM {self._records}"), self._lock
         )
-        return schema_of(rows, self._unreadable)
+        return schema_of(rows, self._unreadable, self._required)
 
 
 def open_source(
@@ -220,6 +223,7 @@ def _own_engine(
         arrow,
         "prdp_records",
         unreadable=given.unreadable,
+        required=given.required,
         own_column=own_column,
         source=given.made,
         found=given.found,

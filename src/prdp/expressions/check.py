@@ -202,7 +202,7 @@ class _Checker:
                 f"{shown_name(name)} is of type {column.native or 'unknown'}, which expressions do not read",
                 "Numbers, texts, dates, times and truth values can be used.",
             )
-        return Column(name, span=node.span), column.kind
+        return Column(name, span=node.span, required=column.required), column.kind
 
     def _spelled(self, node: Column) -> str:
         """Return a column's name as the table spells it; upper and lower case do not matter."""

@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
-from prdp.expressions.operators import (
-    ARITHMETIC,
-    COMPARISONS,
-    MIRRORED,
-    OPPOSITE,
-    ArithmeticOp,
-    CompareOp,
-)
+from prdp.expressions.operators import ARITHMETIC, COMPARISONS, MIRRORED, OPPOSITE, ArithmeticOp, CompareOp
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
@@ -87,9 +80,10 @@ class Null(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Column(_Placed):
-    """The record's value in one column."""
+    """The record's value in one column; ``required`` where every record is known to have one."""
 
     name: str
+    required: bool = field(default=False, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ _LATER: dict[str, Any] = {
     "drawn": None,  # one draw was for both signs
     "beyond": "",  # what intervals leave aside was not said in the user's terms
     "shape": None,  # all public noise was Laplace's
+    "left_out": "",  # whom an answer is not about was not said
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -56,7 +57,7 @@ def release_to_json(release: Released) -> str:
             **_rows_form(release.releases),
         } | ({"notes": release.notes} if release.notes else {})
         return json.dumps(form, default=_spelled, ensure_ascii=False)
-    form = asdict(release) if isinstance(release, CustomRelease) else _form(release)
+    form = _foreign_form(release) if isinstance(release, CustomRelease) else _form(release)
     return json.dumps(form, default=_spelled, ensure_ascii=False)
 
 
@@ -130,6 +131,7 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("whole", _LATER["whole"])
         form.setdefault("beyond", _LATER["beyond"])
         form.setdefault("shape", _LATER["shape"])
+        form.setdefault("left_out", _LATER["left_out"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -150,6 +152,7 @@ def _release(form: dict[str, Any]) -> Release:
         whole=form["whole"],
         beyond=form["beyond"],
         shape=_shape(form["shape"]) if form["shape"] else None,
+        left_out=form["left_out"],
     )
 
 
@@ -218,7 +221,13 @@ def _pair(form: Any) -> tuple[Fraction, Fraction] | None:
     return (_fraction(form[0]), _fraction(form[1])) if form else None
 
 
+def _foreign_form(release: CustomRelease) -> dict[str, Any]:
+    form = asdict(release)
+    return form if form["left_out"] else {name: form[name] for name in form if name != "left_out"}
+
+
 def _foreign(form: dict[str, Any]) -> CustomRelease:
+    form.setdefault("left_out", _LATER["left_out"])
     _refuse_unless_fields(form, CustomRelease)
     return CustomRelease(
         question=form["question"],
@@ -228,6 +237,7 @@ def _foreign(form: dict[str, Any]) -> CustomRelease:
         choices=tuple((name, value) for name, value in form["choices"]),
         failed=form["failed"],
         simulated=form["simulated"],
+        left_out=form["left_out"],
     )
 
 

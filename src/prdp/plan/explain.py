@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
+from prdp.plan.left_out import remedy
 from prdp.plan.owner_reads import OwnersRead
 from prdp.plan.plan import Plan
 from prdp.plan.reads import CellRead, OwnerRead, Read
 from prdp.plan.steps import QueryPlan, Step
+from prdp.policy import Policy
 from prdp.regions.form import region_from_json
 from prdp.regions.words import region_words
 
@@ -91,7 +93,16 @@ def _lines(
     yield f"ledger   {plan.text}"
 
 
+def omitted(policy: Policy | None, left_out: str) -> Iterator[str]:
+    """Say whom the answers are not about, and what would mend it."""
+    if left_out:
+        more = f"; {remedy(policy)}" if policy is not None and remedy(policy) else ""
+        yield f"omits    {left_out.removeprefix('leaves out ')}{more}"
+
+
 def _answers(plan: Plan, source: Any) -> Iterator[str]:
+    first = plan.queries[0]
+    yield from omitted(getattr(first.read, "policy", None), first.steps[0].labels[0].left_out)
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
     told: set[Read] = set()

@@ -8,6 +8,7 @@ from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping
 from prdp.plan.key_queries import FindKeys
 from prdp.plan.keys_plan import KeysPlan
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import MethodTerms
 from prdp.plan.planner import Planner, plan_of_one, refuse_ids
 
@@ -30,8 +31,11 @@ def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
         entry=owners,
     )
     (method,) = query.methods
+    bounds = planner.bounds if owners is None or owners.join is None else {}
+    among = [planner.where] if planner.where is not None and owners is None else []
+    left_out = leaves_out(planner.policy, bounds, owners=owners, among=among)
     return KeysPlan(
-        (plan_of_one(terms, method),),
+        (plan_of_one(terms, method, left_out),),
         part,
         planner.where,
         None,

@@ -9,6 +9,7 @@ from fractions import Fraction
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.declare.owners import Owners
+from prdp.expressions.nodes import Column, Node
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.plan.left_out import leaves_out
@@ -23,7 +24,7 @@ from prdp.release.label import Label
 def step_label(terms: MethodTerms, mechanism: Answering, owners: Owners | None) -> Label:
     """Return the label of a query that one mechanism answers; its words are the query's names."""
     measure = terms.measure
-    label = _label("", terms, mechanism, measure)
+    label = _label("", terms, mechanism, measure, owners)
     whole = isinstance(terms.query, Count | CountDistinct) or (
         isinstance(terms.query, Sum) and label.grain.denominator == 1
     )
@@ -37,7 +38,7 @@ def part_label(
     measure = terms.measure if part.name == "sum" else None
     grain = terms.measure.grain if terms.measure else Fraction(1)
     whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
-    label = _label(part.words.format(terms.query.measured), terms, said, measure)
+    label = _label(part.words.format(terms.query.measured), terms, said, measure, owners)
     label = replace(label, grain=grain**part.power, whole=whole)
     if part.sees is None:  # around a drawn value: the point says nothing in the column's own terms
         return label
@@ -51,14 +52,25 @@ def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label
     return Label(str(query), share, steps[0].mechanism.name, caveat, left_out=steps[0].labels[0].left_out)
 
 
-def _label(words: str, terms: MethodTerms, said: Answering, measure: Measure | None) -> Label:
+def _label(
+    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, owners: Owners | None
+) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
     caveat = said.caveat(signed=measure is not None and measure.signed)
     grain = measure.grain if measure else Fraction(1)
-    known = terms.policy.columns <= terms.bounds.keys()
-    left_out = leaves_out(terms.policy, terms.levels, numbers=known)
+    bounds = terms.bounds if owners is None or owners.join is None else {}  # a join has names of its own
+    left_out = leaves_out(terms.policy, bounds, terms.whole, owners, _asked_about(terms, owners))
     label = Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
     return replace(label, left_out=left_out)
+
+
+def _asked_about(terms: MethodTerms, owners: Owners | None) -> list[Node]:
+    """Return what holds, or has a value, of every record that counts; owners go with all of their rows."""
+    if owners is not None:
+        return []
+    measure = terms.measure
+    value = None if measure is None else measure.expression or Column(measure.column)
+    return [node for node in (terms.where, value) if node is not None]
 
 
 def _told_what_is_clipped(

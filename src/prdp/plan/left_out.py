@@ -1,53 +1,98 @@
-"""Which records no answer is about, in words that can stand beside one: all of it public."""
+"""Which records no answer is about, in words that stand beside each one: all of it public."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Collection, Sequence
+from fractions import Fraction
 from functools import lru_cache
 
-from prdp.expressions.intervals import Interval
+from prdp.declare.owners import Owners
+from prdp.expressions.nodes import Node
 from prdp.expressions.regions import Threshold, invalid_regions
 from prdp.expressions.spelling import shown_name
-from prdp.levels import Levels
-from prdp.policy import Policy, shown_value
+from prdp.expressions.unknown import unknown_by
+from prdp.policy import Policy, ranges_of, shown_value
+from prdp.schema import Bounds
 
-_FARTHEST = 1e300
 _MOST_SHOWN = 3
 
 
-@lru_cache(maxsize=256)
-def leaves_out(policy: Policy, levels: Levels, *, numbers: bool = True) -> str:
-    """Return which records are left out, wherever their values lie; ``numbers``: the policy reads such alone.
+def leaves_out(
+    policy: Policy,
+    bounds: Bounds,
+    whole: Collection[str] = (),
+    owners: Owners | None = None,
+    among: Sequence[Node] = (),
+) -> str:
+    """Return which records are left out, by a policy that was fitted to its table; empty where none can be.
 
-    >>> policy = Policy("10000 / balance", at_least="1/100", at_most=100)
-    >>> leaves_out(policy, policy.levels)
-    'records without a budget or with one below 0.01: balance up to 0 or above 1e6'
-    >>> one = Policy.constant(1)
-    >>> leaves_out(one, one.levels)
+    A column may be unknown unless its source declares that it is not. Of what known values have no budget,
+    only values within the bounds are looked at.
+
+    >>> leaves_out(Policy("CASE WHEN cost < 5000 THEN 4 ELSE 1 END"), {})
+    'leaves out records without cost, to which the policy gives no budget'
+    >>> leaves_out(Policy("10 - coalesce(age, 0)", at_least=1), {"age": (Fraction(0), Fraction(12))}, {"age"})
+    'leaves out records with age from 10 to 12, to which the policy gives no budget'
+    >>> leaves_out(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
     ''
+
+    Args:
+        policy: The policy.
+        bounds: The public bounds of the columns that it reads.
+        whole: The columns that hold whole numbers only.
+        owners: Who is protected with all their rows; None where a row is a record.
+        among: What must hold, or have a value, of a record that is asked about.
     """
-    if not policy.columns:
+    found = [_without(names) for names in unknown_by(policy.expression, among)]
+    limits = tuple((name, *bounds[name]) for name in sorted(policy.columns) if name in bounds)
+    found += _without_budget(policy, limits, frozenset(whole) & policy.columns)
+    if not found:
         return ""
-    least = levels.least
-    said = f"records without a budget or with one below {shown_value(least)}"
-    if len(policy.columns) > 1 or not numbers:
-        return said
+    more = " and others" if len(found) > _MOST_SHOWN else ""
+    said = f"{' or '.join(found[:_MOST_SHOWN])}{more}"
+    return f"leaves out {_whose(owners)} {said}, to which the policy gives no budget"
+
+
+def remedy(policy: Policy) -> str:
+    """Return how a policy could give a budget to records without a value; empty where nobody is without.
+
+    >>> remedy(Policy("10000 / cost")), remedy(Policy("1"))
+    ('coalesce(cost, ...) in the policy would give them one', '')
+    """
+    unknown = unknown_by(policy.expression)
+    names = ", ".join(shown_name(name) for name in sorted(unknown[0])) if unknown else ""
+    return f"coalesce({names}, ...) in the policy would give them one" if unknown else ""
+
+
+def _whose(owners: Owners | None) -> str:
+    if owners is None:
+        return "records"
+    if owners.join is not None:
+        return f"each {shown_name(owners.join.key)} of {shown_name(owners.join.private)}"
+    return f"each {shown_name(owners.id)} with a row"
+
+
+def _without(names: Collection[str]) -> str:
+    shown = [shown_name(name) for name in sorted(names)]
+    return f"without {shown[0]}" if len(shown) == 1 else f"with none of {', '.join(shown)}"
+
+
+@lru_cache(maxsize=256)
+def _without_budget(
+    policy: Policy, bounds: tuple[tuple[str, Fraction, Fraction], ...], whole: frozenset[str]
+) -> list[str]:
+    """Return the values within bounds that have no budget; of several columns, that there are some."""
+    limits = {name: (low, high) for name, low, high in bounds}
+    if policy.left_out(limits, whole) is None:
+        return []
+    ranges = ranges_of(limits)
+    if len(policy.columns) > 1 or not policy.columns <= ranges.keys():
+        return ["with some values"]
     (name,) = policy.columns
-    threshold = Threshold(lambda value: isinstance(value, float) and value > 0 and value >= least)
-    regions = invalid_regions(policy.expression, name, Interval(-_FARTHEST, _FARTHEST), threshold)
-    if not regions:
-        return f"records without {shown_name(name)}"
-    shown = " or ".join(map(_in_words, regions[:_MOST_SHOWN]))
-    more = " and elsewhere" if len(regions) > _MOST_SHOWN else ""
-    return f"{said}: {shown_name(name)} {shown}{more}"
-
-
-def _in_words(region: Interval) -> str:
-    """Return a region in words; what goes on to the farthest number has no end."""
-    if region.low <= -_FARTHEST:
-        return f"up to {shown_value(math.nextafter(region.high, math.inf) + 0.0)}"
-    if region.high >= _FARTHEST:
-        return f"above {shown_value(math.nextafter(region.low, -math.inf))}"
-    if region.low == region.high:
-        return f"= {shown_value(region.low)}"
-    return f"from {shown_value(region.low)} to {shown_value(region.high)}"
+    regions = invalid_regions(policy.expression, name, ranges[name], Threshold(policy.is_valid))
+    return [
+        f"with {shown_name(name)} = {shown_value(region.low)}"
+        if region.low == region.high
+        else f"with {shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
+        for region in regions
+    ]

@@ -307,10 +307,11 @@ def refuse_ids(groups: Grouping, owners: Owners) -> None:
         )
 
 
-def plan_of_one(terms: MethodTerms, method: Method) -> QueryPlan:
+def plan_of_one(terms: MethodTerms, method: Method, left_out: str = "") -> QueryPlan:
     """Return how one query is answered by one mechanism, about whatever its entry point reads."""
     mechanism, query = method.build(terms), terms.query
-    label = Label(str(query), terms.share, method.name, mechanism.caveat(signed=False), whole=True)
+    caveat = mechanism.caveat(signed=False)
+    label = Label(str(query), terms.share, method.name, caveat, left_out=left_out, whole=True)
     step = Step("", terms.share, mechanism, (label,), method.sees)
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
 

@@ -128,6 +128,7 @@ class Derived:
             simulated=simulated,
             ends=_limits(self.rule, self.measure),
             rule=self.rule,
+            left_out=self.label.left_out,
         )
 
     def completed(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import Exact
+from prdp.declare.owners import Owners
 from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._origins import origin_of
 from prdp.engines._readers import FILE_ENDINGS
@@ -100,6 +101,7 @@ class Facts:
     bounds: Bounds
     keys: Mapping[str, Any]
     grain: Grains
+    owners: Owners | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ class Project(Mapping[str, Table | Join]):
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
-        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name), opened.grain)
+        owners = opened.planner.owners
+        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name), opened.grain, owners)
 
     def sql(
         self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, fresh: bool = False

@@ -72,6 +72,7 @@ class Label:
             whole=self.whole,
             beyond=self._beyond(clipping, answer.step),
             shape=answer.shape,
+            left_out=self.left_out,
         )
 
     def _beyond(self, clipping: Clipping | Dropped | None, step: Fraction) -> str:

@@ -120,6 +120,11 @@ class MovedRelease(NumberLike):
         return self.release.aside
 
     @property
+    def left_out(self) -> str:
+        """Which records it is not about."""
+        return self.release.left_out
+
+    @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
         low, high = (None if end is None else self._moved(end) for end in self.release.left_away)

@@ -53,6 +53,8 @@ class Release(NumberLike):
         beyond: Of which records the interval that is shown leaves aside what they would add, in the user's
             own terms; empty where there are none, or where it cannot be said so.
         shape: For noise that is not Laplace's and public, all of it, in steps.
+        left_out: Which records it is not about, since the policy gives them no budget; empty where that is
+            nobody.
     """
 
     question: str
@@ -73,6 +75,7 @@ class Release(NumberLike):
     whole: bool = False
     beyond: str = ""
     shape: ConcaveNoise | None = None
+    left_out: str = ""
 
     @property
     def exact(self) -> Fraction:

@@ -97,6 +97,10 @@ class Published(Protocol):
         """What the interval leaves aside, as a clause."""
 
     @property
+    def left_out(self) -> str:
+        """Which records it is not about, in words; empty where that is nobody."""
+
+    @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
 
@@ -173,7 +177,8 @@ def in_a_cell(answer: Published) -> str:
 def line(answer: Published) -> str:
     """Return everything that must be said of an answer, on one line."""
     said = [answer.kind, f"share {answer.share}", answer.method]
-    after = [answer.caveat, answer.condition, f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""]
+    flag = f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""
+    after = [answer.left_out, answer.caveat, answer.condition, flag]
     words = "".join(f"; {text}" for text in after if text)
     mark = " [simulated: not private]" if answer.simulated else ""
     return f"{answer.question}: {in_words(answer)} ({said[0]}; {', '.join(said[1:])}){words}{mark}"
@@ -185,6 +190,7 @@ def as_html(answer: Published) -> str:
     rows = [
         (answer.question, value),
         (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
+        ("it", answer.left_out),
         ("its interval", answer.condition),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),
@@ -213,6 +219,7 @@ def as_dict(answer: Published) -> dict[str, Any]:
         "interval": answer.kind,
         "flag": answer.flag,
         "condition": answer.condition,
+        "left_out": answer.left_out,
         "caveat": answer.caveat,
         "share": str(answer.share),
         "method": answer.method,

@@ -168,13 +168,16 @@ class ReleaseTable:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the intervals leave aside; where rows differ in that, without values."""
+        """Whom answers are not about, and what intervals leave aside; where rows differ, without values."""
+        without = self._said(lambda release: release.left_out)
+        left_out = [f"{said}{columns}" for said, columns in without.items() if said]
         told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
         aside = {said: columns for said, columns in self._said(lambda release: release.aside).items() if said}
         if len(aside) > len(self.asked):
             aside = {shown.BY_ROW: self._said(lambda release: bool(release.aside))[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
-        return tuple(f"an interval{columns} {said}" for said, columns in told.items() if said)
+        aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
+        return (*left_out, *aside_of)
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
         """Return what is said of answers, each with its columns unless these are all."""

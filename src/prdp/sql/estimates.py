@@ -122,6 +122,11 @@ class ComputedAnswer(NumberLike):
         return " and what ".join(filter(None, clauses))
 
     @property
+    def left_out(self) -> str:
+        """Which records its parts are not about."""
+        return "; ".join(dict.fromkeys(part.left_out for part in self.parts.values() if part.left_out))
+
+    @property
     def left_away(self) -> tuple[None, None]:
         """No end: all are shown."""
         return None, None

@@ -23,6 +23,8 @@ from prdp.ledger import Ledger
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.sampling import flips, keep_bounds
+from prdp.plan.explain import omitted
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.reads import CellRead, PlanReader, RowRead
@@ -117,6 +119,7 @@ class CustomPlan:
     def answers_in_words(self, source: Any) -> Iterator[str]:
         """Say what would be read and drawn; ``:b`` stands for the level that is drawn first."""
         domain = self.split * self.share
+        yield from omitted(self.planner.policy, self._left_out)
         yield f"answers  {self.name} of {', '.join(self.columns)}"
         yield from (f"  reads  {statement}" for statement in self._cells.shown(source))
         yield f"  draws  where budgets become numerous, with share {domain}; proofs/framework.md"
@@ -147,6 +150,7 @@ class CustomPlan:
             choices=(("kept budgets from", f"{float(least):.6g} on"),),
             failed=came.failed,
             simulated=reader.stand_in,
+            left_out=self._left_out,
         )
 
     def _rows(self, reader: PlanReader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
@@ -157,6 +161,12 @@ class CustomPlan:
         if self.sample:
             kept = np.flatnonzero(self._sampled(np.asarray(found), first, epsilon, entropy))
         return rows.take(_shuffled(kept, entropy)).combine_chunks()
+
+    @property
+    def _left_out(self) -> str:
+        """Which of the records that are asked about have no budget, in words."""
+        among = [self.planner.where] if self.planner.where is not None else []
+        return leaves_out(self.planner.policy, self.planner.bounds, among=among)
 
     @property
     def _cells(self) -> CellRead:

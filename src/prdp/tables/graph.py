@@ -24,6 +24,7 @@ from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
 from prdp.plan.asked import Asked, said
 from prdp.plan.explain import Whose
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
@@ -359,7 +360,8 @@ class Graph(Opened):
         reading = self._reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         source = self._reader.source.engine.source
-        return Plan((plan_of_one(terms, row),), part, reading.where, source=source, edition=self.edition)
+        planned = plan_of_one(terms, row, leaves_out(reading.policy, {}))
+        return Plan((planned,), part, reading.where, source=source, edition=self.edition)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""

@@ -22,6 +22,7 @@ from prdp.mechanisms._results import Listed, Packed
 from prdp.mechanisms.truncate import Truncate
 from prdp.plan.asked import Asked
 from prdp.plan.explain import Whose
+from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
@@ -302,8 +303,9 @@ class Links(Opened):
         columns, policy = tuple(self._source.table_of), self._source.tables[0][1].policy
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
         terms = MethodTerms(policy, self._source.levels, {}, asked, None, exact_share(share), entry=read)
+        left_out = dict.fromkeys(leaves_out(reading.policy, {}) for _, reading in self._source.tables)
         return Plan(
-            (plan_of_one(terms, *asked.methods),),
+            (plan_of_one(terms, asked.methods[0], "; ".join(filter(None, left_out))),),
             terms.share,
             self.condition,
             source=self._source.text,
