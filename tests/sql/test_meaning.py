@@ -175,3 +175,40 @@ def test_times_with_a_zone_are_read_in_utc_in_every_storage(tmp_path: Path) -> N
         )
         rows = times.sql(text + "DATE '2025-01-02' GROUP BY day", share="1/4").values
         assert rows == [(datetime(2024, 12, 31), 1), (datetime(2025, 1, 1), 1)]
+
+
+WITH_NULLS = {
+    "age": [20.0, 70.0, None, 10.0] * 3,
+    "job": ["a", "b", None, "c"] * 3,
+    "ok": [True, None, False] * 4,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SUM(CASE WHEN age >= 65 THEN 0 ELSE 1 END) FROM people",
+        "SELECT SUM(CASE WHEN age > 65 THEN 65 WHEN age > 15 THEN age ELSE 1 END) FROM people",
+        "SELECT SUM(CASE job WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 7 END) FROM people",
+        "SELECT SUM(IF(age > 15, 1, 5)) FROM people",
+        "SELECT SUM(CASE WHEN age > 30 THEN 1 WHEN job IS NULL THEN 10 END) FROM people",
+        "SELECT COUNT(CASE WHEN NOT ok THEN 1 WHEN age > 15 OR ok THEN 2 END) FROM people",
+        "SELECT AVG(CASE WHEN ok AND age < 50 THEN age ELSE 0 END) FROM people",
+        "SELECT COUNT(*) FROM people WHERE CASE WHEN ok THEN age > 15 ELSE job = 'b' END",
+        "SELECT CASE WHEN age >= 18 THEN 'a' ELSE 'o' END AS g, COUNT(*) FROM people GROUP BY g ORDER BY g",
+    ],
+)
+def test_case_goes_on_where_a_condition_is_unknown_as_in_every_database(text: str) -> None:
+    frame = pyarrow.table(WITH_NULLS)
+    people = prdp.open(frame, policy=HUGE, bounds={"age": (0, 100)}, grain={"age": 1}, name="people")
+    with duckdb.connect() as plain:
+        plain.register("people", frame)
+        rows = plain.execute(text).fetchall()
+    assert people.sql(text, share=1).values == [
+        tuple(map(pytest.approx, row)) if len(row) == 1 else row for row in rows
+    ]
+
+
+def test_case_in_a_policy_gives_nobody_a_budget_by_an_unknown_condition() -> None:
+    policy = prdp.Policy("CASE WHEN age > 30 THEN 1 ELSE 2 END")
+    assert policy.budget({"age": None}) is None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from prdp.expressions.functions import FunctionName, NumberFunction
     from prdp.expressions.nodes import ArithmeticOp
+    from prdp.expressions.operators import CompareOp
 
 _DOUBLES_TO_SPARE = 4
 """How far the result of a library's logarithm, exponential or power may be off, in doubles."""
@@ -272,3 +273,20 @@ def _power_of_size(base: Interval, exponent: Interval) -> Interval:
     ends = product((base.low, base.high), (exponent.low, exponent.high))
     values = [value for value in (power(b, e) for b, e in ends) if value is not None]
     return _widened(Interval(min(values), max(values))).meet(_NOT_NEGATIVE)
+
+
+def can_hold(op: CompareOp, left: Interval, right: Interval) -> bool:
+    """Return whether a comparison holds for some pair of numbers of two intervals."""
+    match op:
+        case "<":
+            return left.low < right.high
+        case "<=":
+            return left.low <= right.high
+        case ">":
+            return left.high > right.low
+        case ">=":
+            return left.high >= right.low
+        case "=":
+            return not left.meet(right).empty
+        case "<>":
+            return left.point is None or left.point != right.point

@@ -21,6 +21,7 @@ from prdp.expressions.interval_rules import (
     Outcome,
     arithmetic,
     call,
+    can_hold,
     counted,
     hull,
     to_whole,
@@ -262,8 +263,8 @@ def _compared(node: Compare, ranges: Ranges) -> _Truth:
     if left.values.empty or right.values.empty:
         return _Truth(true=False, false=False, unknown=True)
     return _Truth(
-        true=_can_hold(node.op, left.values, right.values),
-        false=_can_hold(OPPOSITE[node.op], left.values, right.values),
+        true=can_hold(node.op, left.values, right.values),
+        false=can_hold(OPPOSITE[node.op], left.values, right.values),
         unknown=not (left.total and right.total),
     )
 
@@ -276,23 +277,6 @@ def _listed(node: Among, ranges: Ranges) -> _Truth:
     true = any(operand.values.contains(value) for value in listed)
     false = not operand.values.empty and operand.values.point not in listed
     return _Truth(true=true, false=false, unknown=not operand.total)
-
-
-def _can_hold(op: CompareOp, left: Interval, right: Interval) -> bool:
-    """Return whether a comparison holds for some pair of numbers of two intervals."""
-    match op:
-        case "<":
-            return left.low < right.high
-        case "<=":
-            return left.low <= right.high
-        case ">":
-            return left.high > right.low
-        case ">=":
-            return left.high >= right.low
-        case "=":
-            return not left.meet(right).empty
-        case "<>":
-            return left.point is None or left.point != right.point
 
 
 def _may_be_number(node: Node) -> bool:
@@ -321,7 +305,8 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None: 
             join = _narrowed_by_all if every else _narrowed_by_some
             return join(condition.parts, ranges, holds=holds)
         case IsTrue():
-            return narrowed(condition.operand, ranges, holds=True) if holds else ranges
+            inner = condition.operand
+            return narrowed(inner, ranges, holds=True) if holds else _narrowed_by_not_true(inner, ranges)
         case IsNull(operand=Column() as column):
             return {**ranges, column.name: EMPTY} if holds else ranges
         case Compare():
@@ -333,6 +318,21 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None: 
             return _meet(ranges, column.name, inside) if points else ranges
         case _:
             return ranges
+
+
+def _narrowed_by_not_true(condition: Node, ranges: Ranges) -> Ranges:
+    """Return ranges of the records for which a condition is false or unknown.
+
+    A comparison of a column with a constant is unknown where the column is, and no range keeps that out.
+    OR is true as soon as one part is, so none of its parts is.
+    """
+    match condition:
+        case Compare():
+            return narrowed(condition, ranges, holds=False) or ranges
+        case Or():
+            for part in condition.parts:
+                ranges = _narrowed_by_not_true(part, ranges)
+    return ranges
 
 
 def _narrowed_by_all(parts: Iterable[Node], ranges: Ranges, *, holds: bool) -> Ranges | None:

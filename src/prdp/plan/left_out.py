@@ -8,10 +8,9 @@ from functools import lru_cache
 
 from prdp.declare.owners import Owners
 from prdp.expressions.nodes import Node
-from prdp.expressions.regions import Threshold, invalid_regions
 from prdp.expressions.spelling import shown_name
 from prdp.expressions.unknown import unknown_by
-from prdp.policy import Policy, ranges_of, shown_value
+from prdp.policy import Policy
 from prdp.schema import Bounds
 
 _MOST_SHOWN = 3
@@ -31,8 +30,8 @@ def leaves_out(
 
     >>> leaves_out(Policy("CASE WHEN cost < 5000 THEN 4 ELSE 1 END"), {})
     'leaves out records without cost, to which the policy gives no budget'
-    >>> leaves_out(Policy("10 - coalesce(age, 0)", at_least=1), {"age": (Fraction(0), Fraction(12))}, {"age"})
-    'leaves out records with age from 10 to 12, to which the policy gives no budget'
+    >>> leaves_out(Policy("10 - age", at_least="1/2"), {"age": (Fraction(0), Fraction(12))}, whole={"age"})
+    'leaves out records without age or with age from 10 to 12, to which the policy gives no budget'
     >>> leaves_out(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
     ''
 
@@ -82,17 +81,8 @@ def _without_budget(
     policy: Policy, bounds: tuple[tuple[str, Fraction, Fraction], ...], whole: frozenset[str]
 ) -> list[str]:
     """Return the values within bounds that have no budget; of several columns, that there are some."""
-    limits = {name: (low, high) for name, low, high in bounds}
-    if policy.left_out(limits, whole) is None:
+    sentence = policy.left_out({name: (low, high) for name, low, high in bounds}, whole)
+    if sentence is None:
         return []
-    ranges = ranges_of(limits)
-    if len(policy.columns) > 1 or not policy.columns <= ranges.keys():
-        return ["with some values"]
-    (name,) = policy.columns
-    regions = invalid_regions(policy.expression, name, ranges[name], Threshold(policy.is_valid))
-    return [
-        f"with {shown_name(name)} = {shown_value(region.low)}"
-        if region.low == region.high
-        else f"with {shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
-        for region in regions
-    ]
+    which = sentence.partition(": for example")[0].partition(" leaves out records ")[2]
+    return [which if which.startswith("with ") else "with some values"]

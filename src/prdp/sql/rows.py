@@ -166,23 +166,53 @@ def write_in(writer: RowWriter, node: Any) -> Written:
 
 
 def write_case(writer: RowWriter, node: Any) -> Written:
-    """Write CASE, with a subject or without."""
+    """Write CASE, with a subject or without: as in SQL, a branch is taken where its condition is true."""
+    default = node.args.get("default")
     pieces: list[str | Written] = ["CASE"]
-    if node.this is not None:
-        pieces += [" ", writer.write(node.this)]
-    for branch in node.args["ifs"]:
-        pieces += [" WHEN ", writer.write(branch.this), " THEN ", writer.write(branch.args["true"])]
-    if node.args.get("default") is not None:
-        pieces += [" ELSE ", writer.write(node.args["default"])]
+    for place, branch in enumerate(node.args["ifs"]):
+        last = place + 1 == len(node.args["ifs"]) and type(default).__name__ in _NOTHING
+        pieces += [" WHEN ", _branch(writer, branch.this, node.this, last=last)]
+        pieces += [" THEN ", writer.write(branch.args["true"])]
+    if default is not None:
+        pieces += [" ELSE ", writer.write(default)]
     return joined([*pieces, " END"])
+
+
+def _branch(writer: RowWriter, condition: Any, subject: Any, *, last: bool) -> Written:
+    """Write a condition that fails where it is unknown; the row language's own CASE would be unknown there.
+
+    ``last``: nothing comes after it, so that a record for which it fails has no value anyway.
+    """
+    if subject is not None:
+        sides = writer.write(subject, CONCAT), writer.write(condition, CONCAT)
+        held = joined([sides[0], " = ", sides[1]], COMPARE)
+    else:
+        held = writer.write(condition)
+    if last or (subject is None and _is_decided(condition)):
+        return held
+    return joined([held.within(CONCAT), " IS TRUE"], COMPARE)
+
+
+def _is_decided(node: Any) -> bool:
+    """Say whether a condition is never unknown, as its form shows."""
+    match type(node).__name__:
+        case "Is" | "Boolean":
+            return True
+        case "Not" | "Paren":
+            return _is_decided(node.this)
+        case "And" | "Or":
+            return _is_decided(node.this) and _is_decided(node.expression)
+        case _:
+            return False
 
 
 def write_if(writer: RowWriter, node: Any) -> Written:
     """Write IF(condition, a, b) as the CASE that it is."""
-    condition, then = writer.write(node.this), writer.write(node.args["true"])
-    pieces: list[str | Written] = ["CASE WHEN ", condition, " THEN ", then]
-    if node.args.get("false") is not None:
-        pieces += [" ELSE ", writer.write(node.args["false"])]
+    default = node.args.get("false")
+    condition = _branch(writer, node.this, None, last=type(default).__name__ in _NOTHING)
+    pieces: list[str | Written] = ["CASE WHEN ", condition, " THEN ", writer.write(node.args["true"])]
+    if default is not None:
+        pieces += [" ELSE ", writer.write(default)]
     return joined([*pieces, " END"])
 
 
@@ -196,6 +226,8 @@ def write_logarithm(writer: RowWriter, node: Any) -> Written:
 
 _COMPARED = frozenset({"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "Is", "In", "Between", "Like", "ILike"})
 _BINARY = ("this", "expression")
+_NOTHING = frozenset({"NoneType", "Null"})
+"""What stands behind the last branch of a CASE that has no value otherwise."""
 
 
 def of_row(  # noqa: PLR0917  (one a column of the table)
@@ -252,7 +284,7 @@ ROWS: tuple[Construct, ...] = (
         ("this", "ifs", "default"),
         "`CASE WHEN ... THEN ... ELSE ... END`",
         "SUM(CASE WHEN vip THEN 1 ELSE 0 END)",
-        "unknown where a condition on the way is unknown",
+        "a condition that is unknown does not hold",
     ),
     of_row("If", write_if, ("this", "true", "false"), "`IF(a, b, c)`", "SUM(IF(vip, 1, 0))"),
     of_row("Abs", function("abs", "this"), ("this",), "`abs(x)`", "SUM(abs(age))"),

@@ -78,6 +78,7 @@ ROW_EXPRESSIONS = [
     *(
         "CASE job WHEN 'a' THEN 'b' ELSE lower(job) END",
         "CASE WHEN job ILIKE '%a%' THEN length(job) ELSE x END",
+        "CASE WHEN (x > 0) IS TRUE THEN x WHEN (job = 'a') IS TRUE THEN 3 ELSE length(job) END",
     ),
     *("lower(coalesce(job, 'NONE'))", "length(job) IN (1, 2)", "upper(job) IN ('A', 'ABC')"),
     *("year(day) BETWEEN 1970 AND 2020", "x BETWEEN -1 AND 2.5", "day >= TIMESTAMP '2020-01-31 00:00:00'"),

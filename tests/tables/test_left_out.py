@@ -1,0 +1,149 @@
+"""Beside every answer stands which records it is not about, by the policy and the columns' types alone."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import prdp
+from prdp.expressions.evaluate import evaluate
+from prdp.expressions.parse import parse
+from prdp.expressions.unknown import unknown_by
+from prdp.ledger.release_form import release_from_json, release_to_json
+
+STEPS = "CASE WHEN cost > 10 THEN 1 ELSE 2 END"
+SAID = "leaves out records without cost, to which the policy gives no budget"
+FLOATS = {"cost": [5.0, None, 20.0], "age": [1.0, 2.0, 3.0], "job": ["a", "b", "a"]}
+
+
+def opened(policy: str = STEPS, **options: Any) -> prdp.Table:
+    given: dict[str, Any] = {
+        "name": "stays",
+        "bounds": {"cost": (0, 100), "age": (0, 100)},
+        "grain": {"age": 1},
+    }
+    return prdp.open(pyarrow.table(FLOATS), policy=policy, **(given | options))
+
+
+def test_every_form_of_an_answer_says_whom_it_is_not_about() -> None:
+    stays = opened()
+    one = stays.count(share="1/10")
+    assert one.left_out == SAID
+    assert SAID in str(one)
+    assert SAID in one._repr_html_()
+    assert one.to_dict()["left_out"] == SAID
+    assert SAID in str(one / 2)
+    table = stays.group_by("job", keys=["a", "b"]).agg(prdp.count(), prdp.mean("age"), share="1/10")
+    assert str(table).splitlines().count(SAID) == 1
+    assert SAID in table.conditions
+    assert SAID in table.to_pandas().attrs["conditions"]
+    answers = stays.sql("SELECT COUNT(*) AS n, SUM(age) / COUNT(*) AS m FROM stays", share="1/10")
+    assert answers.notes.count(SAID) == 1
+
+
+def test_what_an_answer_says_is_kept_with_it() -> None:
+    stays = opened()
+    for released in (stays.count(share="1/10"), stays.mean("age", share="1/10")):
+        assert release_from_json(release_to_json(released)) == released
+    own = stays.run(lambda rows, epsilon, beta: 1, columns=["age"], share="1/10")
+    assert SAID in str(own)
+    assert release_from_json(release_to_json(own)) == own
+
+
+def test_a_plan_says_it_with_the_remedy_and_with_owners_in_their_words() -> None:
+    assert "\nomits    records without cost, to which" in opened().explain(prdp.count(), share="1/10")
+    assert "; coalesce(cost, ...) in the policy would" in opened().explain(prdp.count(), share="1/10")
+    owned = opened(protect="job").count(share="1/10")
+    assert (
+        owned.left_out == "leaves out each job with a row without cost, to which the policy gives no budget"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked"),
+    [
+        ("1", prdp.count()),
+        ("CASE WHEN coalesce(cost, 0) > 10 THEN 1 ELSE 2 END", prdp.count()),
+        ("CASE WHEN cost IS NULL THEN 1 WHEN cost > 10 THEN 1 ELSE 2 END", prdp.count()),
+        ("CASE WHEN (cost > 10) IS TRUE THEN 1 ELSE 2 END", prdp.count()),
+        ("CASE WHEN age > 10 THEN 1 ELSE 2 END", prdp.mean("age")),
+    ],
+)
+def test_nothing_is_said_where_nobody_who_is_asked_about_is_left_out(policy: str, asked: Any) -> None:
+    assert not opened(policy).agg(asked, share="1/10").conditions
+
+
+def test_a_filter_that_fails_for_records_without_a_value_makes_the_words_idle() -> None:
+    assert not opened().where("cost >= 0").count(share="1/10").left_out
+    assert opened().where("cost >= 0 OR age > 1").count(share="1/10").left_out == SAID
+
+
+def required(tmp_path: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
+    strict = pyarrow.schema([pyarrow.field("cost", pyarrow.int64(), nullable=False)])
+    frame = pyarrow.table({"cost": [5, 20]}, schema=strict)
+    pyarrow.parquet.write_table(frame, tmp_path / "strict.parquet")
+    with duckdb.connect(tmp_path / "strict.duckdb") as database:
+        database.execute("CREATE TABLE stays (cost BIGINT NOT NULL)")
+    return {
+        "NumPy": ({"cost": np.array([5, 20])}, {}),
+        "pandas": (pd.DataFrame({"cost": [5, 20]}), {}),
+        "Arrow": (frame, {}),
+        "Parquet": (tmp_path / "strict.parquet", {}),
+        "DuckDB": (tmp_path / "strict.duckdb", {"table": "stays"}),
+    }
+
+
+def optional(tmp_path: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
+    frame = pyarrow.table({"cost": [5, 20]})
+    pyarrow.parquet.write_table(frame, tmp_path / "loose.parquet")
+    (tmp_path / "loose.csv").write_text("cost\n5\n20\n")
+    with duckdb.connect(tmp_path / "loose.duckdb") as database:
+        database.execute("CREATE TABLE stays (cost BIGINT)")
+    return {
+        "floats of NumPy": ({"cost": np.array([5.0, 20.0])}, {}),
+        "pandas": (pd.DataFrame({"cost": pd.array([5, None], "Int64")}), {}),
+        "Arrow": (frame, {}),
+        "Parquet": (tmp_path / "loose.parquet", {}),
+        "CSV": (tmp_path / "loose.csv", {"types": {"cost": "BIGINT"}}),
+        "DuckDB": (tmp_path / "loose.duckdb", {"table": "stays"}),
+    }
+
+
+def test_a_column_without_null_by_its_source_is_never_said_to_be_without_a_value(tmp_path: Path) -> None:
+    for name, (source, options) in required(tmp_path).items():
+        assert not prdp.open(source, policy=STEPS, stand_in=True, **options).count(share=1).left_out, name
+    for name, (source, options) in optional(tmp_path).items():
+        assert prdp.open(source, policy=STEPS, stand_in=True, **options).count(share=1).left_out == SAID, name
+
+
+TEXTS = [
+    "a + b", "coalesce(a, b)", "coalesce(a, b, 1)", "CASE WHEN a > 1 THEN 1 ELSE b END",
+    "least(a, coalesce(b, 1))",
+    "CASE WHEN a IS NULL THEN b ELSE 1 END", "CASE WHEN (a > 1) IS TRUE THEN b ELSE 1 END", "1",
+    "CASE WHEN a > 1 OR b > 1 THEN 1 ELSE 2 END", "CASE WHEN a > 1 AND b IS NULL THEN 1 ELSE 2 END",
+    "CASE WHEN NOT (a > 1) THEN 1 WHEN a IN (2, 3) THEN 2 ELSE coalesce(b, a) END",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_sets_of_unknown_columns_are_those_with_which_some_record_has_no_value(text: str) -> None:
+    """All records of a small world are tried; what known values alone have no value for is not asked here."""
+    node = parse(text)
+    found = unknown_by(node)
+    for unknown in map(frozenset, chain.from_iterable(combinations(("a", "b"), size) for size in (1, 2))):
+        records = [
+            {"a": None if "a" in unknown else a, "b": None if "b" in unknown else b}
+            for a in (0.0, 1.0, 2.0, 3.0)
+            for b in (0.0, 1.0, 2.0, 3.0)
+        ]
+        never = all(evaluate(node, record) is not None for record in records)
+        assert not never or unknown not in found, unknown
+        assert never or any(smaller <= unknown for smaller in found), unknown
