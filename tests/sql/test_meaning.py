@@ -212,3 +212,37 @@ def test_case_goes_on_where_a_condition_is_unknown_as_in_every_database(text: st
 def test_case_in_a_policy_gives_nobody_a_budget_by_an_unknown_condition() -> None:
     policy = prdp.Policy("CASE WHEN age > 30 THEN 1 ELSE 2 END")
     assert policy.budget({"age": None}) is None
+
+
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("job = 'chef'", ["chef"]),
+        ("job IN ('chef', 'judge') AND age > 3", ["chef", "judge"]),
+        ("job = 'chef' OR 'clerk' = job", ["clerk", "chef"]),
+        ("job LIKE 'c%' AND job <> 'chef'", ["clerk"]),
+        ("NOT (job IN ('chef', 'clerk'))", ["judge", "baker"]),
+        ("job = 'chef' OR age > 3", ["clerk", "chef", "judge", "baker"]),
+    ],
+)
+def test_listed_keys_that_where_leaves_out_are_no_groups(where: str, left: list[str]) -> None:
+    listed = {"job": ["clerk", "chef", "judge", "baker"]}
+    text = f"SELECT job, COUNT(*) FROM accounts WHERE {where} GROUP BY job"
+    assert [job for job, _ in values(text, keys=listed)] == left
+    pairs = {"job,age": [(job, age) for job in listed["job"] for age in (5, 50)]}
+    text = f"SELECT job, age, COUNT(*) FROM accounts WHERE ({where}) AND age < 10 GROUP BY job, age"
+    assert [key[:2] for key in values(text, keys=pairs)] == [(job, 5) for job in left]
+
+
+def test_a_where_that_leaves_no_listed_key_is_refused_before_it_costs_anything() -> None:
+    table = accounts()
+    text = "SELECT job, COUNT(*) FROM accounts WHERE job = 'miller' GROUP BY job"
+    with pytest.raises(prdp.SqlError, match="WHERE leaves none of the listed keys of job"):
+        table.sql(text, share="1/2", keys={"job": ["clerk", "chef"]})
+    assert table.left == 1
+
+
+def test_keys_of_dates_are_cut_as_the_dates_they_are() -> None:
+    text = "SELECT opened, COUNT(*) FROM accounts WHERE opened >= DATE '2025-01-02' GROUP BY opened"
+    days = ["2025-01-01", "2025-01-02"]
+    assert [day for day, _ in values(text, keys={"opened": days})] == [datetime(2025, 1, 2)]

@@ -109,3 +109,18 @@ def test_a_project_file_says_it_too(tmp_path: Path) -> None:
     )
     answers = prdp.project(tmp_path).sql(BY_JOB, share=1)
     assert {"chef", "clerk"} <= set(answers["job"])
+
+
+def test_beside_groups_that_were_found_stands_which_are_missing() -> None:
+    """A text with an umlaut has as many records as others, and no search can find it."""
+    table = prdp.open({"job": np.array(["chef", "clerk", "Müller"] * 2000)}, policy="8", name="people")
+    answers = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
+    assert set(answers["job"]) == {"chef", "clerk"}
+    rare, never = "keys of job: rarer ones are missing by design", "are never found"
+    assert rare in answers.notes
+    assert f"texts with other characters than printable ASCII's {never}" in answers.notes
+    assert rare in answers.to_pandas().attrs["notes"]
+    found = table.find_keys("job", share="1/10", alphabet="chefMülr", longest=6)
+    assert f"texts with other characters than the alphabet's {never}" in found.notes
+    known = table.sql(BY_JOB, share="1/10", keys={"job": ["chef"]})
+    assert not any("missing" in note or never in note for note in known.notes)

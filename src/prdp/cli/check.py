@@ -18,6 +18,7 @@ from prdp.ledger import shown_place
 from prdp.plan.left_out import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
+from prdp.schema import Kind
 from prdp.testing.sample import LEFT_OUT, sample_counts
 
 
@@ -86,7 +87,7 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
     ]
     for column, keys in facts.keys.items():
         found = keys == PRIVATE or isinstance(keys, dict)
-        listed = "found by questions, which pay for it" if found else f"{len(keys):,} public ones"
+        listed = _searched(facts, column, keys) if found else f"{len(keys):,} public ones"
         said.append((f"keys of {column}", listed))
     said += [
         (f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here")
@@ -94,6 +95,14 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None
     ]
     return said
+
+
+def _searched(facts: Facts, column: str, keys: object) -> str:
+    """Say which keys of a column that nobody lists are found."""
+    described = isinstance(keys, dict) and {"pattern", "among", "alphabet"} & keys.keys()
+    texts = column in facts.schema and facts.schema[column].kind is Kind.TEXT and not described
+    ascii_only = "; texts with other characters than printable ASCII's are never found" if texts else ""
+    return f"found by questions, which pay for it; rarer ones are missing by design{ascii_only}"
 
 
 def warnings_of(facts: Facts) -> list[tuple[str, str]]:

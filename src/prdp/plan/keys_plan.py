@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.key_domains import ColumnKeys, ProductClass
+from prdp.declare.key_search import PRINTABLE
 from prdp.declare.patterns import TextClass
 from prdp.declare.text_model import LikelyTexts
 from prdp.levels import Levels
@@ -76,6 +77,7 @@ class KeysPlan(Plan):
                 f"an owner with several keys counts for an equal part of {whole} in each of them, "
                 f"{self.query.most_keys:,} at most"
             )
+        lines += never_found(domain.columns)
         if self.query.size is None:
             lines.append(f"at most {self.finder.most:,} keys are shown, the largest")
         return tuple(lines)
@@ -115,7 +117,7 @@ class KeysPlan(Plan):
             return needs
         said = [_in_words(keys) for keys, _ in needs]
         lengths = [f" ({length} characters)" for length in _SHOWN_LENGTHS]
-        examples = [f" ({text!r})" for text in _SHOWN_TEXTS]
+        examples = [f" (a text like {text!r})" for text in _SHOWN_TEXTS]
         return [needs[said.index(words)] for words in (*lengths, *examples) if words in said] or needs[-1:]
 
     @property
@@ -154,6 +156,13 @@ class KeysPlan(Plan):
         )
 
 
+def never_found(columns: Sequence[ColumnKeys]) -> list[str]:
+    """Return which texts a search cannot find, however many records have them: public, by its domain."""
+    alphabets = [c.facts.get("alphabet", PRINTABLE) for c in columns if _is_free_text(c)]
+    whose = dict.fromkeys("printable ASCII's" if one == PRINTABLE else "the alphabet's" for one in alphabets)
+    return [f"texts with other characters than {one} are never found" for one in whose]
+
+
 def _is_free_text(column: ColumnKeys) -> bool:
     return bool({"alphabet", "likely"} & column.facts.keys())
 
@@ -174,7 +183,7 @@ def _in_words(keys: ProductClass) -> str:
         return f" ({length} characters)"
     if likely:
         as_likely = (text for text in _SHOWN_TEXTS if all(part.holds(text.encode()) for part in likely))
-        return next((f" ({text!r})" for text in as_likely), "")
+        return next((f" (a text like {text!r})" for text in as_likely), "")
     return f" ({_count(keys.size)} keys)"
 
 

@@ -46,14 +46,16 @@ def answered(
         return _without_charge(asked)
     parts = _shares(asked, share, shares)
     whole = rest = exact_share(share)
+    said: tuple[str, ...] = ()
     if isinstance(asked.keys, SearchedKeys):
-        asked, rest = searched(asked, asked.keys, whole, parts, fresh=fresh)
+        asked, rest, said = searched(asked, asked.keys, whole, parts, fresh=fresh)
         if not asked.keys:  # nothing was found: only the search is paid for
-            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None)
+            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, said)
     groups = _questioned(asked)
     _refuse_unless_planned(asked, groups, rest, parts)
     table = groups.agg(*asked.queries, share=rest, shares=parts, fresh=fresh)
-    return replace(_computed(asked, table), share=whole if rest < whole else table.share)
+    spent = whole if rest < whole else table.share
+    return replace(_computed(asked, table), share=spent, of_groups=said)
 
 
 def explained(

@@ -19,7 +19,16 @@ from prdp.sql.catalog import Catalog, PublicTable
 from prdp.sql.constants import whole_in
 from prdp.sql.construct import unread
 from prdp.sql.door import Door
-from prdp.sql.grouping import GroupItem, SearchedKeys, callers_keys, crossed, found_keys, search_of
+from prdp.sql.grouping import (
+    GroupItem,
+    SearchedKeys,
+    callers_keys,
+    crossed,
+    found_keys,
+    kept_by_where,
+    kept_together,
+    search_of,
+)
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import refuse_construct
@@ -358,8 +367,10 @@ def _advice(text: str, name: str) -> str:
 def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, door: Door) -> Any:
     """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
     together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
+    planner = door.planner
     if together is not None:
-        return list(together.keys) if isinstance(together, ReleaseTable) else together
+        pairs = list(together.keys) if isinstance(together, ReleaseTable) else together
+        return kept_together(reader.groups, pairs, where, planner)
     lists: list[Any] = []
     for item in reader.groups:
         listed = callers_keys(item, keys)
@@ -367,7 +378,10 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
         if search is not None:
             lists.append(search)
             continue
-        found = found_keys(item, where, door.planner) if listed is None else list(listed)
+        found = found_keys(item, where, planner) if listed is None else list(listed)
+        kept = kept_by_where(item, found or [], where, planner)
+        if found and not kept:
+            reader.refuse(item.checked.source, f"WHERE leaves none of the listed keys of {item.text}")
         if not found:
             reader.refuse(
                 item.checked.source,
@@ -375,7 +389,7 @@ def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, doo
                 "occur may give one away",
                 _advice(item.text, item.names[0]),
             )
-        lists.append(found)
+        lists.append(kept)
     if any(isinstance(listed, Mapping) for listed in lists):
         return SearchedKeys(tuple(lists))
     return crossed(reader.groups, lists)

@@ -2,7 +2,7 @@
 
 Keys are found, in this order: as the caller lists them; in WHERE, as an IN list, an equality or a range; in
 a public table; in the expression itself, where it can give few values only; between the public bounds of a
-number.
+number. Those that WHERE leaves out by the key alone are no groups of the statement.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from prdp.declare.computed import WHOLE, derived_grain
 from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
-from prdp.declare.keys import MOST_KEYS
+from prdp.declare.keys import MOST_KEYS, typed_key
 from prdp.errors import InvalidRequest
+from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import bound
 from prdp.expressions.moments import added
 from prdp.expressions.nodes import (
@@ -42,6 +43,7 @@ from prdp.expressions.nodes import (
     Number,
     Or,
     canonical,
+    columns,
 )
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of
@@ -82,7 +84,7 @@ class GroupItem:
 
 def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[Any] | None:
     """Return the public keys of an entry of GROUP BY; None where they do not follow from what is public."""
-    conditions = where.parts if isinstance(where, And) else (where,) if where is not None else ()
+    conditions = _conjuncts(where)
     if item.part:
         return _moments(item, conditions)
     listed = _listed(item.checked.text, conditions)
@@ -129,6 +131,40 @@ def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
     wanted = {name.lower() for name in (*item.names, item.text)}
     listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
     return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed
+
+
+def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:
+    """Return the keys that WHERE leaves a group for, as far as the key alone decides: both are public."""
+    node = item.checked.node
+    if not isinstance(node, Column) or item.part:
+        return list(keys)
+    name, kind = node.name, planner.schema[node.name]
+    decisive = [condition for condition in _conjuncts(where) if columns(condition) == {name}]
+
+    def may_be(key: Any) -> bool:
+        try:
+            typed = typed_key(key, name, kind)
+        except InvalidRequest:  # which whoever makes the groups says
+            return True
+        return all(evaluate(condition, {name: typed}) is True for condition in decisive)
+
+    return [key for key in keys if may_be(key)]
+
+
+def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, planner: Planner) -> Any:
+    """Return the listed combinations that WHERE leaves a group for; what is no list of such as it is."""
+    listed = isinstance(keys, list) and all(isinstance(k, tuple) and len(k) == len(items) for k in keys)
+    if not listed or not keys:
+        return keys
+    kept = [
+        set(kept_by_where(item, column, where, planner))
+        for item, column in zip(items, zip(*keys, strict=True), strict=True)
+    ]
+    return [key for key in keys if all(part in allowed for part, allowed in zip(key, kept, strict=True))]
+
+
+def _conjuncts(where: Node | None) -> Sequence[Node]:
+    return where.parts if isinstance(where, And) else (where,) if where is not None else ()
 
 
 def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from prdp.declare.exact import Exact
 from prdp.declare.key_search import KeySearch
 from prdp.errors import BudgetExhausted, InvalidRequest, SqlError, offered_share, shown_part
+from prdp.plan.keys_plan import never_found
 from prdp.sql.compiled import Compiled
 from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
@@ -20,8 +21,10 @@ KEYS_PART = Fraction(1, 4)
 
 def searched(
     asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, fresh: bool
-) -> tuple[Compiled, Fraction]:
+) -> tuple[Compiled, Fraction, tuple[str, ...]]:
     """Find the keys of all groups that are to be found; return the statement with them, and the share left.
+
+    Beside these, what is to be said of the groups: which of them are missing by design.
 
     What is found is a release of its own, charged and recorded before the aggregates are asked.
 
@@ -31,12 +34,16 @@ def searched(
     each, rest = _split(keys, share, parts)
     _refuse_unless_both_fit(asked, keys, each, rest, fresh=fresh)
     lists: list[Any] = []
+    said: list[str] = []
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
+            domain = _planned(asked, item, listed, each).query.domain
+            said += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
             lists.append([key for (key,) in _found(asked, item, listed, each, fresh=fresh).keys])
         else:
             lists.append(listed)
-    return replace(asked, keys=crossed(asked.groups, lists) if all(lists) else []), rest
+    found = crossed(asked.groups, lists) if all(lists) else []
+    return replace(asked, keys=found), rest, tuple(dict.fromkeys(said))
 
 
 def _refuse_unless_both_fit(

@@ -41,6 +41,7 @@ class SqlAnswers:
         rows: Its rows; a number that was released, or computed from such, has its interval with it.
         released: The answers that all of it is computed from, as the ledger keeps them; None where there are
             none.
+        of_groups: What is said of groups that were found: which are missing by design.
     """
 
     text: str
@@ -48,6 +49,7 @@ class SqlAnswers:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     released: ReleaseTable | None
+    of_groups: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -132,7 +134,7 @@ class SqlAnswers:
     def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame of ``to_dict``."""
         frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(self.to_dict())
-        frame.attrs.update({"statement": self.text, "share": str(self.share)})
+        frame.attrs.update({"statement": self.text, "share": str(self.share), "notes": "; ".join(self.notes)})
         return frame
 
     def __str__(self) -> str:
@@ -165,6 +167,7 @@ class SqlAnswers:
         more = len(self.rows) - _SHOWN_ROWS
         said = [f"... and {more} more"] * (more > 0) + said
         said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
+        said += self.of_groups
         if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
             said.append(shown.LEFT_AWAY)
         if numbers and self.released is not None:
