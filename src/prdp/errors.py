@@ -186,4 +186,4 @@ class KeysOutOfReach(UserWarning):
 
 
 class NoLedgerFile(UserWarning):
-    """The account of a table in a file ends with the process: whoever opens it again begins from nothing."""
+    """The account of a table is in memory: whoever opens the table again begins from nothing."""

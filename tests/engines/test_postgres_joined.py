@@ -44,7 +44,7 @@ TOWNS = {"code": np.array([0, 1]), "country": np.array(["de", "fr"])}
 def shop(new_database: NewDatabase) -> str:
     address = new_database()
     for name, columns, values in (
-        ("people", "id bigint, member boolean, town bigint", PEOPLE),
+        ("people", "id bigint, member boolean NOT NULL, town bigint", PEOPLE),
         ("orders", "buyer bigint, price bigint", ORDERS),
         ("towns", "code bigint, country text", TOWNS),
     ):

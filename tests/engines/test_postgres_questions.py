@@ -23,7 +23,7 @@ ACCOUNTS = {
     "owner": PLACES % 1_500,
     "number": PLACES,
 }
-COLUMNS = "balance bigint, rate float8, job varchar(10), owner int, number int"
+COLUMNS = "balance bigint NOT NULL, rate float8, job varchar(10), owner int, number int"
 
 
 @pytest.fixture(scope="module")

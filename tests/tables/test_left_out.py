@@ -52,7 +52,10 @@ def test_every_form_of_an_answer_says_whom_it_is_not_about() -> None:
 def test_what_an_answer_says_is_kept_with_it() -> None:
     stays = opened()
     for released in (stays.count(share="1/10"), stays.mean("age", share="1/10")):
-        assert release_from_json(release_to_json(released)) == released
+        again = release_from_json(release_to_json(released))
+        assert again == released
+        assert isinstance(again, prdp.Release)
+        assert again.left_out == SAID
     own = stays.run(lambda rows, epsilon, beta: 1, columns=["age"], share="1/10")
     assert SAID in str(own)
     assert release_from_json(release_to_json(own)) == own

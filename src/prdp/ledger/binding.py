@@ -21,6 +21,20 @@ _ONE_ROW = "one_row_each"  # there only where it is so
 _SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
 
 
+_TEXTS = {"ENUM": "VARCHAR"}
+"""What holds texts has one name, whatever keeps them: a categorical of pandas, of Polars, a Parquet file."""
+
+
+def bound_types(schema: Schema) -> dict[str, str]:
+    """Return the types of a table's columns as a ledger keeps them.
+
+    >>> from prdp.schema import ColumnType, Kind
+    >>> bound_types({"segment": ColumnType(Kind.TEXT, native="ENUM")})
+    {'segment': 'VARCHAR'}
+    """
+    return {column: _TEXTS.get(kind.native, kind.native) for column, kind in schema.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """The public facts under which a ledger's charges mean what they say.
@@ -58,7 +72,7 @@ class Binding:
         return cls(
             {
                 "name": name,
-                "schema": {column: kind.native for column, kind in schema.items()},
+                "schema": bound_types(schema),
                 "policy": canonical(policy.expression),
                 "at_least": _end(policy.at_least),
                 "at_most": _end(policy.at_most),
@@ -89,7 +103,10 @@ class Binding:
     @classmethod
     def from_json(cls, text: str) -> Binding:
         """Read what ``to_json`` wrote."""
-        return cls(strict_json(text))
+        facts = strict_json(text)
+        if isinstance(facts, dict) and isinstance(facts.get("schema"), dict):
+            facts["schema"] = {column: _TEXTS.get(kind, kind) for column, kind in facts["schema"].items()}
+        return cls(facts)
 
     def to_json(self) -> str:
         """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class Release(NumberLike):
             own terms; empty where there are none, or where it cannot be said so.
         shape: For noise that is not Laplace's and public, all of it, in steps.
         left_out: Which records it is not about, since the policy gives them no budget; empty where that is
-            nobody.
+            nobody. Sources differ in which columns may be NULL, and answers are compared without it.
     """
 
     question: str
@@ -75,7 +75,7 @@ class Release(NumberLike):
     whole: bool = False
     beyond: str = ""
     shape: ConcaveNoise | None = None
-    left_out: str = ""
+    left_out: str = field(default="", compare=False)
 
     @property
     def exact(self) -> Fraction:

@@ -16,6 +16,7 @@ from prdp.engines.duckdb import DuckDBEngine, open_source
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
+from prdp.ledger.binding import bound_types
 from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms._results import Listed, Packed
@@ -123,7 +124,7 @@ def open_links(
     )
     facts = {
         "name": called,
-        "schema": {column: kind.native for column, kind in engine.schema.items()},
+        "schema": bound_types(engine.schema),
         "records": {
             column: json.dumps(tables[place][2], sort_keys=True) for column, place in table_of.items()
         },

@@ -90,11 +90,11 @@ def read_edition(edition: str | None) -> str:
 
 
 def account_of(
-    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool, forgets: str = ""
+    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
 ) -> Ledger:
     """Return the ledger that was asked for, attached to the public facts of what is opened.
 
-    A stand-in has none. ``forgets`` names a table that outlives an account in memory, which is warned of.
+    A stand-in has none. An account in memory is forgotten, which is warned of.
     """
     if not isinstance(stand_in, bool):
         raise InvalidRequest(
@@ -103,8 +103,8 @@ def account_of(
     if stand_in:
         _refuse_an_account(ledger=ledger, who=who)
         return NoAccount()
-    if ledger is None and forgets:
-        _warn_of_no_ledger(forgets)
+    if ledger is None:
+        _warn_of_no_ledger(str(facts.facts.get("name", "table")))
     if isinstance(ledger, str | Path):
         ledger = DurableLedger.opened(ledger, facts, who=who)
     account: Ledger = MemoryLedger() if ledger is None else ledger
@@ -115,12 +115,13 @@ def account_of(
 
 
 def _warn_of_no_ledger(name: str) -> None:
-    """Say, once a process, that the account of a file's table is forgotten when the process ends."""
+    """Say, once a process, that an account in memory is forgotten: a cell that runs again begins anew."""
     if not _SAID:
         _SAID.append(name)
         warnings.warn(
-            f"the account of {name!r} ends with this process: whoever opens the file again begins from "
-            f"nothing, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'.",
+            f"the account of {name!r} is in memory: whoever opens the table again begins from nothing, and a "
+            f"record can lose more than its budget. Keep it: ledger='{name}.ledger'. Made-up records "
+            "need none: stand_in=True.",
             NoLedgerFile,
             stacklevel=4,
         )
