@@ -150,3 +150,16 @@ def test_sets_of_unknown_columns_are_those_with_which_some_record_has_no_value(t
         never = all(evaluate(node, record) is not None for record in records)
         assert not never or unknown not in found, unknown
         assert never or any(smaller <= unknown for smaller in found), unknown
+
+
+def test_the_share_that_is_found_is_for_all_records_and_says_whom_none_brings_back() -> None:
+    """Of 100 records ten have no budget: no share brings a count closer than a tenth."""
+    like = {"cost": np.where(np.arange(100) < 10, np.nan, 1.0), "age": np.arange(100)}
+    table = prdp.open(like, policy=prdp.Policy(STEPS.replace("2", "1000000")), stand_in=True)
+    found = prdp.share_for(prdp.count(), error="5%", like=table, runs=5)
+    assert found.share is None
+    assert dict(found.measured)[1] == pytest.approx(0.1)
+    assert str(found).endswith(f"seed 0; every answer {SAID})")
+    groups = table.group_by(prdp.bins("age", [0, 50, 100]))
+    assert prdp.share_for(prdp.count(), error="5%", like=groups, runs=5).share is None
+    assert prdp.share_for(prdp.count(), error="5%", like=table.where("cost > 0"), runs=5).share is not None

@@ -26,7 +26,8 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize("source", ["file", "frame", "join"])
 def test_an_account_in_memory_is_warned_of_once(source: str, tmp_path: Path) -> None:
-    pd.DataFrame(COLUMNS).to_parquet(tmp_path / "people.parquet")
+    frame = pd.DataFrame(COLUMNS)
+    frame.to_parquet(tmp_path / "people.parquet")
     for place in range(2):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -34,11 +35,9 @@ def test_an_account_in_memory_is_warned_of_once(source: str, tmp_path: Path) -> 
                 case "file":
                     prdp.open(tmp_path / "people.parquet", policy="1")
                 case "frame":
-                    prdp.open(pd.DataFrame(COLUMNS), policy="1", name="people")
+                    prdp.open(frame, policy="1", name="people")
                 case _:
-                    prdp.open_join(
-                        {"people": COLUMNS}, private="people", key="age", references={}, policy="1"
-                    )
+                    prdp.open_join({"people": frame}, private="people", key="age", references={}, policy="1")
         told = [one for one in said if one.category is NoLedgerFile]
         assert len(told) == (place == 0)
         assert all("Keep it: ledger='" in str(one.message) for one in told)
@@ -46,10 +45,11 @@ def test_an_account_in_memory_is_warned_of_once(source: str, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize("kept", [{"stand_in": True}, {"ledger": prdp.MemoryLedger()}])
-def test_made_up_records_and_a_ledger_that_was_chosen_are_not_warned_of(kept: dict[str, Any]) -> None:
+def test_stand_ins_arrays_and_a_ledger_that_was_chosen_are_not_warned_of(kept: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prdp.open(COLUMNS, policy="1", **kept)
+        prdp.open(pd.DataFrame(COLUMNS), policy="1", **kept)
+        prdp.open(COLUMNS, policy="1")
 
 
 def test_categories_and_texts_share_a_ledger_whoever_keeps_them(tmp_path: Path) -> None:

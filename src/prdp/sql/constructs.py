@@ -61,7 +61,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this",),
         "`HAVING`",
         f"{_BY_JOB} HAVING COUNT(*) > 10",
-        "on released values: costs nothing",
+        "on released values; an aggregate that is only here takes its part of the share",
     ),
     Construct(
         "Order",

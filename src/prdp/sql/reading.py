@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from prdp.errors import ExpressionError, SqlError
@@ -34,7 +35,12 @@ _NOT_SIGNS = {
     "^": "Write power(a, b).",
     "**": "Write power(a, b).",
     "//": "Write floor(a / b).",
+    "~": "Regular expressions are not read: write LIKE.",
+    "!~": "Regular expressions are not read: write NOT LIKE.",
+    "~*": "Regular expressions are not read: write ILIKE.",
 }
+_TOP = re.compile(r"\bselect\s+(?:distinct\s+)?top\s*\(?\s*(\d+)", re.IGNORECASE)
+_CLAUSES = ("from", "where", "group", "having", "order", "limit", "between")
 _QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
 
 
@@ -126,7 +132,7 @@ def _tamed(text: str) -> str:
             text, (0, len(text)), "the statement is empty", "Write such as SELECT COUNT(*) FROM t."
         )
     if tokens[0].lower not in {"select", "with", ";"}:
-        raise SqlError(text, tokens[0].span, ONLY_SELECT, ONLY_SELECT_INSTEAD)
+        raise SqlError(text, tokens[0].span, ONLY_SELECT, _instead_of(tokens[0].lower))
     if len(tokens) > MOST_TOKENS:
         reason = f"the statement has more than {MOST_TOKENS:,} words"
         raise SqlError(text, tokens[MOST_TOKENS].span, reason, "Ask less at once.")
@@ -135,6 +141,17 @@ def _tamed(text: str) -> str:
     _screen_nesting(text, tokens)
     _screen_end(text, tokens)
     return _without_comments(text, tokens)
+
+
+def _instead_of(word: str) -> str:
+    """Return what to write in place of a first word that begins no question."""
+    if word in {"explain", "describe", "desc"}:
+        return "Write the question alone: table.explain_sql(...) or prdp ask --dry-run says what it would do."
+    return f"Did you mean SELECT? {ONLY_SELECT_INSTEAD}" if _is_near(word, "select") else ONLY_SELECT_INSTEAD
+
+
+def _is_near(word: str, known: str) -> bool:
+    return word != known and bool(get_close_matches(word, [known], cutoff=0.7))
 
 
 def _screen(text: str, before: Token | None, token: Token) -> None:
@@ -205,4 +222,10 @@ def _misread(text: str, wrong: Any) -> SqlError:
 def _meant(text: str) -> str:
     if "select" not in text.lower():
         return "Write such as SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
+    if top := _TOP.search(text):
+        return f"Write LIMIT {top[1]} at the end, in place of TOP."
+    for word in re.findall(r"[A-Za-z_]+", text):
+        near = next((known for known in _CLAUSES if _is_near(word.lower(), known)), "")
+        if near:
+            return f"Did you mean {near.upper()} by {word}?"
     return 'Names that are words of SQL, or hold blanks, are quoted: "order".'

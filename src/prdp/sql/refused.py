@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from prdp.sql.construct import Construct
@@ -41,8 +42,8 @@ REFUSED: tuple[Construct, ...] = (
         "Window",
         "`OVER (...)`",
         "SELECT SUM(age) OVER () FROM accounts",
-        "a window gives a value for every record",
-        "Aggregate, with GROUP BY.",
+        "windows are not read: over rows, one gives a value for every record",
+        "Aggregate with GROUP BY, sort with ORDER BY; for parts of a total, ask for the total too.",
     ),
     _no(
         "Union",
@@ -77,7 +78,7 @@ REFUSED: tuple[Construct, ...] = (
         "a subquery as a value",
         "SELECT COUNT(*) / (SELECT 2) FROM accounts",
         "a subquery is read in FROM, IN and EXISTS alone",
-        "Put it in a CTE or in FROM.",
+        "Ask for its number first, and write that number; rows that are asked about go into FROM or a CTE.",
     ),
     _no(
         "Exists",
@@ -92,6 +93,20 @@ REFUSED: tuple[Construct, ...] = (
         "SELECT COUNT(*) FROM accounts WHERE regexp_matches(job, 'c.*')",
         "regular expressions are not read",
         "Write LIKE.",
+    ),
+    _no(
+        "TimeToStr",
+        "`strftime`, `to_char`",
+        "SELECT COUNT(*) FROM accounts WHERE strftime(opened, '%Y') = '2025'",
+        "dates are not written as texts here",
+        "Write date_trunc('month', x), year(x), month(x) or CAST(x AS DATE).",
+    ),
+    _no(
+        "Replace",
+        "`replace`, `regexp_replace`, `split_part`",
+        "SELECT COUNT(*) FROM accounts WHERE replace(job, 'a', 'b') = 'b'",
+        "texts are not rewritten here",
+        "Write LIKE, substring(x, 1, 3), trim(x), lower(x), or CASE x WHEN 'a' THEN 'b' ELSE x END.",
     ),
     _no(
         "Rand",
@@ -157,8 +172,44 @@ REFUSED: tuple[Construct, ...] = (
 )
 """What is refused by name; whatever is in no list is refused too."""
 
-_ALSO = {"now": "CurrentTimestamp", "today": "CurrentDate", "uuid": "Rand", "last": "First"}
+_ALSO = {
+    "now": "CurrentTimestamp",
+    "getdate": "CurrentTimestamp",
+    "today": "CurrentDate",
+    "uuid": "Rand",
+    "last": "First",
+    "date_format": "TimeToStr",
+    "datename": "TimeToStr",
+    "format_date": "TimeToStr",
+}
 """Functions that sqlglot has no class for, and whose reason theirs is."""
+
+_LIKE_OTHERS = {
+    "ToChar": "TimeToStr",
+    "Format": "TimeToStr",
+    "RegexpReplace": "Replace",
+    "SplitPart": "Replace",
+    "Translate": "Replace",
+}
+"""Functions that sqlglot has a class for, and whose reason another one's is."""
+
+_NAMES = (
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "QUANTILE_CONT", "VARIANCE", "STDDEV", "COUNT_IF"),
+    *("COALESCE", "NULLIF", "ROUND", "FLOOR", "CEIL", "ABS", "SQRT", "POWER", "LEAST", "GREATEST", "SIGN"),
+    *(
+        "LOWER",
+        "UPPER",
+        "TRIM",
+        "LENGTH",
+        "SUBSTRING",
+        "DATE_TRUNC",
+        "DATE_DIFF",
+        "YEAR",
+        "MONTH",
+        "DAYOFWEEK",
+    ),
+)
+"""Functions that a misspelled name may mean."""
 
 _REFUSED = {construct.node: construct for construct in REFUSED}
 
@@ -168,8 +219,10 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     kind = type(node).__name__
     inner = node.this if kind == "IgnoreNulls" else node
     name = _ALSO.get(node.name.lower(), kind) if kind == "Anonymous" else type(inner).__name__
-    known = _REFUSED.get(name)
+    known = _REFUSED.get(_LIKE_OTHERS.get(name, name))
     if known is not None:
         statement.refuse(node, known.note, known.instead)
     shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
-    statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")
+    near = get_close_matches(shown.upper(), _NAMES, n=1, cutoff=0.6) if kind == "Anonymous" else []
+    meant = f"Did you mean {near[0]}? " if near else ""
+    statement.refuse(node, f"{shown} is not read here", f"{meant}docs/sql.md lists what is.")

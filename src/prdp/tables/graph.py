@@ -263,7 +263,7 @@ def open_graph(
         "nodes": described(known),
     }
     reading = EdgeRead(*ends, checked, checked.levels, None)
-    account = account_of(ledger, Binding(facts), who, stand_in=stand_in)
+    account = account_of(ledger, Binding(facts), who, edges, stand_in=stand_in)
     reader = Reader(EdgeSource(engine, known), stand_in)
     return Graph(reading, called, account, reader, read_edition(edition))
 

@@ -119,7 +119,7 @@ def open_join(
     alone = read_one_row_each(one_row_each, private)
     facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
     binding = Binding({**facts, **tree.facts(), "most_rows": str(read_most_rows(most_rows))})
-    account = account_of(ledger, binding, who, stand_in=stand_in)
+    account = account_of(ledger, binding, who, *tables.values(), stand_in=stand_in)
     return Join(
         _engine=engine,
         tree=tree,

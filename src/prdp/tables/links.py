@@ -136,7 +136,7 @@ def open_links(
     return Links(
         _source=source,
         name=called,
-        ledger=account_of(ledger, Binding(facts), who, stand_in=stand_in),
+        ledger=account_of(ledger, Binding(facts), who, rows, stand_in=stand_in),
         _reader=Reader(source, stand_in),
         edition=read_edition(edition),
     )

@@ -90,11 +90,12 @@ def read_edition(edition: str | None) -> str:
 
 
 def account_of(
-    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *, stand_in: bool
+    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *sources: object, stand_in: bool
 ) -> Ledger:
     """Return the ledger that was asked for, attached to the public facts of what is opened.
 
-    A stand-in has none. An account in memory is forgotten, which is warned of.
+    A stand-in has none. An account in memory is forgotten, which is warned of where a source may outlive it:
+    a file, a frame, a database; not arrays, which whoever opens them has made in the same process.
     """
     if not isinstance(stand_in, bool):
         raise InvalidRequest(
@@ -103,7 +104,7 @@ def account_of(
     if stand_in:
         _refuse_an_account(ledger=ledger, who=who)
         return NoAccount()
-    if ledger is None:
+    if ledger is None and not all(isinstance(source, dict) for source in sources):
         _warn_of_no_ledger(str(facts.facts.get("name", "table")))
     if isinstance(ledger, str | Path):
         ledger = DurableLedger.opened(ledger, facts, who=who)

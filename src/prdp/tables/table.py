@@ -136,7 +136,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
     facts = _with_most_rows(public, owners)
-    account = account_of(ledger, facts, who, stand_in=stand_in)
+    account = account_of(ledger, facts, who, source, stand_in=stand_in)
     return Table(
         _engine=engine,
         policy=checked,

@@ -9,6 +9,7 @@ from fractions import Fraction
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
+from prdp.plan.methods import Options
 from prdp.plan.queries import Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
@@ -16,7 +17,7 @@ from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
-from prdp.testing.true_answers import true_answers
+from prdp.testing.true_answers import everybody, true_answers
 
 SHARES = tuple(
     Fraction(1, part)
@@ -37,6 +38,7 @@ class ShareFound:
         measured: For each share that was tried, the relative error that this part of the answers kept.
         runs: How many answers were simulated for each share.
         seed: The seed of their noise.
+        left_out: Which records no answer is about, whatever the share; empty where that is nobody.
     """
 
     query: Query
@@ -46,12 +48,14 @@ class ShareFound:
     measured: tuple[tuple[Fraction, float], ...]
     runs: int
     seed: int
+    left_out: str = ""
 
     def __str__(self) -> str:
         """Return what was found on one line."""
         wanted = f"{self.query} within {_percent(self.aim)} in {_percent(self.confidence)} of the answers"
         tried = dict(self.measured)
         simulated = f"{self.runs} simulated answers a share, seed {self.seed}"
+        simulated += f"; every answer {self.left_out}" if self.left_out else ""
         if self.share is None:
             reached = f"even share 1 stays within {_percent(tried[Fraction(1)])} only"
             return f"{wanted}: not reached, {reached} ({simulated})"
@@ -72,8 +76,9 @@ def share_for(
 ) -> ShareFound:
     """Find how large a share a query needs for an error, on a stand-in that looks like the real table.
 
-    The error includes what clipping pulls and what choosing misses, since the stand-in's truth is known. For
-    groups it is over all of them together.
+    The error includes what clipping pulls and what choosing misses, since the stand-in's truth is known: that
+    of all its records, those to which the policy gives no budget too. For groups it is over all of them
+    together.
 
     Args:
         query: What is to be asked, such as ``prdp.sum("balance")``.
@@ -101,18 +106,26 @@ def share_for(
     def reaches(share: Fraction) -> bool:
         releases = simulate(like, query, share=share, method=method, runs=runs, seed=seed)
         if not measured:
-            truth.extend(true_answers(like, query, method))
+            truth.extend(true_answers(everybody(like) if left_out else like, query, method))
         measured[share] = _error(releases, truth, level)
         return measured[share] <= aim
 
     truth: list[Fraction] = []
+    left_out = _left_out(like, query, method)
     low, high = -1, len(SHARES) - 1
     if not reaches(SHARES[high]):
-        return ShareFound(query, None, aim, level, tuple(measured.items()), runs, seed)
+        return ShareFound(query, None, aim, level, tuple(measured.items()), runs, seed, left_out)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(SHARES[middle]) else (middle, high)
-    return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed)
+    return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed, left_out)
+
+
+def _left_out(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
+    """Return which records of a stand-in no answer is about, in words."""
+    table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
+    (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
+    return plan.steps[0].labels[0].left_out
 
 
 def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fraction) -> float:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any, TypeVar
 
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.queries import Query
+from prdp.policy import Policy
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.opened import reader_of
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_stand_in
 from prdp.testing.truth import truths
+
+AnyLike = TypeVar("AnyLike", Table, Join, Groups)
+
+
+def everybody(like: AnyLike) -> AnyLike:
+    """Return a stand-in whose policy gives every record the same budget, so that no answer leaves one out."""
+    if isinstance(like, Groups):
+        table: Any = everybody(like.table)  # type: ignore[type-var]
+        return replace(like, table=table)
+    one = Policy.constant(1)
+    levels = {"levels": one.levels} if isinstance(like, Table) else {}
+    return replace(like, policy=one, **levels)  # type: ignore[arg-type]
 
 
 def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
