@@ -1,8 +1,10 @@
-"""The README's picture of accuracy: errors of counts and sums beside other methods under the same policy.
+"""The README's pictures: errors beside other methods under the same policy, and time beside other libraries.
 
-``python -m experiments.pictures`` draws ``docs/accuracy.png`` from ``experiments/accuracy.csv``.
-``--results results/paper`` first writes that file from what ``experiments.paper --only table_3`` left there:
-trimmed means of 5,000 runs, as in the paper's Table 3.
+``python -m experiments.pictures`` draws ``docs/accuracy.png`` from ``experiments/accuracy.csv``, and
+``docs/speed.png`` from ``experiments/peers.csv``.
+``--results results/paper`` first writes the former file from what ``experiments.paper --only table_3`` left
+there: trimmed means of 5,000 runs, as in the paper's Table 3.
+The latter is written by ``python -m benchmarks.peers.run --csv experiments/peers.csv``, on one machine.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from experiments.yardsticks import trimmed
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "experiments" / "accuracy.csv"
 PICTURE = ROOT / "docs" / "accuracy.png"
+PEERS = ROOT / "experiments" / "peers.csv"
+SPEED = ROOT / "docs" / "speed.png"
 
 SETS = {"Bank": "Bank", "SF": "SF payroll", "CBP": "County payrolls", "Normal(50k)": "Normal"}
 LOOKS = {
@@ -35,6 +39,29 @@ LOOKS = {
     "naive": ("ordinary DP, least budget", "#000000", "x"),
 }
 """What is drawn; personalised truncation in the form that fits the paper's figures: counts with sampling."""
+
+
+LIBRARIES = {
+    "prdp": LOOKS["default"],
+    "OpenDP with Polars": ("OpenDP with Polars", "#d55e00", "s"),
+    "Tumult Analytics": ("Tumult Analytics", "#009e73", "^"),
+    "SmartNoise SQL": ("SmartNoise SQL", "#56b4e9", "v"),
+}
+"""Whom the picture of speed has, from the top."""
+ASKED = {"sum": "a sum", "sum by branch": "sums by 101 keys"}
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """How long one library takes for one question, in seconds and in parts of what prdp takes."""
+
+    question: str
+    library: str
+    version: str
+    rows: int
+    runs: int
+    seconds: float
+    times_prdp: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +139,71 @@ def drawn(points: list[Point]) -> Figure:
     return figure
 
 
+def timed() -> list[Timed]:
+    """Return the times of the file in the repository."""
+    with PEERS.open(encoding="utf-8", newline="") as file:
+        return [
+            Timed(
+                row["question"],
+                row["library"],
+                row["version"],
+                int(row["rows"]),
+                int(row["runs"]),
+                float(row["seconds"]),
+                float(row["times_prdp"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def drawn_speed(times: list[Timed]) -> Figure:
+    """Draw the times as multiples of prdp's, one row a library, on a logarithmic axis."""
+    figure = Figure(figsize=(10, 2.6), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for panel, (question, words) in zip(panels, ASKED.items(), strict=True):
+        for one in (one for one in times if one.question == question):
+            row, ours = list(LIBRARIES).index(one.library), one.library == "prdp"
+            _marked(
+                panel, one.times_prdp, row, LIBRARIES[one.library], f"{question} {one.library}", ours=ours
+            )
+            said = f"{one.times_prdp:.3g} ({one.seconds:.2g} s)"
+            panel.annotate(said, (one.times_prdp, row), (12, 0), textcoords="offset points", va="center")
+        panel.set_title(f"{words} over {times[0].rows:,} rows", loc="left", fontsize="medium")
+        panel.set_xlim(0.7, 1_000)
+        _dressed(panel, list(LIBRARIES), "times what prdp takes, further left is better")
+    panels[0].invert_yaxis()
+    return figure
+
+
 def _panel(panel: Any, points: list[Point]) -> None:
     for point in points:
-        label, colour, marker = LOOKS[point.method]
-        panel.plot(
-            [point.error_percent],
-            [list(SETS).index(point.set)],
-            marker,
-            color=colour,
-            markersize=12 if point.method == "default" else 7,
-            markerfacecolor="none" if point.method == "default" else colour,
-            markeredgewidth=3 if point.method == "default" else 1.5,
-            zorder=3 if point.method == "default" else 2,
-            label=label,
-            gid=f"{point.question} {point.set} {point.method}",
-        )
+        gid, row = f"{point.question} {point.set} {point.method}", list(SETS).index(point.set)
+        ours = point.method == "default"
+        _marked(panel, point.error_percent, row, LOOKS[point.method], gid, ours=ours)
+    _dressed(panel, list(SETS.values()), "relative error in %, further left is better")
+
+
+def _marked(panel: Any, at: float, row: int, look: tuple[str, str, str], gid: str, *, ours: bool) -> None:
+    """Draw one point; prdp's is a ring around whatever is there."""
+    label, colour, marker = look
+    panel.plot(
+        [at],
+        [row],
+        marker,
+        color=colour,
+        markersize=12 if ours else 7,
+        markerfacecolor="none" if ours else colour,
+        markeredgewidth=3 if ours else 1.5,
+        zorder=3 if ours else 2,
+        label=label,
+        gid=gid,
+    )
+
+
+def _dressed(panel: Any, rows: list[str], across: str) -> None:
     panel.set_xscale("log")
-    panel.set_yticks(range(len(SETS)), list(SETS.values()))
-    panel.set_xlabel("relative error in %, further left is better")
+    panel.set_yticks(range(len(rows)), rows)
+    panel.set_xlabel(across)
     panel.grid(axis="x", alpha=0.3)
     panel.margins(y=0.15)
     for side in ("top", "right"):
@@ -137,13 +211,14 @@ def _panel(panel: Any, points: list[Point]) -> None:
 
 
 def main() -> None:
-    """Draw the picture."""
+    """Draw the pictures."""
     parser = argparse.ArgumentParser(prog="python -m experiments.pictures", description=__doc__)
     parser.add_argument("--results", type=Path, help="where Table 3 was run: results/paper")
     given = parser.parse_args()
     if given.results is not None:
         written(measured(given.results))
-    drawn(stored()).savefig(PICTURE, dpi=150, metadata={"Software": None})
+    for figure, place in ((drawn(stored()), PICTURE), (drawn_speed(timed()), SPEED)):
+        figure.savefig(place, dpi=150, metadata={"Software": None})
 
 
 if __name__ == "__main__":

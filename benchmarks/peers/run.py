@@ -9,13 +9,14 @@ machine; what can be compared are the ratios within a run. prdp needs no clippin
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
 import tempfile
 import venv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,25 @@ def asked(python: Path, script: str, path: Path) -> dict[str, Any]:
     return found
 
 
+def written(path: Path, rows: int, found: Sequence[Mapping[str, Any]]) -> None:
+    """Write what was measured as the README's picture reads it, prdp's own lines first."""
+    ours = found[0]["seconds"]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("question", "library", "version", "rows", "runs", "seconds", "times_prdp"))
+        for one in found:
+            for question in ("sum", "sum by branch"):
+                seconds, runs = one["seconds"][question], one["runs"][question]
+                times = f"{seconds / ours[question]:.1f}"
+                writer.writerow((question, one["name"], one["version"], rows, runs, f"{seconds:.2f}", times))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "prdp_peers")
     parser.add_argument("--only", choices=sorted(PEERS), action="append")
+    parser.add_argument("--csv", type=Path, help="write the figures there too: experiments/peers.csv")
     given = parser.parse_args()
     path = table_file(given.rows, Path(tempfile.gettempdir()))
     warnings.simplefilter("ignore")
@@ -63,6 +78,8 @@ def main() -> None:
             found.append(asked(environment(name, given.folder), name, path))
         except subprocess.CalledProcessError as error:
             print(f"{name} cannot be run here: {(error.stderr or '').strip()[-300:]}", file=sys.stderr)
+    if given.csv is not None:
+        written(given.csv, given.rows, found)
     ours = found[0]["seconds"]
     print(f"{given.rows:,} rows, sum of a column clipped at a million, medians of 5; ratios are to prdp's")
     print(f"{'':34}{'plain':>9}{'sum':>9}{'':8}{'by branch':>9}{'':8}{'peak':>9}")

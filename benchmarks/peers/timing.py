@@ -35,4 +35,6 @@ def report(name: str, version: str, questions: Mapping[str, Callable[[], object]
                 seconds[question].append(time.perf_counter() - begun)
     medians = {question: statistics.median(times) for question, times in seconds.items()}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"name": name, "version": version, "seconds": medians, "peak": round(peak)}))
+    runs = {question: len(times) for question, times in seconds.items()}
+    found = {"name": name, "version": version, "seconds": medians, "runs": runs, "peak": round(peak)}
+    print(json.dumps(found))

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.pictures import LOOKS, PICTURE, SETS, Point, drawn, stored
+from experiments.pictures import (
+    ASKED,
+    LIBRARIES,
+    LOOKS,
+    PICTURE,
+    SETS,
+    SPEED,
+    Point,
+    drawn,
+    drawn_speed,
+    stored,
+    timed,
+)
 
 ROWS = stored()
 
@@ -35,3 +47,21 @@ def test_the_standard_error_is_small_beside_the_error(row: Point) -> None:
 
 def test_the_picture_is_in_the_repository() -> None:
     assert PICTURE.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_picture_of_speed_has_every_library_at_the_ratio_that_was_measured() -> None:
+    times = timed()
+    figure = drawn_speed(times)
+    points = {
+        line.get_gid(): np.asarray(line.get_xdata())[0] for panel in figure.axes for line in panel.lines
+    }
+    assert points == {f"{one.question} {one.library}": one.times_prdp for one in times}
+    assert {(one.question, one.library) for one in times} == {(q, lib) for q in ASKED for lib in LIBRARIES}
+    assert SPEED.read_bytes().startswith(b"\x89PNG")
+
+
+def test_ratios_are_those_of_the_seconds_beside_them() -> None:
+    times = timed()
+    ours = {one.question: one.seconds for one in times if one.library == "prdp"}
+    for one in times:
+        assert one.times_prdp == pytest.approx(one.seconds / ours[one.question], rel=0.03)

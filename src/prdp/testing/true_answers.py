@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
@@ -17,17 +17,17 @@ from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_stand_in
 from prdp.testing.truth import truths
 
-AnyLike = TypeVar("AnyLike", Table, Join, Groups)
 
-
-def everybody(like: AnyLike) -> AnyLike:
+def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
     """Return a stand-in whose policy gives every record the same budget, so that no answer leaves one out."""
     if isinstance(like, Groups):
-        table: Any = everybody(like.table)  # type: ignore[type-var]
-        return replace(like, table=table)
+        table: Any = like.table
+        all_records: Any = everybody(table)
+        return replace(like, table=all_records)
     one = Policy.constant(1)
-    levels = {"levels": one.levels} if isinstance(like, Table) else {}
-    return replace(like, policy=one, **levels)  # type: ignore[arg-type]
+    return (
+        replace(like, policy=one, levels=one.levels) if isinstance(like, Table) else replace(like, policy=one)
+    )
 
 
 def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
