@@ -24,8 +24,13 @@ _COLUMNS = """
     FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
 """
 _VIEW = "SELECT view_definition FROM information_schema.views WHERE table_schema = %s AND table_name = %s"
-_WHOLES = {"tinyint": "TINYINT", "smallint": "SMALLINT", "mediumint": "INTEGER", "int": "INTEGER"}
-_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "uuid"}
+_LONGEST_KEY = 262_144
+"""So many bytes of a text are compared where rows are sorted: all of a VARCHAR or TEXT, in any encoding. By
+default they are 1024, and an owner whose name is longer would be taken for two."""
+
+_SORTED_AT_ONCE = 64 << 20
+"""Room for 15 rows with that many bytes in each of some columns, without which MariaDB sorts nothing."""
+
 _TEXT = "CONVERT(CAST({0} AS CHAR) USING utf8mb4) COLLATE utf8mb4_nopad_bin"
 _MOMENT = (
     "CASE WHEN {0} >= '0001-01-01' AND MONTH({0}) > 0 AND DAYOFMONTH({0}) > 0 "
@@ -33,6 +38,19 @@ _MOMENT = (
 )
 """MariaDB may hold days that there are not, such as 2020-00-00; these are NULL."""
 
+_SIGNED, _DOUBLE = "CAST({0} AS SIGNED)", "CAST({0} AS DOUBLE)"
+_WHOLES = {
+    "tinyint": ("TINYINT", _SIGNED),
+    "smallint": ("SMALLINT", _SIGNED),
+    "mediumint": ("INTEGER", _SIGNED),
+    "int": ("INTEGER", _SIGNED),
+    "bigint": ("BIGINT", "{0}"),
+}
+_FORMS = {
+    **dict.fromkeys(("decimal", "float", "double"), ("DOUBLE", _DOUBLE)),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "enum", "uuid"), ("VARCHAR", _TEXT)),
+    **dict.fromkeys(("date", "datetime", "timestamp"), ("TIMESTAMP", _MOMENT)),
+}
 _MOST_DIGITS = 38
 
 
@@ -85,24 +103,20 @@ def _read_as(  # noqa: PLR0911, PLR0917  (one return a type; the catalog's row)
         return ColumnType(Kind.OTHER, native=f"{shown}, which this user may not read"), ""
     if generated != "NEVER":  # computed for each row that is read, so that one row could make it fail
         return ColumnType(Kind.OTHER, native=f"{shown}, generated"), ""
-    unsigned = "unsigned" in shown
-    if name in _WHOLES:
-        return column_type(("U" if unsigned else "") + _WHOLES[name]), "CAST({0} AS SIGNED)"
-    if name == "bigint":
-        return (
-            (column_type("UBIGINT"), "CAST({0} AS DECIMAL(20, 0))")
-            if unsigned
-            else (column_type("BIGINT"), "{0}")
-        )
     if name == "decimal" and digits <= _MOST_DIGITS:
         return column_type(f"DECIMAL({digits},{scale})"), "{0}"
-    if name in {"decimal", "float", "double"}:
-        return column_type("DOUBLE"), "CAST({0} AS DOUBLE)"
-    if name in _TEXTS:
-        return column_type("VARCHAR"), _TEXT
-    if name in {"date", "datetime", "timestamp"}:
-        return column_type("TIMESTAMP"), _MOMENT
-    return ColumnType(Kind.OTHER, native=shown), ""
+    if shown == "tinyint(1)":  # what BOOLEAN is to MariaDB
+        return column_type("BOOLEAN"), "({0} <> 0)"
+    if name in _WHOLES:
+        native, form = _WHOLES[name]
+        if "unsigned" not in shown:
+            return column_type(native), form
+        return column_type(f"U{native}"), "CAST({0} AS DECIMAL(20, 0))"
+    if name in _FORMS:
+        native, form = _FORMS[name]
+        return column_type(native), form
+    longer = ", longer than MariaDB compares: make it VARCHAR" if name in {"mediumtext", "longtext"} else ""
+    return ColumnType(Kind.OTHER, native=f"{shown}{longer}"), ""
 
 
 MARIADB_SERVER = SqlBackend(
@@ -116,7 +130,8 @@ MARIADB_SERVER = SqlBackend(
     session=(
         "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
         "SET SESSION sql_mode = '', old_mode = '', time_zone = '+00:00', sql_auto_is_null = 0",
-        "SET SESSION max_sort_length = 8388608, max_statement_time = 3600, sql_select_limit = DEFAULT",
+        f"SET SESSION max_sort_length = {_LONGEST_KEY}, sort_buffer_size = {_SORTED_AT_ONCE}",
+        "SET SESSION max_statement_time = 3600, sql_select_limit = DEFAULT",
     ),
     begin=(
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
@@ -141,7 +156,7 @@ MARIADB_SERVER = SqlBackend(
         drop="DROP DATABASE IF EXISTS {schema}",
         table=(
             "CREATE TABLE {table} (eps DOUBLE, v BIGINT, x DOUBLE, day DATETIME(6), "
-            "job LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci)"
+            "job TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci)"
         ),
         insert="INSERT INTO {table} (eps, v, x, job, day) VALUES (%s, %s, %s, %s, %s)",
         has_nan=False,

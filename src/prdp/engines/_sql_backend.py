@@ -49,9 +49,9 @@ class CheckTables:
     has_nan: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SqlBackend:
-    """A database that is read through SQLAlchemy.
+    """A database that is read through SQLAlchemy; each is equal to itself alone.
 
     Attributes:
         name: What it is called in addresses.

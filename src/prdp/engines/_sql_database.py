@@ -90,7 +90,8 @@ class SqlDatabase:
         with self.engine.connect() as connection:
             for setting in self.backend.session:
                 connection.exec_driver_sql(setting)
-            connection.exec_driver_sql(statement, [tuple(row) for row in rows] or None)
+            plain = connection.execution_options(no_parameters=not rows)
+            plain.exec_driver_sql(statement, [tuple(row) for row in rows] or None)
             connection.commit()
 
     def _within(self, work: Callable[[Any], Done]) -> Done:
@@ -123,7 +124,12 @@ def _url(text: str, backend: SqlBackend) -> Any:
     with suppress(Exception):  # whose words may repeat the address
         url = sqlalchemy.make_url(text)
     unknown = [] if url is None else [name for name in url.query if name not in backend.options]
-    if url is None or unknown or not text.isprintable() or not (url.host or "unix_socket" in url.query):
+    if (
+        url is None
+        or unknown
+        or not text.isprintable()
+        or not (url.host or {"unix_socket", "host"} & {*url.query})
+    ):
         raise InvalidRequest(
             f"this is no address of {backend.title}; it is not repeated here, since it may hold a password. "
             f"Write {backend.name}://user@host/database, special characters as %40 and the like. After a "

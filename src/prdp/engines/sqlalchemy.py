@@ -18,6 +18,7 @@ from prdp.errors import InvalidRequest
 
 _RECORDS = "prdp_records"
 _LONGEST = 4_000_000
+_LONGEST_KEPT = 20_000
 BACKENDS = {"mariadb": MARIADB_SERVER, "mysql": MARIADB_SERVER}
 """By the word that an address begins with."""
 
@@ -87,7 +88,7 @@ class SqlEngine(StatementEngine):
         return f"WITH {source}{', ' if rest != statement else ' '}{rest}"
 
     def _said(self, sql: str) -> Translated:
-        return _in_dialect(sql, self._database.backend.name)
+        return _in_dialect(sql, self._database.backend)
 
     def _found(self) -> SqlTable:
         table, rows_are_records = self._asked
@@ -95,15 +96,20 @@ class SqlEngine(StatementEngine):
         return self._database.asked(lambda ask: backend.find(ask, shown, table, rows_are_records))
 
 
-@lru_cache(maxsize=64)
-def _in_dialect(sql: str, backend: str) -> Translated:
-    said = translated(sql, BACKENDS[backend].dialect)
+def _in_dialect(sql: str, backend: SqlBackend) -> Translated:
+    """Return one of prdp's statements as a database runs it; usual ones are kept for the next time."""
+    said = _kept(sql, backend) if len(sql) <= _LONGEST_KEPT else translated(sql, backend.dialect)
     if len(said.sql) > _LONGEST:
         raise InvalidRequest(
-            f"this question is too long in the SQL of {BACKENDS[backend].title}: shorten its expressions, or "
-            "let the database compute a part of them as a column."
+            f"this question is too long in the SQL of {backend.title}: shorten its expressions, or let the "
+            "database compute a part of them as a column."
         )
     return said
+
+
+@lru_cache(maxsize=256)
+def _kept(sql: str, backend: SqlBackend) -> Translated:
+    return translated(sql, backend.dialect)
 
 
 def backend_of(address: str) -> SqlBackend:

@@ -125,29 +125,33 @@ def _connected(address: Any, trouble: Any) -> Any:
 @contextmanager
 def _in_clickhouse(address: str) -> Iterator[CheckPlace]:
     """Keep tables in a database of their own: of a server, or of chDB in this process."""
-    server_of = import_module("prdp.engines._clickhouse_server").server_of
-    with ExitStack() as open_:
-        source: Any = address if "://" in address else open_.enter_context(_chdb())
-        server, shown = server_of(source)
+    servers = import_module("prdp.engines._clickhouse_server")
+    with ExitStack() as opened:
+        source: Any = (
+            servers.connected(servers.read_address(address))
+            if "://" in address
+            else opened.enter_context(_chdb())
+        )
+        run: Callable[[str], Any] = source.command if "://" in address else source.query
         database, numbers = _new_name(), count()
         try:
-            server.run(f"CREATE DATABASE {database}", {})
+            run(f"CREATE DATABASE {database}")
         except Exception:  # its words may hold a user's name
-            raise _no_schema(shown) from None
+            raise _no_schema("ClickHouse") from None
 
         def keep(records: Sequence[Record]) -> Engine:
             table = f"{database}.t{next(numbers)}"
-            server.run(f"CREATE TABLE {table} ({_CLICKHOUSE}) ENGINE = MergeTree ORDER BY tuple()", {})
+            run(f"CREATE TABLE {table} ({_CLICKHOUSE}) ENGINE = MergeTree ORDER BY tuple()")
             rows = ", ".join(f"({', '.join(map(_clickhouse_value, row))})" for row in _rows(records))
             if rows:
-                server.run(f"INSERT INTO {table} VALUES {rows}", {})
+                run(f"INSERT INTO {table} VALUES {rows}")
             return engine_for(source, "clickhouse", None, table=table, rows_are_records=False)
 
         try:
             yield CheckPlace(keep)
         finally:
             with suppress(Exception):
-                server.run(f"DROP DATABASE {database} SYNC", {})
+                run(f"DROP DATABASE {database} SYNC")
 
 
 _CLICKHOUSE = (
@@ -185,18 +189,16 @@ def _chdb() -> Iterator[Any]:
 @contextmanager
 def _in_spark(where: str) -> Iterator[CheckPlace]:
     """Keep tables as frames: of a server of Spark Connect, or of Spark on this machine."""
-    kind = "pyspark.sql.connect.session" if "://" in where else "pyspark.sql"
-    builder = import_module(kind).SparkSession.builder
+    remote = "://" in where
+    sessions = import_module("pyspark.sql.connect.session" if remote else "pyspark.sql").SparkSession
     types = import_module("pyspark.sql.types")
-    failed, session = False, None
-    try:
-        session = (
-            builder.remote(where).create() if "://" in where else builder.master("local[2]").getOrCreate()
-        )
-        session.range(1).count()
-    except Exception:  # its words may hold a token
-        failed = True
-    if failed or session is None:
+    running = None if remote else sessions.getActiveSession()
+    session: Any = None
+    with suppress(Exception):  # whose words may hold a token
+        made = sessions.builder.remote(where).create() if remote else sessions.builder.getOrCreate()
+        made.range(1).count()
+        session = made
+    if session is None:
         raise InvalidRequest("Spark cannot be reached there, or started here; it needs Java 17 or later.")
     kinds = (types.DoubleType, types.LongType, types.DoubleType, types.StringType, types.TimestampNTZType)
     schema = types.StructType(
@@ -210,8 +212,9 @@ def _in_spark(where: str) -> Iterator[CheckPlace]:
     try:
         yield CheckPlace(keep)
     finally:
-        with suppress(Exception):
-            session.stop()
+        if running is None:  # else it is somebody else's
+            with suppress(Exception):
+                session.stop()
 
 
 @contextmanager
