@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import socket
 import sys
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
 from prdp.engines._given import ENGINES, engine_for, refuse_unless_installed
 from prdp.engines.engine import Engine
@@ -20,6 +24,7 @@ from prdp.testing.reference import Record
 _COLUMNS = ("eps", "v", "x", "job", "day")
 _NUL = "\0"
 _GREATEST = sys.float_info.max
+_SPARK_PORT, _PATIENCE = 15002, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +179,7 @@ def _clickhouse_value(value: Any) -> str:
 @contextmanager
 def _chdb() -> Iterator[Any]:
     """Open chDB in a folder that is gone afterwards."""
-    tempfile = import_module("tempfile")
-    with tempfile.TemporaryDirectory(prefix="prdp-check-") as folder:
+    with TemporaryDirectory(prefix="prdp-check-") as folder:
         try:
             session = import_module("chdb.session").Session(folder)
         except ImportError:
@@ -188,31 +192,54 @@ def _chdb() -> Iterator[Any]:
 
 @contextmanager
 def _in_spark(where: str) -> Iterator[CheckPlace]:
-    """Keep tables as frames: of a server of Spark Connect, or of Spark on this machine."""
-    remote = "://" in where
-    sessions = import_module("pyspark.sql.connect.session" if remote else "pyspark.sql").SparkSession
+    """Keep tables in a database of their own: by Spark Connect, or by Spark on this machine."""
     types = import_module("pyspark.sql.types")
-    running = None if remote else sessions.getActiveSession()
-    session: Any = None
-    with suppress(Exception):  # whose words may hold a token
+    kinds = (types.DoubleType, types.LongType, types.DoubleType, types.StringType, types.TimestampNTZType)
+    schema = types.StructType(
+        [types.StructField(name, kind()) for name, kind in zip(_COLUMNS, kinds, strict=True)]
+    )
+    with TemporaryDirectory(prefix="prdp-check-") as folder, _spark(where) as session:
+        database, numbers = _new_name(), count()
+        place = "" if "://" in where else f" LOCATION '{folder}'"
+        try:
+            session.sql(f"CREATE DATABASE {database}{place}").collect()
+        except Exception:  # its words may hold a user's name
+            raise _no_schema("Spark") from None
+
+        def keep(records: Sequence[Record]) -> Engine:
+            table = f"{database}.t{next(numbers)}"
+            frame = session.createDataFrame([tuple(row) for row in _rows(records)], schema)
+            frame.write.format("parquet").saveAsTable(table)
+            return engine_for(session.table(table), "spark", None, rows_are_records=False)
+
+        try:
+            yield CheckPlace(keep)
+        finally:
+            with suppress(Exception):
+                session.sql(f"DROP DATABASE {database} CASCADE").collect()
+
+
+@contextmanager
+def _spark(where: str) -> Iterator[Any]:
+    """Open a session of Spark; one that was there before goes on."""
+    remote = "://" in where
+    session, running = None, None
+    with suppress(Exception), warnings.catch_warnings():  # whose words may hold a token
+        if remote:  # Spark's own client would try for minutes
+            found = urlsplit(where)
+            socket.create_connection((found.hostname, found.port or _SPARK_PORT), _PATIENCE).close()
+        warnings.simplefilter("ignore")  # of versions of pandas that Spark has not been tried with
+        sessions = import_module("pyspark.sql.connect.session" if remote else "pyspark.sql").SparkSession
+        running = None if remote else sessions.getActiveSession()
         made = sessions.builder.remote(where).create() if remote else sessions.builder.getOrCreate()
         made.range(1).count()
         session = made
     if session is None:
         raise InvalidRequest("Spark cannot be reached there, or started here; it needs Java 17 or later.")
-    kinds = (types.DoubleType, types.LongType, types.DoubleType, types.StringType, types.TimestampNTZType)
-    schema = types.StructType(
-        [types.StructField(name, kind_()) for name, kind_ in zip(_COLUMNS, kinds, strict=True)]
-    )
-
-    def keep(records: Sequence[Record]) -> Engine:
-        frame = session.createDataFrame([tuple(row) for row in _rows(records)], schema)
-        return engine_for(frame, "spark", None, rows_are_records=False)
-
     try:
-        yield CheckPlace(keep)
+        yield session
     finally:
-        if running is None:  # else it is somebody else's
+        if running is None:
             with suppress(Exception):
                 session.stop()
 
