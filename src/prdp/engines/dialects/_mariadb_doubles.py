@@ -87,22 +87,35 @@ def constant(node: exp.Expression) -> float | None:
     if isinstance(node, exp.Neg):
         found = constant(node.this)
         return None if found is None else -found
-    return float(node.name) if isinstance(node, exp.Literal) and not node.is_string else None
+    is_number = isinstance(node, exp.Literal) and not node.is_string and node.name[0].isdigit()
+    return float(node.name) if is_number else None
+
+
+def _may_be_infinite(node: exp.Expression) -> bool:
+    """Say whether what stands for infinity is written somewhere in an operand."""
+    return any(double(GREATEST) in str(one.this) for one in node.find_all(exp.Literal))
+
+
+def operation(node: exp.Expression) -> exp.Expression:
+    """Say a sum or difference: guarded if an operand may be infinite, whatever the finite ones are."""
+    return exp.Paren(this=guarded(node)) if _may_be_infinite(node) else node
 
 
 def product(node: exp.Expression) -> exp.Expression:
-    """Say a product that stays inside; one with infinity is an infinity, or unknown for zero."""
+    """Say a product; one with infinity is an infinity, or unknown for zero."""
     sides = (node.this, node.expression)
     for side, other in (sides, sides[::-1]):
         if constant(other) == GREATEST:
             return exp.Paren(
                 this=form(doubles("CASE WHEN a > 0 THEN inf WHEN a < 0 THEN - inf END"), NAME, a=side)
             )
-    return node
+    return operation(node)
 
 
 def quotient(node: exp.Expression) -> exp.Expression:
     """Say a quotient of doubles: sqlglot would add casts, and MariaDB makes DECIMALs of whole numbers."""
+    if _may_be_infinite(node):
+        return operation(node)
     sides = [
         exp.Literal.number(f"{side.name}e0")
         if isinstance(side, exp.Literal) and not side.is_string and side.name.isdigit()
@@ -231,6 +244,7 @@ DOUBLES: dict[str, Rule] = {
     "Literal": literal,
     "Mul": product,
     "Div": quotient,
+    "Sub": operation,
     "Pow": power,
     "Log": logarithm,
     "Exp": said(_EXP),

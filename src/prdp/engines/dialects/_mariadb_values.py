@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from sqlglot import exp
 
-from prdp.engines.dialects._mariadb_doubles import NAME, doubles, guarded, number, operand, said
+from prdp.engines.dialects._mariadb_doubles import NAME, doubles, guarded, number, operand, operation, said
 from prdp.engines.dialects.translate import Rule, form
 from prdp.errors import InvalidRequest
 
@@ -238,10 +238,10 @@ def truncated(node: exp.Expression) -> exp.Expression:
 
 
 def months_later(node: exp.Expression) -> exp.Expression:
-    """Say a moment some months later."""
+    """Say a moment some months later; or a sum."""
     months = node.expression.unnest()
     if not (isinstance(months, exp.Anonymous) and months.name.lower() == "to_months"):
-        return node
+        return operation(node)
     at, count = node.this.sql(dialect=NAME), months.expressions[0].sql(dialect=NAME)
     return raw(f"DATE_ADD({at}, INTERVAL {count} MONTH)")
 

@@ -89,7 +89,6 @@ MARIADB = Dialect(
             *(
                 "Split",
                 "Star",
-                "Sub",
                 "Sum",
                 "Table",
                 "TableAlias",
