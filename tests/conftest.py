@@ -12,11 +12,13 @@ import signal
 from hypothesis import HealthCheck, settings
 
 from tests.ledger.places import place
+from tests.mariadb import mariadb
 from tests.postgres import new_database, postgres, postgres_server, pytest_runtest_makereport
 from tests.spark import connect, spark
 
 __all__ = [
     "connect",
+    "mariadb",
     "new_database",
     "place",
     "postgres",

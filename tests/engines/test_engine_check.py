@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import psycopg
@@ -16,7 +20,11 @@ from prdp.errors import InvalidRequest
 from prdp.testing.engine_check import check_engine, claims
 from prdp.testing.engine_places import CheckPlace, place_for
 from prdp.testing.reference import Record
+from tests.engines.test_clickhouse_server import started
 from tests.engines.test_polars import frame
+
+SHORT = ["test_budgets_of_every_kind_land_on_their_level_or_are_left_out"]
+"""A claim that odd records are read alike: enough to see that a place can be checked at all."""
 
 
 def nearly_right(records: Sequence[Record]) -> Engine:
@@ -43,8 +51,59 @@ def test_a_database_is_checked_in_a_schema_of_its_own_that_is_gone_afterwards(
     assert left == [(0,)]
 
 
-@pytest.mark.parametrize("where", ["mysql://ana:secret@db.example/bank", "clerk", "postgresql://ana:secret@"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "oracle://ana:secret@db.example/bank",
+        "clerk",
+        "postgresql://ana:secret@",
+        "mariadb://ana:secret@",
+        "snowflake://ana:secret@db.example/bank",
+        "sc://127.0.0.1:1/;token=secret",
+        "clickhouse://ana:secret@127.0.0.1:1/bank",
+    ],
+)
 def test_what_cannot_be_checked_is_refused_without_repeating_a_password(where: str) -> None:
     with pytest.raises(InvalidRequest) as refused, place_for(where):
         pass
     assert "secret" not in str(refused.value)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prdp.testing.engine_check.claims", lambda: SHORT)
+    monkeypatch.setattr("prdp.cli.engine.claims", lambda: SHORT)
+
+
+def all_hold(where: str) -> None:
+    result = CliRunner().invoke(app, ["engine", "check", where])
+    assert result.exit_code == 0, result.output
+    assert f"all {len(SHORT)} claims hold." in result.output
+
+
+@pytest.mark.usefixtures("short")
+def test_a_server_of_clickhouse_is_checked_in_a_database_that_is_gone_afterwards(tmp_path: Path) -> None:
+    server = started(tmp_path)
+    try:
+        all_hold(server.address())
+        assert "DROP DATABASE prdp_check" in (tmp_path / "log").read_text()
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+
+@pytest.mark.usefixtures("short")
+def test_spark_is_checked_here_and_by_connect_and_goes_on_running(spark: Any, connect: Any) -> None:
+    for where in ("spark", f"sc://127.0.0.1:{spark.conf.get('spark.connect.grpc.binding.port')}"):
+        all_hold(where)
+    assert spark.range(1).count() == connect.range(1).count() == 1
+
+
+def test_chdb_is_checked_in_a_process_of_its_own() -> None:
+    run = (
+        "from prdp.testing import engine_check, engine_places\n"
+        f"engine_check.claims = lambda: {SHORT}\n"
+        "with engine_places.place_for('chdb') as place:\n"
+        "    assert all(outcome.held for outcome in engine_check.check_engine(place))\n"
+    )
+    subprocess.run([sys.executable, "-c", run], check=True, capture_output=True)

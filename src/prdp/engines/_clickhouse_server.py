@@ -123,7 +123,7 @@ def server_of(source: object) -> tuple[Server, str]:
     """Return who runs statements for a source, and how that is shown; reads no record."""
     if isinstance(source, str):
         address = read_address(source)
-        return Connected(_connected(address)), address.shown
+        return Connected(connected(address)), address.shown
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
     if ("clickhouse_connect", "Client") in kinds:
         return Connected(source), f"ClickHouse ({id(source)})"
@@ -135,7 +135,8 @@ def server_of(source: object) -> tuple[Server, str]:
     )
 
 
-def _connected(address: Address) -> Any:
+def connected(address: Address) -> Any:
+    """Return a client of clickhouse-connect, or refuse in words of our own."""
     import clickhouse_connect  # noqa: PLC0415  (an extra)
 
     options: dict[str, Any] = {"autogenerate_session_id": False, "query_retries": 0}

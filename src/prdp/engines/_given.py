@@ -25,14 +25,16 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "postgres": ("psycopg", "sqlglot"),
     "spark": ("pyspark", "pyarrow", "sqlglot"),
     "clickhouse": ("clickhouse_connect", "pyarrow", "sqlglot"),
+    "sqlalchemy": ("sqlalchemy", "sqlglot"),
 }
 """The engines that prdp brings, and what each needs to be installed: the extra of its name."""
 
 _SCHEMES = {
     **dict.fromkeys(("postgresql", "postgres"), "postgres"),
     **dict.fromkeys(("clickhouse", "clickhouses"), "clickhouse"),
+    **dict.fromkeys(("mariadb", "mysql", "snowflake", "bigquery", "trino"), "sqlalchemy"),
 }
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_SCHEME = re.compile(r"([a-z][a-z0-9.-]*)(?:\+[a-z0-9_.-]+)?://", re.IGNORECASE)
 
 
 class Opener(Protocol):

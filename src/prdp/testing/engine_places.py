@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import socket
+import sys
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
-from prdp.engines._given import engine_for
+from prdp.engines._given import ENGINES, engine_for, refuse_unless_installed
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.testing.reference import Record
 
 _COLUMNS = ("eps", "v", "x", "job", "day")
 _NUL = "\0"
+_GREATEST = sys.float_info.max
+_SPARK_PORT, _PATIENCE = 15002, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,17 @@ class CheckPlace:
     Attributes:
         keep: Makes a new table of records and opens it.
         holds: Says whether a record can be in a table there at all.
+        held: What a record is once it is in a table there.
+        passed: Writes down that all claims hold, so that tables there can be opened; returns what to tell.
     """
 
     keep: Callable[[Sequence[Record]], Engine]
     holds: Callable[[Record], bool] = lambda _: True
+    held: Callable[[Record], Record] = lambda record: record
+    passed: Callable[[int], str] = lambda _: ""
+
+
+Place = Callable[[str], AbstractContextManager[CheckPlace]]
 
 
 @contextmanager
@@ -39,18 +54,17 @@ def place_for(where: str) -> Iterator[CheckPlace]:
     Raises:
         InvalidRequest: Nothing can be kept there, in words that help.
     """
-    scheme, address = where.partition("://")[0].lower(), "://" in where
-    places: Mapping[str, Callable[[str], AbstractContextManager[CheckPlace]]] = {
-        **(dict.fromkeys(("postgresql", "postgres"), _in_postgres) if address else {}),
-        "duckdb": _in_memory,
-        "polars": _in_memory,
-    }
-    if scheme not in places:
+    word, address = where.partition("://")[0].partition("+")[0].lower(), "://" in where
+    places = _BY_ADDRESS if address else _BY_NAME
+    if word not in places:
         raise InvalidRequest(
-            "this is neither the address of a database, such as 'postgresql://user@host/db', nor the name of "
-            "an engine that works in memory: duckdb, polars."
+            "this is neither the address of a database, such as 'postgresql://user@host/db', "
+            "'clickhouse://user@host:8123/db', 'mariadb://user@host/db' or 'sc://host' of Spark Connect, "
+            f"nor the name of an engine that works here: {', '.join(_BY_NAME)}."
         )
-    with places[scheme](where) as place:
+    if word in ENGINES:
+        refuse_unless_installed(word)
+    with places[word](where) as place:
         yield place
 
 
@@ -79,23 +93,22 @@ def _in_postgres(address: str) -> Iterator[CheckPlace]:
     """Keep tables in a schema of their own, with a name that no other has."""
     read_address = import_module("prdp.safety.database_address").read_address
     trouble = import_module("prdp.safety.database_trouble")
-    schema, numbers = f"prdp_check_{uuid.uuid4().hex[:12]}", count()
+    schema, numbers = _new_name(), count()
     found = read_address(address, ["statement_timeout"])
     database = _connected(found, trouble)
     try:
         database.execute(f"CREATE SCHEMA {schema}".encode())
     except Exception:  # its words may hold a user's name
-        raise InvalidRequest(
-            f"no schema can be made in {found.shown}: the check needs a user who may CREATE there."
-        ) from None
+        raise _no_schema(found.shown) from None
 
     def keep(records: Sequence[Record]) -> Engine:
         table = f"{schema}.t{next(numbers)}"
         database.execute(
             f"CREATE TABLE {table} (eps float8, v bigint, x float8, job text, day timestamp)".encode()
         )
-        rows = [[record[name] for name in _COLUMNS] for record in records]
-        database.cursor().executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s)".encode(), rows)
+        database.cursor().executemany(
+            f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s)".encode(), _rows(records)
+        )
         return engine_for(address, "postgres", None, table=table, rows_are_records=False)
 
     try:
@@ -112,3 +125,196 @@ def _connected(address: Any, trouble: Any) -> Any:
     except Exception as error:  # its words and frames may hold user and password
         why = trouble.why_not_connected(str(error))
     raise InvalidRequest(f"{address.shown} cannot be reached: {why}.")
+
+
+@contextmanager
+def _in_clickhouse(address: str) -> Iterator[CheckPlace]:
+    """Keep tables in a database of their own: of a server, or of chDB in this process."""
+    servers = import_module("prdp.engines._clickhouse_server")
+    with ExitStack() as opened:
+        source: Any = (
+            servers.connected(servers.read_address(address))
+            if "://" in address
+            else opened.enter_context(_chdb())
+        )
+        run: Callable[[str], Any] = source.command if "://" in address else source.query
+        database, numbers = _new_name(), count()
+        try:
+            run(f"CREATE DATABASE {database}")
+        except Exception:  # its words may hold a user's name
+            raise _no_schema("ClickHouse") from None
+
+        def keep(records: Sequence[Record]) -> Engine:
+            table = f"{database}.t{next(numbers)}"
+            run(f"CREATE TABLE {table} ({_CLICKHOUSE}) ENGINE = MergeTree ORDER BY tuple()")
+            rows = ", ".join(f"({', '.join(map(_clickhouse_value, row))})" for row in _rows(records))
+            if rows:
+                run(f"INSERT INTO {table} VALUES {rows}")
+            return engine_for(source, "clickhouse", None, table=table, rows_are_records=False)
+
+        try:
+            yield CheckPlace(keep)
+        finally:
+            with suppress(Exception):
+                run(f"DROP DATABASE {database} SYNC")
+
+
+_CLICKHOUSE = (
+    "eps Nullable(Float64), v Nullable(Int64), x Nullable(Float64), job Nullable(String), "
+    "day Nullable(DateTime64(6, 'UTC'))"
+)
+
+
+def _clickhouse_value(value: Any) -> str:
+    """Return a value as ClickHouse reads it; texts by their bytes, moments by their microseconds."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return f"unhex('{value.encode().hex()}')"
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": "nan", "inf": "inf", "-inf": "-inf"}[str(value)]
+    return f"'{value.isoformat(sep=' ')}'" if hasattr(value, "isoformat") else repr(value)
+
+
+@contextmanager
+def _chdb() -> Iterator[Any]:
+    """Open chDB in a folder that is gone afterwards."""
+    with TemporaryDirectory(prefix="prdp-check-") as folder:
+        try:
+            session = import_module("chdb.session").Session(folder)
+        except ImportError:
+            raise InvalidRequest("chDB is not installed: pip install chdb.") from None
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+@contextmanager
+def _in_spark(where: str) -> Iterator[CheckPlace]:
+    """Keep tables in a database of their own: by Spark Connect, or by Spark on this machine."""
+    types = import_module("pyspark.sql.types")
+    kinds = (types.DoubleType, types.LongType, types.DoubleType, types.StringType, types.TimestampNTZType)
+    schema = types.StructType(
+        [types.StructField(name, kind()) for name, kind in zip(_COLUMNS, kinds, strict=True)]
+    )
+    with TemporaryDirectory(prefix="prdp-check-") as folder, _spark(where) as session:
+        database, numbers = _new_name(), count()
+        place = "" if "://" in where else f" LOCATION '{folder}'"
+        try:
+            session.sql(f"CREATE DATABASE {database}{place}").collect()
+        except Exception:  # its words may hold a user's name
+            raise _no_schema("Spark") from None
+
+        def keep(records: Sequence[Record]) -> Engine:
+            table = f"{database}.t{next(numbers)}"
+            frame = session.createDataFrame([tuple(row) for row in _rows(records)], schema)
+            frame.write.format("parquet").saveAsTable(table)
+            return engine_for(session.table(table), "spark", None, rows_are_records=False)
+
+        try:
+            yield CheckPlace(keep)
+        finally:
+            with suppress(Exception):
+                session.sql(f"DROP DATABASE {database} CASCADE").collect()
+
+
+@contextmanager
+def _spark(where: str) -> Iterator[Any]:
+    """Open a session of Spark; one that was there before goes on."""
+    remote = "://" in where
+    session, running = None, None
+    with suppress(Exception), warnings.catch_warnings():  # whose words may hold a token
+        if remote:  # Spark's own client would try for minutes
+            found = urlsplit(where)
+            socket.create_connection((found.hostname, found.port or _SPARK_PORT), _PATIENCE).close()
+        warnings.simplefilter("ignore")  # of versions of pandas that Spark has not been tried with
+        sessions = import_module("pyspark.sql.connect.session" if remote else "pyspark.sql").SparkSession
+        running = None if remote else sessions.getActiveSession()
+        made = sessions.builder.remote(where).create() if remote else sessions.builder.getOrCreate()
+        made.range(1).count()
+        session = made
+    if session is None:
+        raise InvalidRequest("Spark cannot be reached there, or started here; it needs Java 17 or later.")
+    try:
+        yield session
+    finally:
+        if running is None:
+            with suppress(Exception):
+                session.stop()
+
+
+@contextmanager
+def _by_sqlalchemy(address: str) -> Iterator[CheckPlace]:
+    """Keep tables in a schema of their own, and write down a pass: until then nothing opens there."""
+    refuse_unless_installed("sqlalchemy")
+    engines = import_module("prdp.engines.sqlalchemy")
+    backend = engines.backend_of(address)
+    database = import_module("prdp.engines._sql_database").SqlDatabase.at(address, backend)
+    version, how = database.version(), backend.check
+    schema, numbers = _new_name(), count()
+    try:
+        database.write(how.create.format(schema=schema))
+    except Exception:  # its words may hold a user's name
+        raise _no_schema(database.shown) from None
+
+    def held(record: Record) -> Record:
+        """Return a record as it is where doubles are neither NaN nor minus zero."""
+        if how.has_nan:
+            return record
+        found = {name: value + 0.0 if isinstance(value, float) else value for name, value in record.items()}
+        return {name: None if _is_nan(value) else value for name, value in found.items()}
+
+    def keep(records: Sequence[Record]) -> Engine:
+        table = f"{schema}.t{next(numbers)}"
+        database.write(how.table.format(table=table))
+        rows = [[_within(value, backend.greatest) for value in row] for row in _rows(map(held, records))]
+        if rows:
+            database.write(how.insert.format(table=table), rows=rows)
+        opened: Engine = engines.SqlEngine(database, table)
+        return opened
+
+    def passed(claims: int) -> str:
+        import_module("prdp.engines._engine_checks").note_pass(backend.name, version, claims)
+        return f"{backend.title} {version} is open to this version of prdp from now on, for this user."
+
+    try:
+        yield CheckPlace(keep, lambda record: how.has_nan or abs(record["x"] or 0) != _GREATEST, held, passed)
+    finally:
+        with suppress(Exception):
+            database.write(how.drop.format(schema=schema))
+
+
+def _within(value: Any, greatest: float) -> Any:
+    """Return a value as a database holds it in which the greatest double stands for infinity."""
+    return max(min(value, greatest), -greatest) if isinstance(value, float) else value
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _rows(records: Any) -> list[list[Any]]:
+    return [[record[name] for name in _COLUMNS] for record in records]
+
+
+def _new_name() -> str:
+    return f"prdp_check_{uuid.uuid4().hex[:12]}"
+
+
+def _no_schema(shown: str) -> InvalidRequest:
+    return InvalidRequest(f"no schema can be made in {shown}: the check needs a user who may CREATE there.")
+
+
+_BY_NAME: Mapping[str, Place] = {
+    "duckdb": _in_memory,
+    "polars": _in_memory,
+    "spark": _in_spark,
+    "chdb": _in_clickhouse,
+}
+_BY_ADDRESS: Mapping[str, Place] = {
+    **dict.fromkeys(("postgresql", "postgres"), _in_postgres),
+    **dict.fromkeys(("clickhouse", "clickhouses"), _in_clickhouse),
+    **dict.fromkeys(("mariadb", "mysql", "snowflake", "bigquery", "trino"), _by_sqlalchemy),
+    "sc": _in_spark,
+}

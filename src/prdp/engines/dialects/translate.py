@@ -35,11 +35,13 @@ class Dialect:
         rules: By the class of a node, such as ``IsNan``, or the name of a function that sqlglot does not
             know, such as ``round_even``: how it is said.
         shared: The classes of nodes and the functions that mean the same, and are written by sqlglot.
+        title: The dialect's name, to people; by default the same.
     """
 
     name: str
     rules: Mapping[str, Rule]
     shared: frozenset[str]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def _translated(tree: exp.Expression, dialect: Dialect) -> Translated:
             if said is not node:
                 node.replace(said)
         elif word not in dialect.shared:
-            raise InvalidRequest(f"{dialect.name} has no word for {word}, which this question needs.")
+            title = dialect.title or dialect.name
+            raise InvalidRequest(f"{title} has no word for {word}, which this question needs.")
     return Translated(holder.this.sql(dialect=dialect.name), wide)
 
 
