@@ -9,6 +9,10 @@ from statistics import NormalDist
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
+from prdp.local.analyst.pull import Above, ends_of, pulled
+
+REACH = 8.0
+"""Up to how many times their cut values are taken to go, unless somebody says otherwise."""
 
 _MOST_PRINTED = 40
 
@@ -42,6 +46,8 @@ class Estimate:
         rounds: How many reports each round had.
         bias: What the interval does not cover, in words.
         unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
+        above: What the rounds say of values beyond the cut of a sum, by octaves; empty where that is nothing.
+        signed: Whether values of both signs were cut.
     """
 
     question: str
@@ -56,11 +62,15 @@ class Estimate:
     rounds: tuple[int, ...] = ()
     bias: str = ""
     unheard: str = ""
+    above: tuple[Above, ...] = ()
+    signed: bool = False
 
     @property
     def caveat(self) -> str:
         """The errors that the interval does not cover."""
         said = ["The interval is that of the noise alone.", self.bias]
+        if self.above:
+            said[0] = f"The interval has the noise and what is cut of values up to {REACH:g} times their cut."
         if self.unheard:
             said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
         if len(set(self.rounds)) > 1:
@@ -71,20 +81,30 @@ class Estimate:
             )
         return " ".join(filter(None, said))
 
-    def interval(self, level: float | Exact = 0.95) -> tuple[float, float]:
-        """Return the ends between which the answer without noise lies with about this probability.
+    def interval(self, level: float | Exact = 0.95, *, reach: float = REACH) -> tuple[float, float]:
+        """Return the ends between which the answer lies with about this probability.
+
+        For a sum or a mean, the upper end also allows for values that were cut: of those that go no further
+        than ``reach`` times their cut, the rounds say how much that is at most. For all else, and with
+        ``reach=1``, it is the interval of the noise alone.
 
         >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
         >>> round(low), round(high)
         (804, 1196)
+
+        Args:
+            level: The probability.
+            reach: Up to how many times their cut values are taken to go, 1 or more.
         """
         chance = probability(level, "level")
         if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
+        if not reach >= 1:
+            raise InvalidRequest(f"reach={reach!r} is not 1 or more, such as 8.")
         if self.unheard:
             return -math.inf, math.inf
-        reach = NormalDist().inv_cdf((1 + chance) / 2) * self.deviation
-        return self.value - reach, self.value + reach
+        z = NormalDist().inv_cdf((1 + chance) / 2)
+        return ends_of(self.value, self.deviation, pulled(self.above, reach), z, signed=self.signed)
 
     def __str__(self) -> str:
         mark = "; simulated" if self.simulated else ""
@@ -92,6 +112,12 @@ class Estimate:
         if self.unheard:
             return f"{self.question}: {self.unheard} ({facts})"
         head = f"{self.question}: {_with_reach(self.value, self.deviation)} (95 % of the noise; {facts})"
+        if self.above:
+            low, high = self.interval()
+            head = (
+                f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
+                f"(95 %, reach {REACH:g}; {facts})"
+            )
         lines = [
             f"  {part.label}: {_with_reach(part.value, part.deviation)}"
             for part in self.parts[:_MOST_PRINTED]

@@ -18,8 +18,9 @@ from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.collector import Collector
-from prdp.local.analyst.cutting import clipping_slope, full_count_budget
+from prdp.local.analyst.cutting import above_cut, above_top, clipping_slope, full_count_budget
 from prdp.local.analyst.estimate import Estimate
+from prdp.local.analyst.pull import Above
 from prdp.local.analyst.universe import reaches
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
@@ -201,6 +202,7 @@ class _Said:
     clients: tuple[int, ...]
     choices: tuple[tuple[str, str], ...]
     unheard: str
+    above: tuple[Above, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,15 +254,17 @@ class SumStudy(Study):
             said = yield from self._in_proportion(part, len(clients) + 1)
         grain = float(self.measure.grain)
         value = grain * said.total[0], grain * said.total[1]
-        rounds = (*clients, *said.clients)
+        rounds, above = (*clients, *said.clients), said.above
         if self.mean and counted is not None:
             # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
             stayed = rounds[-1] / max(1, rounds[0])
-            value = _quotient(value, (stayed * counted.total, stayed * counted.deviation))
+            count = (stayed * counted.total, stayed * counted.deviation)
+            value, above = _quotient(value, count), _divided(above, max(1.0, count[0]))
         unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
         return self._estimate(
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
-            choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard,
+            choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard, above=above,
+            signed=self.measure.low < 0,
         )  # fmt: skip
 
     @property
@@ -274,7 +278,8 @@ class SumStudy(Study):
         most = [reach.value for reach in reaches(self.policy, self.measure)]
         found = protocol.estimate(campaign.terms, tally, beta=self.failure, most=most)
         choices = (("octaves of value / budget kept", f"{found.top + 1} of {len(found.heavy)}"),)
-        return _Said((found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard))
+        left = above_top(found, float(self.measure.grain))
+        return _Said((found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard), left)
 
     def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
         weighing, weight = RatioMass(self.measure), _part(self.weighing, "weighing")
@@ -290,12 +295,13 @@ class SumStudy(Study):
             tally.clients,
             float(self.whole_share * rest),
         )
+        above = above_cut(campaign.terms, self.measure, masses, slope, most)
         protocol = ProportionalSum(self.measure, slope)
         campaign = self._campaign(rest, protocol, number + 1)
         last = yield campaign
         choices = (("values are cut at budget times", f"{float(slope * self.measure.grain):.3g}"),)
         found = protocol.estimate(campaign.terms, last)
-        return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard))
+        return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard), above)
 
     def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
         inner = ValueOctaves(self.measure)
@@ -355,3 +361,7 @@ def _quotient(above: tuple[float, float], below: tuple[float, float]) -> tuple[f
     count = max(1.0, below[0])
     value = above[0] / count
     return value, math.hypot(above[1], value * below[1]) / count
+
+
+def _divided(above: tuple[Above, ...], count: float) -> tuple[Above, ...]:
+    return tuple(Above(octave.end, octave.amount / count, octave.deviation / count) for octave in above)

@@ -186,7 +186,11 @@ class Client:
 
 def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
     """Return what a record's report is drawn from: the dummy's laws where anything about it is odd."""
-    own = own_of(campaign.policy, campaign.terms.levels, record)
+    return laws_of(campaign, own_of(campaign.policy, campaign.terms.levels, record))
+
+
+def laws_of(campaign: Campaign, own: Own | None) -> tuple[Law, ...]:
+    """Return what the report of a record with a valid budget is drawn from; the dummy's laws for None."""
     if own is not None:
         with suppress(Exception):  # whatever a record makes a protocol do, nobody may see it
             laws = campaign.protocol.law(campaign.terms, own)

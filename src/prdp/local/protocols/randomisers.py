@@ -61,7 +61,9 @@ class Bit:
     loss: Fraction
 
     def __post_init__(self) -> None:
-        if not (0 <= self.part <= 1 and 0 <= self.lift <= self.loss and self.loss > 0):
+        part, lift, loss = self.part, self.lift, self.loss
+        fair = 0 <= part.numerator <= part.denominator  # in integers: laws are made by the million
+        if not (fair and lift.numerator >= 0 and loss.numerator > 0 and (lift is loss or lift <= loss)):
             raise ValueError("a bit needs a part between 0 and 1 and a lift between 0 and its loss")
 
     @classmethod
@@ -71,8 +73,8 @@ class Bit:
         >>> Bit.of(Fraction(1), part=1, lift=Fraction(3)).lift, Bit.of(Fraction(1)).part
         (Fraction(1, 1), Fraction(0, 1))
         """
-        told = Fraction(part)
-        return cls(told, loss if lift is None or not told else min(lift, loss), loss)
+        told = part if type(part) is Fraction else Fraction(part)
+        return cls(told, loss if lift is None or not told.numerator else min(lift, loss), loss)
 
     def heads(self, bits: int) -> tuple[int, int]:
         """Return integers lo <= p·2^bits <= hi for the probability p of a 1."""

@@ -19,6 +19,9 @@ from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 
 _LARGEST = 10**40
 
+_LOUD_SUM, _LOUD_MASS = 1.4, 2.0
+"""How many deviations an octave above a heavy one has to come to; frozen on made-up sets."""
+
 
 def measure_facts(measure: Measure) -> dict[str, object]:
     """Return a column's public facts as JSON."""
@@ -200,18 +203,22 @@ class RatioSum(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest value that a record of each octave can have, where that is known.
         """
+        from prdp.local.analyst.heard import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import laplace_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         scales, n = self.scales(terms), tally.clients
         deviations = tuple(laplace_deviation(n, float(scale)) for scale in scales)
         heard = audible(most, n, deviations)
         signed = self.measure.low < 0
-        chance = beta / max(1, sum(heard)) / (2 if signed else 1)
-        heavy = tuple(
-            hears and (abs(total) if signed else total) >= laplace_threshold(n, scale, chance)
-            for total, scale, hears in zip(tally.totals, scales, heard, strict=True)
-        )
-        return Octaves(tuple(map(float, tally.totals)), deviations, heavy)
+        chances = graded(heard, beta / 2 if signed else beta)
+        sizes = [abs(total) if signed else total for total in tally.totals]
+        heavy = [
+            hears and size >= laplace_threshold(n, scale, chance)
+            for size, scale, hears, chance in zip(sizes, scales, heard, chances, strict=True)
+        ]
+        ratios = [size / max(noise, 1e-300) for size, noise in zip(sizes, deviations, strict=True)]
+        reached = reaching_up(heavy, ratios, heard, _LOUD_SUM)
+        return Octaves(tuple(map(float, tally.totals)), deviations, reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +272,7 @@ class RatioMass(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest budget that a record of each octave can have, where that is known.
         """
+        from prdp.local.analyst.heard import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         loss, n = float(self.most(terms)), tally.clients
@@ -272,12 +280,13 @@ class RatioMass(OfOneColumn):
         deviations = (weight * bits_deviation(n, loss),) * len(tally.totals)
         masses = most and [math.expm1(min(loss, float(terms.share) * budget)) for budget in most]
         heard = audible(masses, n, deviations)
-        least = heads_threshold(n, loss, beta / max(1, sum(heard)))
-        return Octaves(
-            tuple(weight * bits_estimate(ones, n, loss) for ones in tally.totals),
-            deviations,
-            tuple(hears and ones >= least for ones, hears in zip(tally.totals, heard, strict=True)),
-        )
+        heavy = [
+            hears and ones >= heads_threshold(n, loss, chance)
+            for ones, hears, chance in zip(tally.totals, heard, graded(heard, beta), strict=True)
+        ]
+        totals = tuple(weight * bits_estimate(ones, n, loss) for ones in tally.totals)
+        ratios = [total / max(noise, 1e-300) for total, noise in zip(totals, deviations, strict=True)]
+        return Octaves(totals, deviations, reaching_up(heavy, ratios, heard, _LOUD_MASS))
 
 
 @dataclass(frozen=True, slots=True)

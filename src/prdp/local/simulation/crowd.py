@@ -33,6 +33,7 @@ class Crowd:
     _steps: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
     _octaves: dict[Measure, Integers] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[str, NDArray[np.bool_]] = field(default_factory=dict, init=False, repr=False)
+    remembered: list[Any] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], policy: Policy) -> Crowd:
@@ -52,7 +53,7 @@ class Crowd:
                 "records are a dict of columns of one length, such as {'balance': [100, 250]}."
             )
         refuse_missing(policy.columns, read)
-        kinds, which = _distinct([read[name] for name in sorted(policy.columns)], *sizes.pop())
+        kinds, which = distinct_rows([read[name] for name in sorted(policy.columns)], *sizes.pop())
         grid = policy.levels
         found = [own_of(policy, grid, record_at(read, int(place))) for place in kinds]
         by_quanta = {grid.quanta(level): level for level in range(grid.top + 1)}
@@ -145,7 +146,7 @@ def refuse_missing(wanted: Iterable[str], columns: Mapping[str, Any]) -> None:
         )
 
 
-def _distinct(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Integers]:
+def distinct_rows(columns: Sequence[NDArray[Any]], size: int) -> tuple[Integers, Integers]:
     """Return a first place for every distinct row, and for every row which one it is."""
     which = np.zeros(size, np.int64)
     for column in columns:

@@ -1,8 +1,8 @@
 """Many virtual clients at once, through the same laws: for experiments, never for publication.
 
 What is drawn is the tally, whose law is that of tallying every client's own report: coins of one kind are
-counted together, noises of one scale are added up together (``noise/totals.py``). No float takes part in a
-draw.
+counted together, noises of one scale are added up together (``noise/totals.py``). Of a protocol of somebody's
+own, laws are asked for once for each kind of client (``kinds.py``). No float takes part in a draw.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from prdp.local.analyst.estimate import Estimate
 from prdp.local.analyst.hashing import supported
 from prdp.local.analyst.study import Study
 from prdp.local.client.campaign import Campaign
-from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import FrameworkProtocol, Own, Tally
-from prdp.local.protocols.randomisers import PRIME, Bit, Law, NoisyValue, Symbol, complement
+from prdp.local.protocols.randomisers import PRIME, Bit, Law, Symbol, complement
 from prdp.local.protocols.summing import ProportionalSum, RatioGrid, RatioMass, RatioSum
-from prdp.local.simulation.crowd import Crowd, Integers, record_at, refuse_missing
+from prdp.local.simulation.crowd import Crowd, Integers, refuse_missing
+from prdp.local.simulation.kinds import kinds_of
+from prdp.local.simulation.reports import Reports, total_of
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
 from prdp.testing.seeded import Seeded
@@ -89,27 +90,20 @@ def carried_through(study: Study, crowd: Crowd, entropy: Entropy) -> Estimate:
 
 
 def crowd_tally(campaign: Campaign, crowd: Crowd, entropy: Entropy) -> Tally:
-    """Draw the tally of all clients' reports: together where the protocol is known here, else one by one."""
+    """Draw the tally of all clients' reports: at once for a protocol of ours, else by kinds of clients."""
     protocol = campaign.protocol
     refuse_missing(campaign.columns, crowd.columns)
     own = type(protocol.inner) if isinstance(protocol, FrameworkProtocol) else type(protocol)
     known = {*drawn_together.registry, *inner_drawn_together.registry} - {object}
     if own in known:  # itself: a class that is derived from it may differ
         return drawn_together(protocol, campaign, crowd, entropy)
-    clients = (record_at(crowd.columns, place) for place in range(len(crowd)))
-    drawn = (_drawn(laws_for(campaign, record), campaign, entropy) for record in clients)
-    return protocol.tally(campaign.terms, drawn)
+    return protocol.tally(campaign.terms, Reports(campaign.fields, kinds_of(campaign, crowd), entropy))
 
 
 @singledispatch
 def drawn_together(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
     """Draw the tally of a protocol for all clients together."""
-    raise TypeError(f"{type(protocol).__name__} is drawn client by client")
-
-
-def _drawn(laws: Sequence[Law], campaign: Campaign, entropy: Entropy) -> list[int]:
-    outcomes = zip(laws, campaign.fields, strict=True)
-    return [shape.clamped(law.draw(entropy)) for law, shape in outcomes]
+    raise TypeError(f"{type(protocol).__name__} is drawn by kinds of clients")
 
 
 @drawn_together.register
@@ -119,7 +113,7 @@ def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy)
     sizes = crowd.domain_sizes if protocol.column is None else crowd.domain_sizes_with(protocol.column)
     for domain, inside in enumerate(sizes, start=1):
         told, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
-        totals.append(_total({told: inside, nothing: clients - inside}, entropy))
+        totals.append(total_of({told: inside, nothing: clients - inside}, entropy))
     return Tally(clients, tuple(totals))
 
 
@@ -129,23 +123,7 @@ def _(protocol: ProportionalCount, campaign: Campaign, crowd: Crowd, entropy: En
     for place, clients in enumerate(np.bincount(crowd.levels + 1)):
         own = Own({}, crowd.quanta(place - 1)) if place else None
         column[protocol.law(campaign.terms, own)[0]] += int(clients)
-    return Tally(len(crowd), (_total(column, entropy),))
-
-
-def _total(column: Mapping[Law, int], entropy: Entropy) -> int:
-    """Draw what one coordinate adds up to, where so many clients have each law."""
-    total, noises = 0, Counter[Fraction]()
-    for law, clients in column.items():
-        if isinstance(law, Bit):
-            coin, outcome = law.coin()
-            shown = heads(coin, clients, entropy)
-            total += shown if outcome else clients - shown
-        elif isinstance(law, NoisyValue):
-            total += clients * law.value
-            noises[law.scale] += clients
-        else:
-            raise TypeError(f"{type(law).__name__} has no total")
-    return total + sum(laplace_total(scale, clients, entropy) for scale, clients in noises.items())
+    return Tally(len(crowd), (total_of(column, entropy),))
 
 
 def _kept(symbol: Symbol, clients: int, entropy: Entropy) -> int:
@@ -173,7 +151,7 @@ def _(protocol: RatioMass, campaign: Campaign, crowd: Crowd, entropy: Entropy) -
         column: Counter[Law] = Counter({Bit.of(protocol.most(terms)): len(crowd) - int(inside.sum())})
         for level in np.flatnonzero(inside):
             column[protocol.bit(terms, crowd.quanta(int(level)))] += int(inside[level])
-        totals.append(_total(column, entropy))
+        totals.append(total_of(column, entropy))
     return Tally(len(crowd), tuple(totals))
 
 
@@ -197,7 +175,7 @@ def _(protocol: FrameworkProtocol, campaign: Campaign, crowd: Crowd, entropy: En
 @singledispatch
 def inner_drawn_together(protocol: object, *clients: Any) -> Tally:  # noqa: ARG001  (what the functions below take)
     """Draw the tally of an LDP protocol where a ``part`` of the clients are not dummies."""
-    raise TypeError(f"{type(protocol).__name__} is drawn client by client")
+    raise TypeError(f"{type(protocol).__name__} is drawn by kinds of clients")
 
 
 @inner_drawn_together.register
@@ -209,7 +187,7 @@ def _(
     sizes = Counter(np.searchsorted(ends, values[values > 0], side="left").tolist())
     told, nothing = Bit.of(budget, part=1), Bit.of(budget)
     totals = tuple(
-        _total({told: sizes[octave], nothing: len(crowd) - sizes[octave]}, entropy)
+        total_of({told: sizes[octave], nothing: len(crowd) - sizes[octave]}, entropy)
         for octave in range(protocol.count)
     )
     return Tally(len(crowd), totals)
@@ -226,7 +204,7 @@ def _(
     # A part of v/limit is a whole one with that chance: the same coin, in two steps.
     whole = int(np.count_nonzero(uniform_many(limit, len(crowd), entropy) < values))
     told, nothing = Bit.of(budget, part=1), Bit.of(budget)
-    return Tally(len(crowd), (_total({told: whole, nothing: len(crowd) - whole}, entropy),))
+    return Tally(len(crowd), (total_of({told: whole, nothing: len(crowd) - whole}, entropy),))
 
 
 @inner_drawn_together.register
@@ -240,7 +218,7 @@ def _(
             Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)),
             Bit.of(budget),
         )
-        totals = tuple(_total({told: size, nothing: len(crowd) - size}, entropy) for size in sizes[1:])
+        totals = tuple(total_of({told: size, nothing: len(crowd) - size}, entropy) for size in sizes[1:])
         return Tally(len(crowd), totals)
     if protocol.method == "grr":
         return Tally(len(crowd), _symbols([*sizes[1:], sizes[0]], budget, entropy)[:-1])
