@@ -55,13 +55,40 @@ def shares(*queries: Query, of: prdp.Table | None = None) -> list[list[Fraction]
 EIGHTH = Fraction(1, 8)
 
 
-def test_a_sum_and_a_mean_of_one_column_have_one_noisy_sum() -> None:
-    assert shares(prdp.sum("v"), prdp.mean("v")) == [[7 * EIGHTH], [7 * EIGHTH, EIGHTH]]
+def test_a_sum_beside_a_mean_is_the_mean_s_which_has_the_shares_of_both() -> None:
+    assert shares(prdp.sum("v"), prdp.mean("v")) == [[6 * EIGHTH], [6 * EIGHTH, 2 * EIGHTH]]
+    third = Fraction(1, 3)
+    found = shares(prdp.count(), prdp.sum("v"), prdp.mean("v"))
+    assert found == [[third], [third * 3 / 2], [third * 3 / 2, third / 2]]
 
 
-def test_a_mean_and_a_deviation_have_one_noisy_sum_and_one_noisy_count() -> None:
-    total, count = Fraction(9, 16), Fraction(3, 16)
-    assert shares(prdp.mean("v"), prdp.std("v")) == [[total, count], [total, count, Fraction(1, 4)]]
+def test_a_mean_beside_a_deviation_is_that_of_the_deviation() -> None:
+    total, count, squares = 3 * EIGHTH, EIGHTH, 4 * EIGHTH
+    assert shares(prdp.mean("v"), prdp.std("v")) == [[total, count], [total, count, squares]]
+    found = shares(prdp.std("v"), prdp.sum("v"), prdp.mean("v"))
+    assert found == [[total, count, squares], [total], [total, count]]
+
+
+def test_none_has_less_than_it_would_have_had_alone() -> None:
+    """A deviation's sum has 3/8 of all, and half of it is more: so that each draws for itself."""
+    alone = [Fraction(3, 16), Fraction(1, 16), Fraction(1, 4)]
+    assert shares(prdp.sum("v"), prdp.std("v")) == [[Fraction(1, 2)], alone]
+    uneven = table().plan(prdp.sum("v"), prdp.mean("v"), share=1, shares=["4/5", "1/5"])
+    assert [[step.share for step in query.steps] for query in uneven.queries] == [
+        [Fraction(4, 5)],
+        [Fraction(3, 20), Fraction(1, 20)],
+    ]
+
+
+@pytest.mark.parametrize("parts", [("1/9", "1/9", "1/9"), ("1/2", "1/4", "1/4"), ("1/8", "1/2", "3/8")])
+def test_with_any_shares_each_step_has_at_least_its_own(parts: tuple[str, ...]) -> None:
+    queries = (prdp.sum("v"), prdp.mean("v"), prdp.std("v"))
+    plan = table().plan(*queries, share=1, shares=parts)
+    for query, part, planned in zip(queries, parts, plan.queries, strict=True):
+        alone = table().plan(query, share=part).queries[0]
+        for own, step in zip(alone.steps, planned.steps, strict=True):
+            assert step.share >= own.share
+    assert sum(step.share for step in draws(plan)) <= sum(map(Fraction, parts))
 
 
 def test_columns_grains_filters_and_methods_are_told_apart() -> None:
@@ -77,7 +104,7 @@ def test_columns_grains_filters_and_methods_are_told_apart() -> None:
 def test_each_query_is_charged_what_it_asked_for_and_has_the_text_that_it_had() -> None:
     plan = table().plan(prdp.sum("v"), prdp.mean("v"), share="1/2", shares=["1/8", "3/8"])
     assert [query.facts["share"] for query in plan.queries] == ["1/8", "3/8"]
-    assert [step.paid for step in plan.queries[1].steps] == [Fraction(9, 32), None]
+    assert [step.paid for step in plan.queries[1].steps] == [Fraction(9, 32), Fraction(3, 32)]
     assert plan.share == Fraction(1, 2)
 
 
@@ -102,7 +129,7 @@ def test_it_is_the_same_number_wherever_it_is_used(of: str) -> None:
         for mean, total in one.releases:
             assert mean.parts[0].exact == total.exact
             assert mean.parts[0].noise_scales == total.noise_scales
-            assert [mean.share, total.share] == [1, 7 * EIGHTH]
+            assert [mean.share, total.share] == [1, 6 * EIGHTH]
             seen.add(total.exact)
     assert len(seen) == 3 * (len(opened.grouping.keys) if "groups" in of else 1)  # and another in each run
 
@@ -127,16 +154,16 @@ def test_a_plan_that_says_it_shares_and_pays_for_less_is_refused() -> None:
 
 def test_the_plan_in_words_says_what_is_drawn_once() -> None:
     words = table().explain(prdp.sum("v"), prdp.mean("v"), share="1/2")
-    assert "draws  clip with share 7/16, for several answers; proofs/clip.md" in words
+    assert "draws  clip with share 3/8, for several answers; proofs/clip.md" in words
     assert "takes  sum from what was drawn above" in words
-    assert "draws  count by clip with share 1/16; proofs/clip.md" in words
+    assert "draws  count by clip with share 1/8; proofs/clip.md" in words
 
 
 def test_a_computed_column_of_sql_has_at_most_the_statement_s_share() -> None:
     found = table().sql("SELECT SUM(v) / AVG(v) AS n, SUM(v), AVG(v) FROM t", share="1/2")
     cells: Any = found.rows[0]
     computed, total, mean = cells
-    assert [computed.share, total.share, mean.share] == [Fraction(1, 2), Fraction(7, 16), Fraction(1, 2)]
+    assert [computed.share, total.share, mean.share] == [Fraction(1, 2), Fraction(3, 8), Fraction(1, 2)]
 
 
 # Exactly, on a small universe: naive's noise is as small as it may be, so that nothing hides a mistake.
@@ -184,7 +211,7 @@ def test_its_noise_is_that_of_all_shares_together_and_none_15_percent_off() -> N
     drawn: Any = plan.draw(reader_of(table()), Seeded(8), 10_000)
     errors = [abs(float(one.releases[0][0].exact) - COLUMNS["v"].sum()) for one in drawn]
     at_least = float(table().policy.levels.at_least)
-    scale = BOUNDS["v"][1] / (7 / 8 * at_least)  # so large that its lattice does not show
+    scale = BOUNDS["v"][1] / (3 / 4 * at_least)  # so large that its lattice does not show
     assert kstest(errors, expon(scale=scale).cdf).pvalue > P_THRESHOLD
-    for factor in (0.85, 1.15, 7 / 4):  # the last is the noise of a sum that has its own share alone
+    for factor in (0.85, 1.15, 3 / 2):  # the last is the noise of a sum that has its own share alone
         assert kstest(errors, expon(scale=factor * scale).cdf).pvalue < P_THRESHOLD
