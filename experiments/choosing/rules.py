@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from experiments.choosing.cases import Case
 from experiments.choosing.figures import Branch
 from experiments.choosing.laws import Floats, choice, flips, scan
-from prdp.mechanisms._point import SMALL_SHARE, PointFinder, Tuning
+from prdp.mechanisms._point import POOR, SMALL_SHARE, PointFinder, Tuning
 
 Rule = Callable[[Case, float], list[Branch]]
 Draw = Callable[[Floats], Floats]
@@ -41,7 +41,9 @@ def strided(case: Case, stride: int) -> NDArray[np.int64]:
     return np.flatnonzero(case.above_foot % stride == 0)
 
 
-def chosen(case: Case, weight: float, tuning: Tuning, *, draw: Draw = flips) -> Floats:
+def chosen(
+    case: Case, weight: float, tuning: Tuning, *, draw: Draw = flips, lacking: Floats | float = 0.0
+) -> Floats:
     """Return the chances of points when one is drawn by what it clips and how high it is.
 
     Args:
@@ -49,10 +51,23 @@ def chosen(case: Case, weight: float, tuning: Tuning, *, draw: Draw = flips) -> 
         weight: By how much a penalty grows with each unit of budget mass: a part of the share.
         tuning: By how much it grows with each octave, and how far apart the points are.
         draw: From penalties to chances.
+        lacking: What each point of that tuning is charged for besides, in units of budget mass.
     """
     places = strided(case, tuning.stride)
     climbs = np.array(tuning.climbs(tuple(case.heights[places].tolist())), float)
-    return _at(case, places, draw(weight * case.masses[places] + climbs))
+    return _at(case, places, draw(weight * (case.masses[places] + lacking) + climbs))
+
+
+def lacks(case: Case, share: float, tuning: Tuning) -> Floats | float:
+    """Return what each point of a tuning is charged for what its fence lacks."""
+    fence = tuning.fence
+    if fence is None:
+        return 0.0
+    places = strided(case, tuning.stride)
+    heights = case.heights[places]
+    lower = np.concatenate(([case.mass], case.masses[places]))
+    found = lower[np.searchsorted(heights, heights - fence.below, side="right")]
+    return np.asarray(np.maximum(0, fence.mass / share - found) / fence.times)
 
 
 def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0) -> Floats:
@@ -85,7 +100,18 @@ def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
     in_tiers = tiered(case, share)
     if in_tiers is not None:
         return in_tiers
+    return _found(case, share, PointFinder.for_totals(Fraction(share).limit_denominator(1000)), draw)
+
+
+def without_fence(case: Case, share: float) -> list[Branch]:
+    """The same with the tuning for poor tables that has no fence, and a steeper fall."""
     finder = PointFinder.for_totals(Fraction(share).limit_denominator(1000))
+    poor = tuple((margin, POOR if tuning.fence else tuning) for margin, tuning in finder.tunings)
+    return tiered(case, share) or _found(case, share, replace(finder, tunings=poor), flips)
+
+
+def _found(case: Case, share: float, finder: PointFinder, draw: Draw) -> list[Branch]:
+    """Return where a finder ends up, and by which of its tunings."""
     leasts = [
         float(finder.least(margin, tuning, tuple(case.heights[strided(case, tuning.stride)].tolist())))
         for margin, tuning in finder.tunings
@@ -93,7 +119,10 @@ def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
     ]
     ways = gated(case, share, float(finder.gate), leasts)
     return [
-        Branch(way * chosen(case, float(t.choice) * share, t, draw=draw), float(t.answer))
+        Branch(
+            way * chosen(case, float(t.seen) * share, t, draw=draw, lacking=lacks(case, share, t)),
+            float(t.answer),
+        )
         for way, (_, t) in zip(ways, finder.tunings, strict=True)
     ]
 
@@ -141,6 +170,7 @@ def in_two_steps(case: Case, share: float) -> list[Branch]:
 
 RULES: dict[str, Rule] = {
     "now": now,
+    "without-fence": without_fence,
     "before": before,
     "exponential": partial(now, draw=choice),
     "one-sided-scan": one_sided_scan,

@@ -169,7 +169,10 @@ def test_groups_that_are_poor_choose_by_all_their_records_together(signed: bool)
     pulls = [answer.clipping for answer in answers if isinstance(answer.clipping, Clipping)]
     merged = Summary.together(fine)
     spared = int(PER_GROUP * len(fine) / (share * LEVELS.quantum)) * LEVELS.quantum
-    assert {(pull.at, pull.spared, pull.drawn) for pull in pulls} == {(pulls[0].at, spared, None)}
+    fence = clip.finder.tunings[-1][1].fence
+    assert fence is not None
+    every = spared + fence.spared(share)
+    assert {(pull.at, pull.spared, pull.drawn) for pull in pulls} == {(pulls[0].at, every, None)}
     law, mass = groups._pooled(np.arange(len(fine)))
     ladder = SparingLadder(RecordLadder(merged), int(spared / LEVELS.quantum))
     wanted = clip.finder.law(ladder, share, lambda _tuning, _place: Noisy((), ()))

@@ -39,7 +39,9 @@ def test_a_plan_is_the_same_whatever_the_records_are(query: Any) -> None:
 def test_parts_of_a_charge_are_what_was_asked_for() -> None:
     plan = table(9).plan(*QUERIES[:3], share="1/2", shares=["1/4", "1/6", "1/12"])
     assert [query.share for query in plan.queries] == [Fraction(1, 4), Fraction(1, 6), Fraction(1, 12)]
-    assert [step.share for step in plan.queries[2].steps] == [Fraction(1, 16), Fraction(1, 48)]
+    assert [step.share for step in plan.queries[2].steps] == [Fraction(3, 16), Fraction(1, 16)]
+    assert plan.queries[1].steps[0].share == Fraction(3, 16)  # the mean's, which has the shares of both
+    assert [step.paid for step in plan.queries[2].steps] == [Fraction(1, 16), Fraction(1, 48)]
 
 
 def test_groups_choose_together_unless_the_policy_reads_what_tells_them_apart() -> None:

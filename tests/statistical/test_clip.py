@@ -15,7 +15,7 @@ import prdp
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._point import LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._point import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
@@ -81,8 +81,9 @@ def binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.nd
     return found.tolist(), np.bincount(bins, weights=masses, minlength=edges.size + 1)
 
 
-def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off() -> None:
-    law = rest(SUMMARY, Fraction(1, 2), POOR)
+@pytest.mark.parametrize("tuning", [POOR, FENCED])
+def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off(tuning: Tuning) -> None:
+    law = rest(SUMMARY, Fraction(1, 2), tuning)
     drawn = law.draw(Seeded(20261116), RUNS)
     assert fit(law, drawn) > P_THRESHOLD
     for factor in (Fraction(85, 100), Fraction(115, 100)):
@@ -103,6 +104,20 @@ def crowd(levels: Levels, count: int) -> Summary:
     """Return a table whose records have budgets over several octaves."""
     cells = [Cell(CellKey(levels.quanta(level), 1, 1, 1), count, count) for level in range(200, 260, 4)]
     return Summary.of(levels, 1, 1, cells)
+
+
+def test_a_fence_makes_points_far_past_the_data_rarer_than_the_fall_does() -> None:
+    """Of records that are all alike, with a budget mass of 100 over the share: too poor for a steep fall."""
+    levels = Levels(Fraction(1, 10**8), Fraction(100))
+    summary = Summary.of(levels, 1, 1, [Cell(CellKey(levels.quanta(160), 1, 1, 1), 2000, 2000)])
+    share = Fraction(100) / (RecordLadder(summary).mass(1) * levels.quantum)
+
+    def past(tuning: Tuning, octaves: int) -> float:
+        chances = flip_probabilities(rest(summary, share, tuning).first)
+        data = RecordLadder(summary).masses(tuning.stride, 1).index(0)
+        return float(sum(chances[data + octaves * 4 // tuning.stride + 1 :]).mid())
+
+    assert past(FENCED, 3) < past(POOR, 3) / 4 < past(replace(FENCED, fence=None), 3) / 8
 
 
 @pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 10)])

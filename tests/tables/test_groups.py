@@ -107,7 +107,9 @@ def test_several_questions_share_one_charge_and_one_reading() -> None:
     assert len(asked) == 1
     assert table.ledger.left == Fraction(1, 2)
     for (job,), (count, total, variance) in answers:
-        assert [count.share, total.share, variance.share] == [Fraction(1, 8), Fraction(1, 8), Fraction(1, 4)]
+        assert [count.share, variance.share] == [Fraction(1, 8), Fraction(1, 8) + Fraction(1, 4)]
+        assert total.share == Fraction(3, 8) * variance.share  # the variance's, which has the shares of both
+        assert variance.parts[0].exact == total.exact
         assert count.value == pytest.approx(len(of_job("job", str(job))), rel=0.1)
         assert total.value == pytest.approx(of_job("balance", str(job)).sum(), rel=0.3)
 

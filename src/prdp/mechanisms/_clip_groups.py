@@ -98,10 +98,16 @@ class ClipGroups:
         points = Points.spanning(self.public, tuning.stride)
         kinds, number = self.groups.kinds, len(points.numerators)
         reaching = points.first_reaching(kinds.high, kinds.quanta)
-        found = self.groups.weighed_at(chosen, reaching, number + 1, self._of_sign(kinds.quanta, sign))
+        weights = np.where(kinds.high != 0, self._of_sign(kinds.quanta, sign), 0)
+        found = self.groups.weighed_at(chosen, reaching, number + 1, weights)
         masses = [np.cumsum(part[:, :0:-1], axis=1)[:, ::-1] for part in found]
         climbs = tuning.climbs(points.heights, points.usual)
-        return ManyFlips.of(masses, evidence(ladder, self.share, tuning) * ladder.quantum, climbs)
+        weight = evidence(ladder, self.share, tuning) * ladder.quantum
+        if tuning.fence is not None:
+            weight /= tuning.fence.times
+            whole, worth = [part.sum(axis=1) for part in found], self.share * ladder.quantum
+            masses = tuning.fence.charged_groups(masses, whole, points.heights, worth)
+        return ManyFlips.of(masses, weight, climbs)
 
     def totals(self, chosen: Places, which: int, place: int) -> Column:
         """Return some groups' totals, clipped at the point of a place on a tuning's ladder."""
@@ -245,7 +251,8 @@ class ClipGroups:
         finder = self.clip.finder
         places = (place,) if which < len(finder.tunings) else (below, place)
         noise = self.noise(which % len(finder.tunings), max(places))
-        clipping = replace(self.clip.clipping(self.public, self.share, which, *places), spared=spared)
+        clipping = self.clip.clipping(self.public, self.share, which, *places)
+        clipping = replace(clipping, spared=clipping.spared + spared)
         choices = [("clipped at", f"{self._shown(clipping.at)} for each unit of budget")]
         if clipping.drawn is not None:
             low, high = map(self._shown, clipping.drawn)

@@ -7,7 +7,7 @@ is found is decided here and nowhere else. In full: proofs/point.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import Protocol
 
 from prdp.cells.columns import total, totals_at
 from prdp.cells.summary import Summary
+from prdp.mechanisms._fence import Fence
 from prdp.mechanisms._mechanism import beyond
 from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -60,12 +61,19 @@ class Tuning:
         fall: By how much a point's log-weight falls with each octave: what keeps the choice from running
             away from the data, and what the masses must outweigh for it to climb to them.
         stride: How far apart the points are, in quarters of an octave.
+        fence: What else a point is charged for; None for what it clips alone.
     """
 
     choice: Fraction
     answer: Fraction
     fall: Fraction
     stride: int = 2
+    fence: Fence | None = None
+
+    @property
+    def seen(self) -> Fraction:
+        """The part of the share that a unit of clipped mass weighs: that for choosing, fences aside."""
+        return self.choice if self.fence is None else self.choice / (1 + self.fence.sway)
 
     def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
@@ -105,6 +113,7 @@ RICH = _tuning(38, "1.6")
 MIDDLING = _tuning(21, "2.3")
 LEAN = _tuning(39, "2")
 POOR = _tuning(43, "1.1")
+FENCED = replace(_tuning(43, "0.8"), fence=Fence())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +155,8 @@ class PointFinder:
     def for_totals(cls, share: Fraction) -> PointFinder:
         """Return the finder for totals, which were looked at more closely than what else is clipped."""
         if share > Fraction(1, 3):
-            return cls.tuned(share)
-        return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, POOR), (None, POOR)))
+            return cls(tunings=((25, LARGE_SHARE), (25, FENCED), (None, FENCED)))
+        return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED)))
 
     def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the ladder, the answer there)).
@@ -198,7 +207,11 @@ class PointFinder:
         """Return the draw of a point of a ladder, under a tuning."""
         weight = evidence(ladder, share, tuning) * ladder.quantum
         heights, usual = ladder.heights(tuning.stride), ladder.usual(tuning.stride)
-        return self.choice(ladder.masses(tuning.stride, 1), weight, tuning, heights, usual)
+        masses: Sequence[int] = ladder.masses(tuning.stride, 1)
+        if tuning.fence is not None:
+            weight /= tuning.fence.times
+            masses = tuning.fence.charged(masses, ladder.mass(1), heights, share * ladder.quantum)
+        return self.choice(masses, weight, tuning, heights, usual)
 
     def choice(
         self,
@@ -231,7 +244,7 @@ class PointFinder:
 
     def least(self, margin: int, tuning: Tuning, heights: tuple[int, ...]) -> Fraction:
         """Return from which noisy mass on, times the share, a tuning is used on points of these heights."""
-        return (_CLIMB * tuning.climbs(heights)[-1] + margin) / tuning.choice
+        return (_CLIMB * tuning.climbs(heights)[-1] + margin) / tuning.seen
 
     def lattice(self, quantum: Fraction, share: Fraction) -> int:
         """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
@@ -241,7 +254,7 @@ class PointFinder:
 
 def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
     """Return by how much a point's log-weight falls with each unit of budget mass that it clips."""
-    return share * tuning.choice / (1 + Fraction(ladder.sway, 2))
+    return share * tuning.seen / (1 + Fraction(ladder.sway, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +281,7 @@ class RecordLadder:
             tuning.stride,
             blind=blind,
             spans=spans,
+            spared=tuning.fence.spared(share) if tuning.fence else Fraction(0),
             usual=usual,
             border=BEYOND_BOUNDS if usual < most else 0,
         )

@@ -106,6 +106,7 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
     told: set[Read] = set()
+    drawn: set[int] = set()
     later: dict[OwnersRead, dict[tuple[int, bool], None]] = {}
     for query in plan.queries:
         yield f"answers  {query.query}"
@@ -116,7 +117,11 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
             yield from (f"  reads  {statement}" for statement in read.shown(source))
         told.add(read)
         for step in query.steps:
+            if step.once in drawn:
+                yield f"  takes  {f'{step.name} from ' if step.name else ''}what was drawn above"
+                continue
             yield from _step(step, query)
+            drawn |= {step.once} if step.once is not None else set()
             if isinstance(read, OwnerRead) and query.together == "joint" and hasattr(source, "shown_later"):
                 yield f"  reads  {source.shown_later(read, count_rows=_counts_rows(step, query))}"
             if isinstance(read, OwnersRead) and read.wide.groups is not None:
@@ -160,7 +165,8 @@ def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     mechanism, page = _answered_by(step, query)
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
     how = "" if mechanism == "tiers" else together[query.together]
-    yield f"  draws  {name}{mechanism} with share {step.share}{how}; {page}"
+    shared = "" if step.once is None else ", for several answers"
+    yield f"  draws  {name}{mechanism} with share {step.share}{how}{shared}; {page}"
     if why := getattr(step.mechanism, "why", ""):
         yield f"  since  {why}"
 

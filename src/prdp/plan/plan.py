@@ -14,7 +14,7 @@ from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
 from prdp.plan.owner_reads import together
 from prdp.plan.reads import PlanReader, Read, widened
-from prdp.plan.steps import QueryPlan, refuse_overspending
+from prdp.plan.steps import Kept, QueryPlan, refuse_overspending, shares_drawn
 from prdp.plan.text import question_text
 from prdp.release.html import html_table
 from prdp.release.release import Release
@@ -70,6 +70,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse more answers than can be kept, and more than is charged, before anything is charged."""
         refuse_overspending(self.share, [query.share for query in self.queries])
+        refuse_overspending(self.share, shares_drawn(self.queries))
         groups, each = len(self._keys), len(self.labels)
         if groups * each > _MOST_ANSWERS:
             raise InvalidRequest(
@@ -129,8 +130,9 @@ class Plan:
         """Read the records, as far as they were not read before, and draw independent answers."""
         found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
         abouts = Named(self._about, self._by, self._keys)
+        kept: Kept = {}
         begun = [
-            query.begun(found[query.read], entropy, runs, abouts, simulated=reader.stand_in)
+            query.begun(found[query.read], entropy, runs, abouts, kept, simulated=reader.stand_in)
             for query in self.queries
         ]
         queries = [complete() for complete in begun]  # second looks are one, now that all are known

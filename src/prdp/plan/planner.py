@@ -23,6 +23,7 @@ from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
+from prdp.plan.once import drawn_once
 from prdp.plan.plan import Plan
 from prdp.plan.queries import DerivedPart, Query
 from prdp.plan.reads import OwnerRead, Read
@@ -116,12 +117,11 @@ class Planner:
         queries = gathered(queries, {})
         parts = shares_of(shares, exact_share(share), queries)
         spent = exact_share(share) if shares is None else exact_share(sum(parts, Fraction(0)))
-        plans = [
-            self.query_plan(query, part, options, groups) for query, part in zip(queries, parts, strict=True)
-        ]
+        asked = zip(queries, parts, strict=True)
+        plans = drawn_once([self.query_plan(query, part, options, groups) for query, part in asked])
         refuse_one_name_for_two([planned.query for planned in plans], groups)
         plan = Plan(
-            tuple(plans),
+            plans,
             spent,
             self.where,
             groups,

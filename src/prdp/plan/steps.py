@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -31,6 +31,12 @@ _FINER_BITS = 20
 Columns = tuple[Sequence[Release], ...]
 """One run's answers to one query: for each of its columns, one a group."""
 
+Kept = dict[tuple[int, int], Any]
+"""What was drawn for several queries of a statement, by the number of the draw and that of the group."""
+
+Once = Callable[["Step", Callable[[], Any]], Any]
+"""Draws for a step, unless that was done for another query."""
+
 Together = Literal["", "pooled", "joint"]
 """How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
 
@@ -45,6 +51,8 @@ class Step:
         mechanism: What draws.
         labels: What is said of each of its answers.
         sees: What the mechanism is shown of what was read; None where that follows from earlier draws.
+        once: The number of the draw, where several queries of a statement use it; None where one does.
+        paid: Which part of the share is from the query's own; None for all of it.
     """
 
     name: str
@@ -52,6 +60,8 @@ class Step:
     mechanism: Answering
     labels: tuple[Label, ...]
     sees: Callable[[Any], Any] | None
+    once: int | None = None
+    paid: Fraction | None = None
 
     def draw(self, shown: Any, entropy: Entropy, runs: int) -> list[tuple[Answer, ...]]:
         """Draw independent answers for one group, from what the mechanism is shown of it."""
@@ -190,8 +200,9 @@ class QueryPlan:
     options: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse steps that would spend more than the query does."""
-        refuse_overspending(self.share, [step.share for step in self.steps])
+        """Refuse steps that would spend more of the query's own share than it has."""
+        own = [step.share if step.paid is None else step.paid for step in self.steps]
+        refuse_overspending(self.share, own)
 
     @property
     def groups_are_apart(self) -> bool:
@@ -207,32 +218,44 @@ class QueryPlan:
         return facts | {"method": self.method, "share": str(self.share)} | self.options
 
     def begun(
-        self, found: Sequence[Any], entropy: Entropy, runs: int, abouts: Sequence[str], *, simulated: bool
+        self,
+        found: Sequence[Any],
+        entropy: Entropy,
+        runs: int,
+        abouts: Sequence[str],
+        kept: Kept,
+        *,
+        simulated: bool,
     ) -> Callable[[], list[Columns]]:
-        """Draw independent answers, and return what gives them run by run, second looks included."""
+        """Draw independent answers, and return what gives them run by run, second looks included.
+
+        What other queries of the statement have drawn already is in ``kept``, and is taken from there.
+        """
         if self.together:
-            steps = self._begun(found, entropy, runs)
+            steps = self._begun(found, entropy, runs, kept)
             complete = partial(self._completed, steps, found, entropy, abouts, simulated=simulated)
             if self.together == "joint":
                 return complete
             drawn = complete()
         else:
             rows = [
-                self._drawn_alone(cells, entropy, runs, about, simulated=simulated)
-                for cells, about in zip(found, abouts, strict=True)
+                self._drawn_alone(
+                    cells, entropy, runs, about, partial(_once, kept, place), simulated=simulated
+                )
+                for place, (cells, about) in enumerate(zip(found, abouts, strict=True))
             ]
             drawn = [tuple(map(tuple, zip(*run, strict=True))) for run in zip(*rows, strict=True)]
         return lambda: drawn
 
     def _drawn_alone(
-        self, cells: Any, entropy: Entropy, runs: int, about: str, *, simulated: bool
+        self, cells: Any, entropy: Entropy, runs: int, about: str, once: Once, *, simulated: bool
     ) -> list[Row]:
         """Draw independent answers about one group, one after the other."""
         first = [
             [step.labelled(answers, about, simulated=simulated) for answers in drawn]
             for step in self.steps
             if step.sees is not None
-            for drawn in [step.draw(step.sees(cells), entropy, runs)]
+            for drawn in [once(step, partial(step.draw, step.sees(cells), entropy, runs))]
         ]
         if self.derived is None:
             return first[0]
@@ -243,11 +266,15 @@ class QueryPlan:
         ]
 
     def _begun(
-        self, found: Sequence[Any], entropy: Entropy, runs: int
+        self, found: Sequence[Any], entropy: Entropy, runs: int, kept: Kept
     ) -> list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]]:
         """Draw independent answers about all groups, one step after the other."""
+
+        def begin(step: Step, sees: Callable[[Any], Any]) -> Callable[[], Sequence[AnswerColumn]]:
+            return cache(step.begun(_seen(sees, found), self.together, entropy, runs))
+
         return [
-            (step.labels[0], step.begun(_seen(step.sees, found), self.together, entropy, runs))
+            (step.labels[0], _once(kept, 0, step, partial(begin, step, step.sees)))
             for step in self.steps
             if step.sees is not None
         ]
@@ -281,6 +308,23 @@ class QueryPlan:
             )
             for parts in columns
         ]
+
+
+def shares_drawn(plans: Iterable[QueryPlan]) -> list[Fraction]:
+    """Return the share of every draw of a statement, of those that several queries need once."""
+    alone = [step.share for plan in plans for step in plan.steps if step.once is None]
+    shared = {step.once: step.share for plan in plans for step in plan.steps if step.once is not None}
+    return [*alone, *shared.values()]
+
+
+def _once(kept: Kept, place: int, step: Step, draw: Callable[[], Any]) -> Any:
+    """Draw, or return what was drawn for another query of the statement, about the same group."""
+    if step.once is None:
+        return draw()
+    at = step.once, place
+    if at not in kept:
+        kept[at] = draw()
+    return kept[at]
 
 
 def _seen(sees: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:

@@ -198,7 +198,7 @@ def _without_charge(asked: Compiled) -> SqlAnswers:
 
 def _computed(asked: Compiled, table: ReleaseTable) -> SqlAnswers:
     """Return the rows of a statement from what was released: HAVING, ORDER BY and LIMIT cost nothing."""
-    rows = [AnswerRow(asked, key, releases) for key, releases in table]
+    rows = [AnswerRow(asked, key, releases, table.share) for key, releases in table]
     if asked.having is not None:
         rows = [row for row in rows if row.value(asked.having) is True]
     for entry in reversed(asked.order):
@@ -220,8 +220,11 @@ def _sorted(rows: list[AnswerRow], entry: Sorted) -> list[AnswerRow]:
 class AnswerRow:
     """One group's answers, and what is computed from them."""
 
-    def __init__(self, asked: Compiled, key: Sequence[Any], releases: Sequence[Release]) -> None:
+    def __init__(
+        self, asked: Compiled, key: Sequence[Any], releases: Sequence[Release], whole: Fraction
+    ) -> None:
         self._asked = asked
+        self._whole = whole
         self._key = tuple(key)
         self._known: dict[str, Value] = {f"k{place}": value_of(value) for place, value in enumerate(key)}
         self._parts: dict[str, Release] = {}
@@ -260,7 +263,8 @@ class AnswerRow:
         if not parts or not isinstance(value, float) or isinstance(value, bool):
             return value
         used = {part.partition("_")[0] for part in parts}
-        share = sum((self._parts[part].share for part in used), Fraction(0))
+        apart = sum((self._parts[part].share for part in used), Fraction(0))
+        share = min(apart, self._whole)  # what was drawn once for several of them is in each of their shares
         return ComputedAnswer(name, node, parts, dict(self._known), share, whole=_is_whole(node, parts))
 
 

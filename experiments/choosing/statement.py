@@ -1,0 +1,84 @@
+"""What it brings that a sum beside a mean is the mean's own: errors of questions alone and in a statement.
+
+``python -m experiments.choosing.statement``: the made-up sets, or with ``--data FOLDER`` the real ones.
+*Alone*, each question draws all of its parts itself, with its part of the statement's share; *together*, as
+the library answers a statement, the richest question has all shares and the others take its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+import prdp
+from experiments.choosing.cases import opened, sets
+from experiments.datasets import DataSet
+from experiments.options import options
+from prdp.plan.queries import Query
+from prdp.release.table import ReleaseTable
+from prdp.testing import simulate
+
+STATEMENTS: Mapping[str, tuple[Query, ...]] = {
+    "SUM, AVG": (prdp.sum("v"), prdp.mean("v")),
+    "COUNT, SUM, AVG": (prdp.count(), prdp.sum("v"), prdp.mean("v")),
+    "AVG, STDDEV": (prdp.mean("v"), prdp.std("v")),
+}
+POLICIES = ("inverse", "log", "sqrt")
+SHARES = (Fraction(1), Fraction(1, 10))
+
+
+def truth(query: Query, data: DataSet) -> float:
+    """Return the true answer."""
+    values = data.values.astype(float)
+    of = {"count": values.size, "sum": values.sum(), "mean": values.mean(), "std": values.std()}
+    return float(of[query.word])
+
+
+def errors(
+    data: DataSet, policy: str, queries: Sequence[Query], share: Fraction, *, runs: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Return for each question the median of its absolute errors, alone and together."""
+    table = opened(data, policy)
+    tables = simulate(table, queries, share=share, runs=runs, seed=seed)
+    found = {}
+    for place, query in enumerate(queries):
+        own = simulate(table, query, share=share / len(queries), runs=runs, seed=seed + 1 + place)
+        alone = [abs(float(one.exact) - truth(query, data)) for one in own]
+        together = [
+            abs(float(one.releases[0][place].exact) - truth(query, data))
+            for one in tables
+            if isinstance(one, ReleaseTable)
+        ]
+        found[query.word] = float(np.median(alone)), float(np.median(together))
+    return found
+
+
+def main() -> None:
+    arguments = options(__doc__, runs=100)
+    print(f"{arguments.runs} runs a case, seed {arguments.seed}; medians of errors, together over alone:")
+    print("geometric mean over sets and policies, with its standard error")
+    tables = list(sets(arguments.data))
+    for name, queries in STATEMENTS.items():
+        for share in SHARES:
+            ratios: dict[str, list[float]] = {}
+            for data in tables:
+                for policy in POLICIES:
+                    pairs = errors(data, policy, queries, share, runs=arguments.runs, seed=arguments.seed)
+                    for word, (alone, together) in pairs.items():
+                        if alone and together:  # all records alike: their deviation, 0, is found
+                            ratios.setdefault(word, []).append(math.log(together / alone))
+            cells = (
+                f"{word} {math.exp(np.mean(logs)):.3f} ± {np.std(logs) / math.sqrt(len(logs)):.3f}"
+                for word, logs in ratios.items()
+            )
+            print(
+                f"{name:16} share {share!s:5} {len(tables) * len(POLICIES)} cases: {', '.join(cells)}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
