@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line
 from prdp.cli.bars import bars
 from prdp.cli.completion import statement_words
 from prdp.cli.dry_run import readable
@@ -63,6 +64,7 @@ _FORMAT = typer.Option(
 _OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
 
+@at_the_command_line
 def ask(
     statement: Annotated[str, STATEMENT],
     *,

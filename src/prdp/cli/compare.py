@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
 from prdp.cli.preview import LIKE, RUNS, percent, stand_in
 from prdp.cli.printing import counting, grid, show, show_json
@@ -26,6 +27,7 @@ _POLICIES = typer.Option(
 Found = tuple[str, str, Errors]
 
 
+@at_the_command_line
 def compare(
     statements: Annotated[
         list[str] | None,

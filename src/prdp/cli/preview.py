@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line
 from prdp.cli.ask import STATEMENT
 from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
@@ -32,6 +33,7 @@ LIKE = typer.Option(
 RUNS = typer.Option(min=1, max=100_000, help="How many answers to simulate.")
 
 
+@at_the_command_line
 def preview(
     statement: Annotated[str, STATEMENT],
     *,

@@ -276,6 +276,17 @@ class Project(Mapping[str, Table | Join]):
             for column, value in said.get("keys", {}).items()
         }
 
+    def refused_keys(self, name: str, column: str, keys: Any) -> str:
+        """Return why a table cannot be grouped by these keys; empty where it can. Reads no record."""
+        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
+        if not isinstance(opened, Table):
+            return ""
+        try:
+            opened.group_by(column, keys=keys)
+        except InvalidRequest as error:
+            return str(error)
+        return ""
+
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
         """Return what says in which database an entry is, and which tables there are private."""
         section, said = self._said(name)
