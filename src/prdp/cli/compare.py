@@ -10,7 +10,7 @@ import typer
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
-from prdp.cli.preview import LIKE, RUNS, percent, stand_in
+from prdp.cli.preview import LIKE, RUNS, percent, stand_in, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
@@ -74,9 +74,9 @@ def _found(
     with counting("simulating answers", len(policies) * len(asked)) as progress:
         for text in asked:
             name = named_in(text, opened)
-            records = stand_in(opened, name, like)
+            asking, records = stand_in(opened, name, like)
             for policy, declared in policies.items():
-                other = opened.with_policy(name, declared)
+                other = asking.with_policy(name, declared)
                 lines = preview(other, name, text, records, share=part, runs=runs)
                 found += [(policy, text, line) for line in lines]
                 progress(len({(one, asked) for one, asked, _ in found}))
@@ -93,4 +93,4 @@ def _show(found: list[Found], share: str, runs: int) -> None:
     note = (
         f"Median error, and in brackets what 95 in 100 answers kept, at share {share}; {runs} answers each."
     )
-    show(made, "", note)
+    show(made, "", note, *without_records([line for _, _, line in found]))

@@ -188,9 +188,17 @@ class Project(Mapping[str, Table | Join]):
 
     def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
         """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
+        return self._with(name, dict.fromkeys(("policy", "at_most", "at_least")) | dict(policy))
+
+    def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
+        """Return the project with other grains of a table."""
+        return self._with(name, {"grain": dict(grains)})
+
+    def _with(self, name: str, changed: Mapping[str, Any]) -> Project:
+        """Return the project with other values of an entry's keys; None takes one away."""
         section, said = self._said(name)
-        rest = {key: value for key, value in said.items() if key not in {"policy", "at_most", "at_least"}}
-        content = {**self.file.content, section: {**self.file.content[section], name: rest | dict(policy)}}
+        entry = {key: value for key, value in {**said, **changed}.items() if value is not None}
+        content = {**self.file.content, section: {**self.file.content[section], name: entry}}
         return Project(replace(self.file, content=content), self.who)
 
     def ledger_of(self, name: str) -> Path | str:
