@@ -1,4 +1,4 @@
-"""Tab, pressed in a real bash after ``prdp --install-completion``: commands, options, files, tables, columns."""
+"""Tab, pressed in a real bash after ``prdp --install-completion``: names of all that can be named."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
-from prdp.cli.ask import STATEMENT
+from prdp.cli.ask import STATEMENT, read_statement_from
 from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
@@ -56,6 +56,7 @@ def preview(
 
     Reads no private record and charges nothing.
     """
+    statement = read_statement_from(statement)
     opened = project(file)
     name = named_in(statement, opened)
     opened, records = stand_in(opened, name, like)

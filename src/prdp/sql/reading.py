@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from prdp.errors import ExpressionError, SqlError
@@ -34,7 +35,11 @@ _NOT_SIGNS = {
     "^": "Write power(a, b).",
     "**": "Write power(a, b).",
     "//": "Write floor(a / b).",
+    "~": "Regular expressions are not read: write LIKE or ILIKE.",
+    "!": "Write NOT, or <>.",
 }
+_CLAUSES = ("select", "from", "where", "group", "order", "having", "limit", "join")
+_TOP = re.compile(r"\bselect\s+top\s*\(?\s*(\d+)", re.IGNORECASE)
 _QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
 
 
@@ -126,7 +131,7 @@ def _tamed(text: str) -> str:
             text, (0, len(text)), "the statement is empty", "Write such as SELECT COUNT(*) FROM t."
         )
     if tokens[0].lower not in {"select", "with", ";"}:
-        raise SqlError(text, tokens[0].span, ONLY_SELECT, ONLY_SELECT_INSTEAD)
+        raise SqlError(text, tokens[0].span, ONLY_SELECT, _instead_of(tokens[0].lower))
     if len(tokens) > MOST_TOKENS:
         reason = f"the statement has more than {MOST_TOKENS:,} words"
         raise SqlError(text, tokens[MOST_TOKENS].span, reason, "Ask less at once.")
@@ -135,6 +140,13 @@ def _tamed(text: str) -> str:
     _screen_nesting(text, tokens)
     _screen_end(text, tokens)
     return _without_comments(text, tokens)
+
+
+def _instead_of(first: str) -> str:
+    """Return what to write in place of a statement's first word."""
+    if first == "explain":
+        return "What a SELECT would cost and do is told by prdp ask --dry-run, and by explain_sql in Python."
+    return "Did you mean SELECT?" if get_close_matches(first, ["select"], cutoff=0.8) else ONLY_SELECT_INSTEAD
 
 
 def _screen(text: str, before: Token | None, token: Token) -> None:
@@ -194,6 +206,10 @@ def _without_comments(text: str, tokens: Sequence[Token]) -> str:
 
 def _misread(text: str, wrong: Any) -> SqlError:
     """Return the refusal of a text that sqlglot cannot read, underlined where it says."""
+    misspelled = _misspelled(text)
+    if misspelled is not None:
+        token, meant = misspelled
+        return SqlError(text, token.span, "this is no SQL that can be read", f"Did you mean {meant.upper()}?")
     found = (wrong.errors or [{}])[0]
     line, column, word = found.get("line") or 1, found.get("col") or 1, found.get("highlight") or " "
     begins = [0, *(place + 1 for place, sign in enumerate(text) if sign == "\n")]
@@ -202,7 +218,19 @@ def _misread(text: str, wrong: Any) -> SqlError:
     return SqlError(text, (start, max(end, start + 1)), "this is no SQL that can be read", _meant(text))
 
 
+def _misspelled(text: str) -> tuple[Token, str] | None:
+    """Return the first word that is nearly one of SQL's clauses, and which; None where there is none."""
+    for token in tokens_of(text)[1:]:
+        if token.is_name and token.lower not in _CLAUSES and token.written.isalpha():
+            near = get_close_matches(token.lower, _CLAUSES, n=1, cutoff=0.75)
+            if near:
+                return token, near[0]
+    return None
+
+
 def _meant(text: str) -> str:
+    if top := _TOP.search(text):
+        return f"Write LIMIT {top[1]} at the end."
     if "select" not in text.lower():
         return "Write such as SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
     return 'Names that are words of SQL, or hold blanks, are quoted: "order".'

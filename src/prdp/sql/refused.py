@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from prdp.sql.construct import Construct
@@ -41,8 +42,8 @@ REFUSED: tuple[Construct, ...] = (
         "Window",
         "`OVER (...)`",
         "SELECT SUM(age) OVER () FROM accounts",
-        "a window gives a value for every record",
-        "Aggregate, with GROUP BY.",
+        "windows are not read",
+        "Aggregate, with GROUP BY. Ranks and parts of a total follow from released rows, at no cost.",
     ),
     _no(
         "Union",
@@ -70,14 +71,14 @@ REFUSED: tuple[Construct, ...] = (
         "`SELECT DISTINCT`",
         "SELECT DISTINCT job FROM accounts",
         "which values occur may give a record away",
-        "Count them: COUNT(DISTINCT job).",
+        "Count them: COUNT(DISTINCT x).",
     ),
     _no(
         "Subquery",
         "a subquery as a value",
         "SELECT COUNT(*) / (SELECT 2) FROM accounts",
         "a subquery is read in FROM, IN and EXISTS alone",
-        "Put it in a CTE or in FROM.",
+        "Ask it first, and write its answer as a number.",
     ),
     _no(
         "Exists",
@@ -92,6 +93,20 @@ REFUSED: tuple[Construct, ...] = (
         "SELECT COUNT(*) FROM accounts WHERE regexp_matches(job, 'c.*')",
         "regular expressions are not read",
         "Write LIKE.",
+    ),
+    _no(
+        "TimeToStr",
+        "`strftime`, `to_char`",
+        "SELECT COUNT(*) FROM accounts GROUP BY strftime(opened, '%Y-%m')",
+        "moments are not written as texts",
+        "Write date_trunc('month', d), year(d) or month(d).",
+    ),
+    _no(
+        "WidthBucket",
+        "`width_bucket`",
+        "SELECT COUNT(*) FROM accounts GROUP BY width_bucket(age, 0, 100, 10)",
+        "buckets are written as arithmetic",
+        "Write floor(x / 10) * 10.",
     ),
     _no(
         "Rand",
@@ -157,8 +172,23 @@ REFUSED: tuple[Construct, ...] = (
 )
 """What is refused by name; whatever is in no list is refused too."""
 
-_ALSO = {"now": "CurrentTimestamp", "today": "CurrentDate", "uuid": "Rand", "last": "First"}
-"""Functions that sqlglot has no class for, and whose reason theirs is."""
+_ALSO = {
+    "now": "CurrentTimestamp",
+    "today": "CurrentDate",
+    "uuid": "Rand",
+    "last": "First",
+    "ToChar": "TimeToStr",
+    "format_date": "TimeToStr",
+    "RegexpReplace": "RegexpLike",
+    "RegexpExtract": "RegexpLike",
+}
+"""Functions by their name or sqlglot's class, and whose reason theirs is."""
+
+_WORDS = ("count", "sum", "avg", "min", "max", "median", "quantile_cont", "variance", "stddev", "coalesce",
+          "least", "greatest", "abs", "round", "floor", "ceil", "sqrt", "power", "ln", "exp", "lower",
+          "upper", "trim", "length", "substring", "concat", "year", "month", "day", "hour", "dayofweek",
+          "date_trunc", "date_diff", "extract", "nullif", "low", "high")  # fmt: skip
+"""Functions that somebody may have meant."""
 
 _REFUSED = {construct.node: construct for construct in REFUSED}
 
@@ -167,9 +197,12 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     """Refuse a part of a statement, with its own reason where there is one."""
     kind = type(node).__name__
     inner = node.this if kind == "IgnoreNulls" else node
-    name = _ALSO.get(node.name.lower(), kind) if kind == "Anonymous" else type(inner).__name__
+    name = type(inner).__name__
+    name = _ALSO.get(node.name.lower() if kind == "Anonymous" else name, name)
     known = _REFUSED.get(name)
     if known is not None:
         statement.refuse(node, known.note, known.instead)
     shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
-    statement.refuse(node, f"{shown} is not read here", "docs/sql.md lists what is.")
+    near = get_close_matches(node.name.lower(), _WORDS, n=1) if kind == "Anonymous" else []
+    meant = f"Did you mean {near[0].upper()}? " if near else ""
+    statement.refuse(node, f"{shown} is not read here", f"{meant}docs/sql.md lists what is.")
