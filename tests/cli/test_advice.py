@@ -113,8 +113,8 @@ def test_preview_leaves_out_and_names_groups_of_nobody(folder: Path) -> None:
     (folder / "prdp.toml").write_text(LOANS.replace('"south"]', '"south", "east"]'))
     (folder / "sample.csv").write_text("branch,days,fine\n" + "north,3,0.50\nsouth,10,2.25\n" * 500)
     ran = quickly(
-        "preview", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--like", "sample.csv", "--runs",
-        "3", "--share", "1", "--json",
+        "preview", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--like", "sample.csv",
+        "--runs", "3", "--share", "1", "--json",
     )  # fmt: skip
     assert '"empty": [\n      [\n        "east"' in ran.stdout, ran.stderr
     nobody = "SELECT COUNT(*) AS n FROM loans WHERE branch = 'west'"
@@ -127,7 +127,7 @@ def test_a_statement_is_read_from_the_standard_input_and_json_has_its_short_opti
         app, ["ask", "-", "--share", "0.1", "--json"], input="SELECT COUNT(*) AS n\nFROM loans"
     )
     assert 10_000 < json.loads(ran.stdout)["rows"][0]["n"] < 30_000
-    assert "types of the table stay as they are from now on" in ran.stderr
+    assert "loans.ledger is begun: keep it as long as the data. It fixes policy" in ran.stderr
 
 
 def test_counts_by_numbers_are_drawn_as_bars_from_zero(folder: Path) -> None:

@@ -98,17 +98,14 @@ def ask(
     The table is one of prdp.toml, or that of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
-    statement = read_statement_from(statement)
-    form = Format.JSON if as_json else form
+    statement, form = read_statement_from(statement), Format.JSON if as_json else form
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    declared = {"database": database, **limits, **columns, "owner": owner, "ledger": ledger}
-    declared["table_name"] = table_name
-    opened = given.opened(file, table, policy, who, declared)
+    rest = {"database": database, "table_name": table_name, "owner": owner, "ledger": ledger}
+    opened = given.opened(file, table, policy, who, {**limits, **columns, **rest})
     parts = given.shares_of(shares or ())
     if dry_run:
-        said = opened.explain_sql(statement, share=share, shares=parts)
-        write(readable(said, Console().width, whole=statements))
+        write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))
         return
     refuse_unwritable(form, output)
     if plot is not None and plot != TERMINAL:
@@ -135,10 +132,7 @@ def _announce(place: Path | str) -> None:
     shown: Path | str = shown_place(place)
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
         shown = place.relative_to(Path.cwd())
-    complain(
-        f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data. "
-        "Policy, bounds, grains and types of the table stay as they are from now on."
-    )
+    complain(f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, grains and types.")
 
 
 def _draw(answers: SqlAnswers, where: str) -> None:

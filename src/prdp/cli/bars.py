@@ -46,9 +46,9 @@ def histogram(labels: Sequence[str], answers: Sequence[Any], width: int) -> list
     >>> facts = Fraction(1), (Fraction(1),), Fraction(1), "clip", ""
     >>> for line in histogram(["10", "20"], [Release("count", n, *facts) for n in (400, 200)], 40):
     ...     print(line)
-    10  ###################################o
-    20  ##################o
-        0                                404
+    10  ##################################|o
+    20  #################o|
+        0                                403
     """
     values = [float(one) for one in answers]
     ends = _near([answer.interval() for answer in answers], values)

@@ -85,20 +85,9 @@ def init(
     if source is None:
         raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
     columns = _columns(source, table_name, database)
-    declared = given.entry(
-        source,
-        policy or "1",
-        table_name=table_name,
-        database=database,
-        at_most=at_most,
-        at_least=at_least,
-        bounds=bounds or (),
-        grain=grain or (),
-        types=types or (),
-        keys=keys or (),
-        owner=owner,
-        ledger=ledger,
-    )
+    said: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "owner": owner, "ledger": ledger}
+    said |= {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
+    declared = given.entry(source, policy or "1", table_name=table_name, database=database, **said)
     guessed = {} if types_like is None else guessed_types(types_like)
     texts = _add_types(declared, columns, guessed, asks=asks)
     if asks:

@@ -181,7 +181,8 @@ class SqlAnswers:
         """Return what the intervals leave aside, by the statement's columns, and not by differing rows."""
         told = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
         aside = self._by_column(_aside)
-        if len(aside) > len(self.columns):
+        asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
+        if len(aside) > len(asked):
             aside = {shown.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         return [f"an interval{columns} {said}" for said, columns in told.items()]
@@ -200,6 +201,10 @@ class SqlAnswers:
             said: "" if len(columns) == len(named) else f" ({', '.join(columns)})"
             for said, columns in found.items()
         }
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, Release | ComputedAnswer)
 
 
 def _meanings(number: Release | ComputedAnswer) -> list[str]:
