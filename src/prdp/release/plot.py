@@ -62,7 +62,7 @@ def is_histogram(keys: Sequence[Sequence[Any]], answers: Sequence[Any]) -> bool:
 
 
 def _histogram(table: ReleaseTable, ax: Any) -> Any:
-    """Draw a bar for each bin between its edges, and its interval as an error bar; grey if mostly noise.
+    """Draw a bar for each bin between its edges, and its interval as an error bar; noise is hatched grey.
 
     Bars are equally wide, whatever the bins are: their height is the answer, and not a density. A bar of
     a number stands above it.
@@ -79,7 +79,8 @@ def _histogram(table: ReleaseTable, ax: Any) -> Any:
         colour = style.GREY if answer.flag else style.BLUE
         low, high = answer.interval()
         least, most = max(low, first), min(high, last)
-        panel.bar(place, height, width=1, align="edge", color=colour, alpha=0.55, edgecolor="white")
+        look = {"color": colour, "alpha": 0.55, "edgecolor": "white", "hatch": "///" if answer.flag else None}
+        panel.bar(place, height, width=1, align="edge", **look)
         panel.plot([place + 0.5] * 2, [least, most], color="black", linewidth=1.2, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "v"), (high, most, "^")):
             panel.plot([place + 0.5], [at], color="black", marker="_" if end == at else marker, markersize=5)
