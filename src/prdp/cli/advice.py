@@ -19,6 +19,8 @@ _OPTIONS = {
     "bounds": "--bounds", "grain": "--grain", "types": "--type", "keys": "--keys", "share": "--share",
     "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "protect": "--owner",
 }  # fmt: skip
+_ALL_SPENT = "Nothing is left to spend."
+_BUT_FREE = "Nothing is left to spend. What was answered is free to ask again, and prdp ledger shows it."
 _ASKED = ("share", "shares")
 """What is said with a question, and never in a project file."""
 
@@ -62,7 +64,7 @@ def at_the_command_line(command: Callable[..., None]) -> Callable[..., None]:
 
 def _respelled(message: str, *, options: bool) -> str:
     """Return a message with its advice respelled; a statement that is set in stays as it was asked."""
-    lines = message.split("\n")
+    lines = message.replace(_ALL_SPENT, _BUT_FREE).split("\n")
     return "\n".join(
         line if line.startswith(" ") else _ARGUMENT.sub(lambda found: _said(found, options=options), line)
         for line in lines

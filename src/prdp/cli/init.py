@@ -297,7 +297,7 @@ def _asked(
 
 def _write(name: str, declared: dict[str, Any]) -> None:
     """Write the file."""
-    text = "# Private tables; https://json-schema.org editors complete it by docs/prdp.schema.json.\n\n"
+    text = "# Private tables. Editors complete it by its JSON Schema, which prdp check --schema prints.\n\n"
     with open(f"{NAME}.new", "w", encoding="utf-8") as file:
         file.write(text + table_text(name, declared))
     os.replace(f"{NAME}.new", NAME)
