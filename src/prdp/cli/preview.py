@@ -143,8 +143,8 @@ def _drawn(found: list[tuple[Fraction, Errors]]) -> Any:
     shares = sorted({share for share, _ in found})
     panel.set_xticks([float(share) for share in shares], [str(share) for share in shares])
     panel.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    for place in ("major", "minor") if panel.get_yscale() == "log" else ():
-        getattr(panel.yaxis, f"set_{place}_formatter")(lambda value, _: _round_one(value))
+    for ticks in ("major", "minor") if panel.get_yscale() == "log" else ():
+        getattr(panel.yaxis, f"set_{ticks}_formatter")(lambda value, _: _round_one(value))
     panel.legend()
     style.dress(panel, "median error (solid), 95 in 100 within (dashed)", "share", "error, in % of the truth")
     return panel
