@@ -73,7 +73,7 @@ def written(folder: Path, **changed: str) -> Path:
 def test_from_an_address_to_an_answer(folder: Path) -> None:
     child = terminal(folder, "init", "accounts", "--database", ADDRESS)
     shown = ""
-    for answer in ("10000 / greatest(balance, 100)", "0:1e6", "none", "chef,clerk", "none"):
+    for answer in ("10000 / greatest(balance, 100)", "0:1e6", "none", "chef,clerk", "10", "none"):
         child.expect(r"\]: ")
         shown += str(child.before) + str(child.after)
         child.sendline(answer)

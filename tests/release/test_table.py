@@ -141,3 +141,17 @@ def test_a_histogram_has_a_bar_between_its_edges_and_an_error_bar_for_each_bin()
     assert sum(str(line.get_gid()).startswith("interval-") for line in panel.lines) == 3
     assert panel.get_xlabel() == "age"
     assert not counts.sort().plot().patches, "bins out of their order are no histogram"
+
+
+def test_counts_by_numbers_at_equal_distances_are_a_histogram_and_other_answers_are_points() -> None:
+    pytest.importorskip("matplotlib")
+    people = prdp.open({"age": np.arange(9000) % 90}, policy="1", bounds={"age": (0, 89)}, name="people")
+    by_decade = "SELECT floor(age / 10) * 10 AS decade, {} AS a FROM people GROUP BY decade"
+    panel = people.sql(by_decade.format("COUNT(*)"), share="1/4").plot()
+    assert [label.get_text() for label in panel.get_xticklabels()] == [f"{10 * n}" for n in range(9)]
+    assert len({bar.get_width() for bar in panel.patches}) == 1
+    assert all(bar.get_y() == 0 for bar in panel.patches)
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("decade", "a")
+    assert not people.sql(by_decade.format("AVG(age)"), share="1/4").plot().patches
+    uneven = people.group_by("age", keys=[1, 2, 4]).agg(prdp.count(), share="1/4")
+    assert not uneven.plot().patches, "at unequal distances bars would lie about them"

@@ -48,6 +48,15 @@ def test_pandas_reads_a_statement(accounts: prdp.Table) -> None:
     assert accounts.left == Fraction(98, 100)
 
 
+def test_pandas_gets_intervals_where_they_are_asked_for(accounts: prdp.Table) -> None:
+    connection = prdp.connect(accounts, share=0.01, intervals=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas knows SQLAlchemy and SQLite by name
+        frame = pd.read_sql("SELECT COUNT(*) AS n FROM accounts", connection)
+    assert list(frame) == ["n", "n_low", "n_high", "n_flag"]
+    assert frame["n_low"][0] <= 100 <= frame["n_high"][0]
+
+
 @pytest.mark.parametrize(
     "probe",
     [

@@ -69,6 +69,7 @@ def test_types_are_shown_by_the_engine_s_names() -> None:
 def test_a_notebook_shows_every_column_and_escapes_names(opened: Any) -> None:
     view = opened()._repr_html_()
     assert view.startswith("<table>")
+    assert ".prdp td { padding" in view, "not every notebook leaves room between columns by itself"
     assert "<b>" not in view
     for column in COLUMNS[opened]:
         assert column.replace("<", "&lt;").replace(">", "&gt;") in view

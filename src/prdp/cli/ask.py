@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +10,19 @@ import typer
 from rich.console import Console
 
 from prdp.cli import table_options as given
-from prdp.cli.bars import bars
+from prdp.cli.advice import at_the_command_line
+from prdp.cli.bars import bars, histogram
 from prdp.cli.completion import statement_words
 from prdp.cli.dry_run import readable
-from prdp.cli.formats import Format, refuse_unwritable, show_answers
+from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answers
 from prdp.cli.messages import complain, write
 from prdp.cli.printing import reading
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.named import named_in
 from prdp.release.extras import optional_library
+from prdp.release.plot import is_histogram
 from prdp.release.style import refuse_unless_picture, save
-from prdp.release.table import shown_key
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TERMINAL = "terminal"
 
 STATEMENT = typer.Argument(
-    help='The question, such as "SELECT COUNT(*) FROM accounts".',
+    help='The question, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
     metavar="SQL",
     autocompletion=statement_words,
     show_default=False,
@@ -60,9 +61,11 @@ _FORMAT = typer.Option(
     help="How to print the answers; by default a table, or what the ending of --output says.",
     show_default=False,
 )
+_JSON = typer.Option("--json", help="The same as --format json.")
 _OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
 
+@at_the_command_line
 def ask(
     statement: Annotated[str, STATEMENT],
     *,
@@ -86,6 +89,7 @@ def ask(
     statements: Annotated[bool, _STATEMENTS] = False,
     fresh: Annotated[bool, _FRESH] = False,
     form: Annotated[Format | None, _FORMAT] = None,
+    as_json: Annotated[bool, _JSON] = False,
     output: Annotated[Path | None, _OUTPUT] = None,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
@@ -94,15 +98,14 @@ def ask(
     The table is one of prdp.toml, or that of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
+    statement, form = read_statement_from(statement), Format.JSON if as_json else form
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    declared = {"database": database, **limits, **columns, "owner": owner, "ledger": ledger}
-    declared["table_name"] = table_name
-    opened = given.opened(file, table, policy, who, declared)
+    rest = {"database": database, "table_name": table_name, "owner": owner, "ledger": ledger}
+    opened = given.opened(file, table, policy, who, {**limits, **columns, **rest})
     parts = given.shares_of(shares or ())
     if dry_run:
-        said = opened.explain_sql(statement, share=share, shares=parts)
-        write(readable(said, Console().width, whole=statements))
+        write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))
         return
     refuse_unwritable(form, output)
     if plot is not None and plot != TERMINAL:
@@ -119,12 +122,17 @@ def ask(
         _draw(answers, plot)
 
 
+def read_statement_from(given: str) -> str:
+    """Return a statement; - reads it from the standard input."""
+    return sys.stdin.read() if given == "-" else given
+
+
 def _announce(place: Path | str) -> None:
     """Say in one line that an account was begun."""
     shown: Path | str = shown_place(place)
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
         shown = place.relative_to(Path.cwd())
-    complain(f"{shown} is begun: it keeps the account of what is spent. Keep it as long as the data.")
+    complain(f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, grains and types.")
 
 
 def _draw(answers: SqlAnswers, where: str) -> None:
@@ -137,11 +145,12 @@ def _draw(answers: SqlAnswers, where: str) -> None:
     for place, name in enumerate(answers.columns):
         cells: list[Any] = [row[place] for row in answers.rows]
         if all(hasattr(cell, "interval") for cell in cells):
+            keys = [[cell for cell in row if not hasattr(cell, "interval")] for row in answers.rows]
+            drawn = histogram if is_histogram(keys, cells) else bars
             write(f"\n{name}")
-            write("\n".join(bars(_labels(answers), cells, min(Console().width, 100))))
+            write("\n".join(drawn(_labels(keys), cells, min(Console().width, 100))))
 
 
-def _labels(answers: SqlAnswers) -> list[str]:
-    """Return what names each row: its cells that are no numbers."""
-    named = [[cell for cell in row if isinstance(cell, str | bool | datetime)] for row in answers.rows]
-    return [", ".join(map(shown_key, cells)) or "all" for cells in named]
+def _labels(keys: list[list[Any]]) -> list[str]:
+    """Return what names each row."""
+    return [", ".join(map(key_in_words, cells)) or "all" for cells in keys]

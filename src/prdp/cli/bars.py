@@ -35,8 +35,49 @@ def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]
         f"{plain(label):{room}}  {_bar(float(answer), pair, low, high, columns)}".rstrip()
         for label, answer, pair in zip(labels, answers, ends, strict=True)
     ]
+    return [*lines, _axis(low, high, room, columns)]
+
+
+def histogram(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
+    """Return a bar for each answer from 0 on, with its interval: ``#####|##o---|``; dots where it is noise.
+
+    >>> from prdp.release.release import Release
+    >>> from fractions import Fraction
+    >>> facts = Fraction(1), (Fraction(1),), Fraction(1), "clip", ""
+    >>> for line in histogram(["10", "20"], [Release("count", n, *facts) for n in (400, 200)], 40):
+    ...     print(line)
+    10  ##################################|o
+    20  #################o|
+        0                                403
+    """
+    values = [float(one) for one in answers]
+    ends = _near([answer.interval() for answer in answers], values)
+    sure = [pair for pair, answer in zip(ends, answers, strict=True) if not answer.flag] or ends
+    finite = [end for pair in sure for end in pair if math.isfinite(end)] + [*values, 0.0]
+    low, high = min(finite), max(finite)
+    high += (high - low or 1.0) / 20 if any(math.isinf(pair[1]) for pair in ends) else 0  # room for arrows
+    room = max(map(len, labels), default=0)
+    columns = max(_LEAST_WIDTH, width - room - 2)
+    lines = [
+        f"{plain(label):{room}}  {_from_zero(answer, pair, low, high, columns)}".rstrip()
+        for label, answer, pair in zip(labels, answers, ends, strict=True)
+    ]
+    return [*lines, _axis(low, high, room, columns)]
+
+
+def _from_zero(answer: Any, ends: tuple[float, float], low: float, high: float, columns: int) -> str:
+    value = float(answer)
+    cells = list(_bar(value, ends, low, high, columns))
+    first, last = sorted((_place(0.0, low, high, columns), _place(value, low, high, columns)))
+    for place in range(first, last + 1):
+        if cells[place] in " -":
+            cells[place] = "." if answer.flag else "#"
+    return "".join(cells)
+
+
+def _axis(low: float, high: float, room: int, columns: int) -> str:
     left, right = number(low), number(high)
-    return [*lines, " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right]
+    return " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right
 
 
 def _near(ends: list[tuple[float, float]], values: list[float]) -> list[tuple[float, float]]:
@@ -50,14 +91,16 @@ def _near(ends: list[tuple[float, float]], values: list[float]) -> list[tuple[fl
 
 
 def _bar(value: float, ends: tuple[float, float], low: float, high: float, columns: int) -> str:
-    def place(at: float) -> int:
-        part = (at - low) / (high - low) if high > low else 0.5
-        return round(min(1.0, max(0.0, part)) * (columns - 1))
-
-    first, last = place(max(ends[0], low)), place(min(ends[1], high))
+    first, last = (_place(end, low, high, columns) for end in (max(ends[0], low), min(ends[1], high)))
     cells = [" "] * columns
     cells[first : last + 1] = ["-"] * (last + 1 - first)
     cells[first] = "|" if math.isfinite(ends[0]) else "<"
     cells[last] = "|" if math.isfinite(ends[1]) else ">"
-    cells[place(value)] = "o"
+    cells[_place(value, low, high, columns)] = "o"
     return "".join(cells)
+
+
+def _place(at: float, low: float, high: float, columns: int) -> int:
+    """Return the column of a number on an axis."""
+    part = (at - low) / (high - low) if high > low else 0.5
+    return round(min(1.0, max(0.0, part)) * (columns - 1))

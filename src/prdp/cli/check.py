@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line, in_toml
 from prdp.cli.completion import tables_here
+from prdp.cli.large_budgets import warned
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
+from prdp.engines._csv import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
 from prdp.plan.left_out import leaves_out, remedy
@@ -21,7 +26,13 @@ from prdp.projects.project import Facts, Project, project
 from prdp.schema import Kind
 from prdp.testing.sample import LEFT_OUT, sample_counts
 
+OK, LOOK, WRONG = "ok", "!", "!!"
+"""What stands before a line: all is well, look at this, and nothing can be asked until it is mended."""
 
+Line = tuple[str, str, str]
+
+
+@at_the_command_line
 def check(
     *,
     file: Annotated[Path | None, given.PROJECT] = None,
@@ -52,49 +63,58 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
     lines = grid(("", "", ""), left=(0, 1, 2), wraps=(2,))
     fine = True
 
-    def note(what: str, said: str, *, ok: bool = True, mark: str = "ok") -> None:
+    def note(what: str, said: str, mark: str = OK) -> None:
         nonlocal fine
-        fine = fine and ok
-        lines.add_row(mark if ok else "!!", what, plain(said) if "\n" not in said else said)
+        fine = fine and mark != WRONG
+        lines.add_row(mark, what, plain(said) if "\n" not in said else said)
 
     try:
         facts = opened.facts(name)
     except PrdpError as error:
-        note("table", str(error), ok=False)
+        note("table", in_toml(str(error)), WRONG)
         show("", plain(name), lines)
         return False
-    for what, said in _facts(facts):
-        note(what, said)
-    for what, said in warnings_of(facts):
-        note(what, said, mark="!")
+    for what, said, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
+        note(what, said, mark)
     try:
         note("account", _account(opened, name))
     except PrdpError as error:
-        note("account", str(error), ok=False)
+        note("account", str(error), WRONG)
     if like is not None:
         for what, count in sample_counts(opened, name, like):
-            note("in the stand-in", f"{count:,} {what}", mark="!" if what == LEFT_OUT and count else "ok")
+            note("in the stand-in", f"{count:,} {what}", LOOK if what == LEFT_OUT and count else OK)
     show("", plain(name), lines)
     return fine
 
 
-def _facts(facts: Facts) -> list[tuple[str, str]]:
+def _facts(facts: Facts) -> Iterator[Line]:
+    """Yield what is found of columns, of the policy and of grains."""
     policy = facts.policy
     ends = (number(policy.levels.at_least, 6), number(policy.levels.at_most, 6))
-    said = [
-        ("columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items())),
-        ("policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}"),
-    ]
+    yield "columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items()), OK
+    if parted := parted_otherwise(list(facts.schema)):
+        yield "columns", parted, LOOK
+    yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
+    if said := warned(policy):
+        yield "policy", said, LOOK
+    for column in facts.bounds:
+        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None:
+            yield f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here", OK
+
+
+def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
+    """Yield what is found of the keys of each grouping column."""
+    columns = {column.lower(): column for column in facts.schema}
     for column, keys in facts.keys.items():
         found = keys == PRIVATE or isinstance(keys, dict)
         listed = _searched(facts, column, keys) if found else f"{len(keys):,} public ones"
-        said.append((f"keys of {column}", listed))
-    said += [
-        (f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here")
-        for column in facts.bounds
-        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None
-    ]
-    return said
+        if column.lower() in columns:
+            refused = "" if found else opened.refused_keys(name, column, keys)
+            yield f"keys of {column}", refused or listed, WRONG if refused else OK
+        elif near := get_close_matches(column.lower(), columns, n=1):
+            yield f"keys of {column}", f"{listed}; did you mean {columns[near[0]]}?", LOOK
+        else:
+            yield f"keys of {column}", f"{listed}, of what a statement calls so", OK
 
 
 def _searched(facts: Facts, column: str, keys: object) -> str:
@@ -105,12 +125,12 @@ def _searched(facts: Facts, column: str, keys: object) -> str:
     return f"found by questions, which pay for it; rarer ones are missing by design{ascii_only}"
 
 
-def warnings_of(facts: Facts) -> list[tuple[str, str]]:
-    """Return what is in order, and yet surprises whoever reads an answer."""
+def _without_budget(facts: Facts) -> Iterator[Line]:
+    """Yield which records a policy gives no budget."""
     joined = facts.owners is not None and facts.owners.join is not None
     left_out = leaves_out(facts.policy, {} if joined else facts.bounds, owners=facts.owners)
-    mended = "; ".join(filter(None, (left_out, remedy(facts.policy))))
-    return [("policy", mended)] if left_out else []
+    if left_out:
+        yield "policy", "; ".join(filter(None, (left_out, remedy(facts.policy)))), LOOK
 
 
 def _account(opened: Project, name: str) -> str:

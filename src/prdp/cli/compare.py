@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
-from prdp.cli.preview import LIKE, RUNS, percent, stand_in
+from prdp.cli.preview import LIKE, RUNS, percent, stand_in, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
@@ -27,6 +28,7 @@ _POLICIES = typer.Option(
 Found = tuple[str, str, Errors]
 
 
+@at_the_command_line
 def compare(
     statements: Annotated[
         list[str] | None,
@@ -74,9 +76,9 @@ def _found(
     with counting("simulating answers", len(policies) * len(asked)) as progress:
         for text in asked:
             name = named_in(text, opened)
-            records = stand_in(opened, name, like)
+            asking, records = stand_in(opened, name, like)
             for policy, declared in policies.items():
-                other = opened.with_policy(name, declared)
+                other = asking.with_policy(name, declared)
                 lines = preview(other, name, text, records, share=part, runs=runs)
                 found += [(policy, text, line) for line in lines]
                 progress(len({(one, asked) for one, asked, _ in found}))
@@ -86,7 +88,7 @@ def _found(
 def _left_out(opened: Project, policies: dict[str, dict[str, Any]], asked: list[str], like: str) -> list[str]:
     """Return, for each policy that leaves records out, how many of the stand-in's."""
     said = [
-        (policy, left_out_of(opened.with_policy(name, declared), name, stand_in(opened, name, like)))
+        (policy, left_out_of(opened.with_policy(name, declared), name, stand_in(opened, name, like)[1]))
         for name in dict.fromkeys(named_in(text, opened) for text in asked)
         for policy, declared in policies.items()
     ]
@@ -103,4 +105,4 @@ def _show(found: list[Found], share: str, runs: int, left_out: list[str]) -> Non
     note = (
         f"Median error, and in brackets what 95 in 100 answers kept, at share {share}; {runs} answers each."
     )
-    show(made, "", note, *left_out)
+    show(made, "", note, *left_out, *without_records([line for _, _, line in found]))

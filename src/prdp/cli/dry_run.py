@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from rich.console import Console
+
 _STATEMENT = re.compile(r"( *reads  |ledger   )((?:SELECT|WITH|\{).*)")
 _INDENT = " " * 9
 _MORE = " ..."
 
 
-def readable(text: str, width: int, *, whole: bool) -> str:
+def readable(text: str, width: int | None = None, *, whole: bool) -> str:
     r"""Return an explanation whose statements are cut to a window, or written out over several lines.
 
     >>> print(readable("costs    1/10\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
@@ -18,6 +20,7 @@ def readable(text: str, width: int, *, whole: bool) -> str:
     <BLANKLINE>
     What ends in ... is cut: add --statements to see all of it.
     """
+    width = Console().width if width is None else width
     lines, cut = [], False
     for line in text.splitlines():
         said = _STATEMENT.fullmatch(line)

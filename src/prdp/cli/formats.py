@@ -83,9 +83,10 @@ def _for_people(answers: SqlAnswers) -> list[RenderableType]:
     for row in answers.rows:
         made.add_row(*_cells(row, numbers))
     console = Console()
+    notes = [note.replace("a row's `condition`", "`conditions` of --format json") for note in answers.notes]
     if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
-        return [*_stacked(answers), "", *answers.notes]
-    return [made, "", *answers.notes]
+        return [*_stacked(answers), "", *notes]
+    return [made, "", *notes]
 
 
 def _stacked(answers: SqlAnswers) -> list[str]:
@@ -99,9 +100,20 @@ def _stacked(answers: SqlAnswers) -> list[str]:
 
 
 def _in_one(cell: Any) -> str:
-    if _is_number(cell):
-        return in_a_cell(cell)
-    return plain("NULL" if cell is None else shown_key(cell))
+    return in_a_cell(cell) if _is_number(cell) else key_in_words(cell)
+
+
+def key_in_words(cell: Any) -> str:
+    """Return a cell that is no answer: a key, a constant; blanks at its ends are seen.
+
+    >>> key_in_words(2026.0), key_in_words("ward "), key_in_words(None)
+    ('2026', "'ward '", 'NULL')
+    """
+    if cell is None:
+        return "NULL"
+    whole = isinstance(cell, float) and math.isfinite(cell) and cell == int(cell)
+    said = plain(str(int(cell)) if whole else shown_key(cell))
+    return f"'{said}'" if said != said.strip() else said
 
 
 def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
@@ -111,8 +123,8 @@ def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
             value, *ends = value_and_ends(cell)
             cells += [f"{value} ({cell.flag})" if cell.flag else value, *(*ends, "", "")[:2]]
         else:
-            said = "NULL" if cell is None else shown_key(cell)
-            cells += [plain(said), "", ""] if number else [plain(said)]
+            said = key_in_words(cell)
+            cells += [said, "", ""] if number else [said]
     return cells
 
 

@@ -12,14 +12,18 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line, in_toml
 from prdp.cli.completion import KNOWN, columns_of, tables_here
+from prdp.cli.large_budgets import LARGE, warned
 from prdp.cli.messages import complain, plain, write
 from prdp.declare.exact import exact
-from prdp.errors import ExpressionError, InvalidRequest, PrdpError
+from prdp.engines._csv import parted_otherwise
+from prdp.engines._public_file import guessed_types
+from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.projects.keys import read_keys
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
-from prdp.projects.written import NAME
+from prdp.projects.written import NAME, listed
 from prdp.schema import Kind
 
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
@@ -33,8 +37,16 @@ _KINDS = {
     "date": "DATE",
     "time": "TIMESTAMP",
 }
+_TYPES_LIKE = typer.Option(
+    "--types-like",
+    help="Records to guess the types of a CSV file's columns from: public or made-up ones, or the file "
+    "itself if what its values look like is public.",
+    metavar="FILE",
+    show_default=False,
+)
 
 
+@at_the_command_line
 def init(
     source: Annotated[
         str | None,
@@ -57,11 +69,13 @@ def init(
     keys: Annotated[list[str] | None, given.KEYS] = None,
     owner: Annotated[str | None, given.OWNER] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
+    types_like: Annotated[Path | None, _TYPES_LIKE] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a prdp.toml that is there.")] = False,
 ) -> None:
     """Write prdp.toml: a table, its policy, bounds and public keys.
 
-    Asks in a terminal what options leave open; reads the columns' names and types, and no record.
+    Asks in a terminal what options leave open. Reads the columns' names and types; records of --types-like
+    alone.
     """
     if Path(NAME).exists() and not force:
         raise InvalidRequest(f"there is a {NAME} here already. Edit it, or write over it with --force.")
@@ -71,24 +85,20 @@ def init(
     if source is None:
         raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
     columns = _columns(source, table_name, database)
-    declared = given.entry(
-        source,
-        policy or "1",
-        table_name=table_name,
-        database=database,
-        at_most=at_most,
-        at_least=at_least,
-        bounds=bounds or (),
-        grain=grain or (),
-        types=types or (),
-        keys=keys or (),
-        owner=owner,
-        ledger=ledger,
-    )
-    _add_types(declared, columns, asks=asks)
+    said: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "owner": owner, "ledger": ledger}
+    said |= {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
+    declared = given.entry(source, policy or "1", table_name=table_name, database=database, **said)
+    guessed = {} if types_like is None else guessed_types(types_like)
+    texts = _add_types(declared, columns, guessed, asks=asks)
     if asks:
         _ask_the_rest(declared, columns)
-    _write(given.name_of(source, declared.get("table")), declared, said=policy is not None or asks)
+    name = given.name_of(source, declared.get("table"))
+    _write(name, declared)
+    if texts:
+        write(_taken_for_text(texts))
+    if policy is None and not asks:
+        write("The policy is 1, the same budget for every record: change it if some need more protection.")
+    _try(name)
 
 
 def _asked_for_source(database: str | None) -> str:
@@ -105,7 +115,10 @@ def _columns(source: str, table_name: str | None = None, database: str | None = 
     given.refuse_nameless(source, table_name)
     if "*" not in source and "://" not in source and not Path(source).exists():
         raise InvalidRequest(f"there is no file {source}.{_files_here()}")
-    return columns_of(source, table_name)
+    found = columns_of(source, table_name)
+    if parted := parted_otherwise(list(found)):
+        raise InvalidRequest(f"{source}: {parted}")
+    return found
 
 
 def _files_here() -> str:
@@ -113,23 +126,42 @@ def _files_here() -> str:
     return f" Here are {', '.join(found[:_SHOWN])}." if found else ""
 
 
-def _add_types(declared: dict[str, Any], columns: dict[str, str], *, asks: bool) -> None:
-    """Give every column of a CSV file a type: what was said, a number where there are bounds, else text."""
+def _add_types(
+    declared: dict[str, Any], columns: dict[str, str], guessed: dict[str, str], *, asks: bool
+) -> list[str]:
+    """Give every column of a CSV file a type, and return the columns of which nothing was known.
+
+    What was said comes first, then what was guessed, then a number where there are bounds, else text.
+    """
     if any(columns.values()):
-        return
-    types = dict(declared.get("types", {}))
+        return []
+    types, unknown = dict(declared.get("types", {})), []
     bounded = {name.lower() for name in declared.get("bounds", {})}
     for name in columns:
         if name in types:
             continue
-        if name.lower() in bounded:
-            types[name] = _number_type(declared.get("grain", {}).get(name))
-        elif asks:
-            kind = _asked(f"What does {name} hold ({', '.join(_KINDS)})?", "text", choices=_KINDS)
+        if asks and name.lower() not in bounded:
+            near = next((word for word, kind in _KINDS.items() if kind == guessed.get(name)), "text")
+            kind = _asked(f"What does {name} hold ({', '.join(_KINDS)})?", near, choices=_KINDS)
             types[name] = _KINDS[kind]
+        elif name in guessed:
+            types[name] = guessed[name]
+        elif name.lower() in bounded:
+            types[name] = _number_type(declared.get("grain", {}).get(name))
         else:
             types[name] = _TEXT
+            unknown.append(name)
     declared["types"] = types
+    return unknown
+
+
+def _taken_for_text(names: list[str]) -> str:
+    """Say which columns are taken for text, and what to do about it."""
+    which = f"{listed(names)} are" if len(names) > 1 else f"{names[0]} is"
+    return plain(
+        f"{which} taken for text: a CSV file says no types, and no record was read. If that is wrong, "
+        f"say it, --type {names[0]}=BIGINT, or have it guessed: --types-like sample.csv"
+    )
 
 
 def _number_type(grain: str | None) -> str:
@@ -142,8 +174,10 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
     write(f"Columns: {plain(', '.join(columns))}")
     kinds = declared.get("types") or columns
     numbers = [name for name in columns if not kinds[name].startswith((_TEXT, "DATE", "TIME", "BOOL"))]
+    example = (numbers or ["balance"])[0]
+    near = 10 if kinds.get(example, "").endswith("INT") else 1000
     write("The budget of a record, public, as SQL over its columns: 1 for everybody alike, or for instance")
-    write(f"10000 / greatest(abs({(numbers or ['balance'])[0]}), 100): the larger, the better protected.")
+    write(f"{near} / greatest(abs({plain(example)}), {near}): 1 up to {near:,}, half of it at {2 * near:,}.")
     write("A record whose policy is unknown, because a value is missing, is left out of every answer.")
     declared["policy"] = _asked("Policy?", "1", check=lambda text: _check_policy(declared, text))
     if any(kinds[name].startswith(_FLOATS) for name in numbers):
@@ -152,6 +186,7 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
         _ask_bounds(declared, name, needs_grain=kinds[name].startswith(_FLOATS))
     for name in (name for name in columns if name not in numbers):
         _ask_keys(declared, name)
+    _ask_at_most(declared)
     owner = _asked(
         "Which column says whose row it is (none: every row is a record of its own)?",
         "none",
@@ -172,6 +207,33 @@ def _check_policy(declared: dict[str, Any], text: str) -> None:
         raise
     except PrdpError:
         return
+
+
+def _ask_at_most(declared: dict[str, Any]) -> None:
+    """Ask for the largest budget where the policy and the bounds leave it open, or leave it large."""
+    name = given.name_of(declared["source"], declared.get("table"))
+
+    def said_of(at_most: str | None) -> str:
+        """Return what is wrong with the largest budget; empty where nothing is."""
+        limits = {"at_most": at_most} if at_most else {}
+        try:
+            return warned(given.project_of(name, declared | limits).facts(name).policy)
+        except PolicyError as error:
+            return str(error) if "at_most=" in str(error) else ""
+        except PrdpError:  # is told when the file is tried
+            return ""
+
+    if "at_most" in declared or not (wrong := said_of(None)):
+        return
+    write(plain(wrong[:1].upper() + wrong[1:]))
+    answer = _asked("The largest budget of any record (none: as it is)?", str(LARGE), check=_check_budget)
+    if answer != "none":
+        declared["at_most"] = answer
+
+
+def _check_budget(text: str) -> None:
+    if text != "none" and exact(text, "the largest budget") <= 0:
+        raise InvalidRequest(f"a budget is more than 0: write {LARGE}, or none.")
 
 
 def _ask_bounds(declared: dict[str, Any], name: str, *, needs_grain: bool) -> None:
@@ -233,20 +295,22 @@ def _asked(
         return answer
 
 
-def _write(name: str, declared: dict[str, Any], *, said: bool) -> None:
-    """Write the file and try it; a file that does not open stays, with what is wrong in it."""
-    text = "# Private tables; https://json-schema.org editors complete it by docs/prdp.schema.json.\n\n"
+def _write(name: str, declared: dict[str, Any]) -> None:
+    """Write the file."""
+    text = "# Private tables. Editors complete it by its JSON Schema, which prdp check --schema prints.\n\n"
     with open(f"{NAME}.new", "w", encoding="utf-8") as file:
         file.write(text + table_text(name, declared))
     os.replace(f"{NAME}.new", NAME)
     write(f"{NAME} is written: table {name}.")
-    if not said:
-        write(
-            "Its policy is 1, the same budget for every record: change it there if some need more protection."
-        )
+
+
+def _try(name: str) -> None:
+    """Try the file; one that does not open stays, with what is wrong in it."""
     try:
-        project(NAME).facts(name)
+        facts = project(NAME).facts(name)
     except PrdpError as error:
-        complain(f"{error}\nMend it in {NAME}, then run: prdp check")
+        complain(f"{in_toml(str(error))}\nMend it in {NAME}, then run: prdp check")
         raise typer.Exit(2) from None
-    write(f'Next: prdp ask "SELECT COUNT(*) FROM {name}" --share 0.1')
+    if said := warned(facts.policy):
+        complain(said)
+    write(f'Next: prdp check, and then: prdp ask "SELECT COUNT(*) FROM {name}" --share 0.1')

@@ -52,7 +52,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
     file: Annotated[
         str | None,
         typer.Argument(
-            help="The ledger, a file or postgresql://...; by default, the only *.ledger file in this folder.",
+            help="The ledger, a file or postgresql://...; by default, the folder's or the project's.",
             metavar="FILE",
             autocompletion=_ledgers_here,
             show_default=False,
@@ -136,13 +136,14 @@ def _copy(account: DurableLedger, words: list[str]) -> None:
 def _only_ledger_here(*, to_read: bool) -> Path | str:
     """Return the only ledger of this folder, or of the project around it; to a reader, none is no mistake."""
     found: list[Path | str] = [*sorted(Path().glob("*.ledger"))]
-    if not found:
+    if len(found) != 1:
         with suppress(InvalidRequest):  # there is no project, or it cannot be read
             opened = project()
-            found = [opened.ledger_of(name) for name in opened if opened.is_begun(name)]
-            if not found and to_read:
+            begun = [opened.ledger_of(name) for name in opened if opened.is_begun(name)]
+            if not begun and not found and to_read:
                 write("Nothing has been asked yet. The first prdp ask begins the ledger.")
                 raise typer.Exit
+            found = begun or found
     if len(found) == 1:
         return found[0]
     if not found:
@@ -151,7 +152,7 @@ def _only_ledger_here(*, to_read: bool) -> Path | str:
         )
     listed = "\n".join(f"  {shown_place(place)}" for place in found)
     raise InvalidRequest(
-        f"there are {len(found)} ledgers in this folder:\n{listed}\nSay which one you mean: prdp ledger FILE."
+        f"there are {len(found)} ledgers here:\n{listed}\nSay which one you mean: prdp ledger FILE."
     )
 
 

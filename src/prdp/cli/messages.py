@@ -18,6 +18,8 @@ def write(text: str) -> None:
 def complain(message: str) -> None:
     """Print a message to standard error; on a terminal, lines that are not set in break at words."""
     stream = sys.stderr
+    if stream is None:  # closed by who started the program: answers still go to the standard output
+        return
     lines = [plain(line) for line in f"prdp: {message}".split("\n")]
     if stream.isatty():
         width = shutil.get_terminal_size().columns

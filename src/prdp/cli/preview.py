@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,15 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from prdp.cli import table_options as given
-from prdp.cli.ask import STATEMENT
+from prdp.cli.advice import at_the_command_line
+from prdp.cli.ask import STATEMENT, read_statement_from
 from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.projects.named import named_in
 from prdp.projects.project import Project, project
+from prdp.projects.written import listed
 from prdp.release import style
-from prdp.testing.made_up import is_law, made_up
+from prdp.release.table import shown_key
+from prdp.testing.made_up import grains_of, is_law, made_up
 from prdp.testing.preview import Errors
 from prdp.testing.preview import preview as measured
 from prdp.testing.sample import left_out_of
@@ -33,6 +37,7 @@ LIKE = typer.Option(
 RUNS = typer.Option(min=1, max=100_000, help="How many answers to simulate.")
 
 
+@at_the_command_line
 def preview(
     statement: Annotated[str, STATEMENT],
     *,
@@ -52,9 +57,10 @@ def preview(
 
     Reads no private record and charges nothing.
     """
+    statement = read_statement_from(statement)
     opened = project(file)
     name = named_in(statement, opened)
-    records = stand_in(opened, name, like)
+    opened, records = stand_in(opened, name, like)
     shares = [exact_share(one) for one in share or _SHARES]
     found: list[tuple[Fraction, Errors]] = []
     with counting("simulating answers", runs * len(shares)) as progress:
@@ -72,12 +78,12 @@ def preview(
         style.save(_drawn(found), plot)
 
 
-def stand_in(opened: Project, name: str, like: str) -> Any:
-    """Return the stand-in that an option names: a file, or made-up records."""
+def stand_in(opened: Project, name: str, like: str) -> tuple[Project, Any]:
+    """Return the stand-in that an option names, a file or made-up records, and the project to ask it with."""
     if not is_law(like):
-        return like
+        return opened, like
     facts = opened.facts(name)
-    return made_up(like, facts, facts.bounds)
+    return opened.with_grains(name, grains_of(facts)), made_up(like, facts, facts.bounds)
 
 
 def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> None:
@@ -86,7 +92,18 @@ def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> Non
         parts = [percent(part) for part in (line.median, line.often, line.covered, line.flagged)]
         made.add_row(plain(line.column), str(share), *parts)
     said = f"{runs} simulated answers a share, over all rows; errors in percent of the truth."
-    show(made, "", said, *filter(None, [left_out]))
+    show(made, "", said, *filter(None, [left_out]), *without_records([line for _, line in found]))
+
+
+def without_records(lines: Iterable[Errors]) -> list[str]:
+    """Return what is said of groups that have no record in a stand-in."""
+    empty = {key: None for line in lines for key in line.empty}
+    if not empty:
+        return []
+    named = listed([plain(", ".join(map(shown_key, key))) or "the only row" for key in empty])
+    return [
+        f"Left out, since the stand-in has no record there: {named}. Answers about nobody are noise around 0."
+    ]
 
 
 def percent(part: float) -> str:
@@ -99,8 +116,19 @@ def percent(part: float) -> str:
     return f"{value:,.0f} %" if value >= 100 else f"{value:.3g} %"
 
 
+def _round_one(value: float) -> str:
+    """Return the text of a tick: of those between the powers of ten, 2 and 5 times such a power alone.
+
+    >>> _round_one(0.1), _round_one(0.2), _round_one(30.0), _round_one(50.0)
+    ('0.1', '0.2', '', '50')
+    """
+    return f"{value:g}" if f"{value:e}"[0] in "125" else ""
+
+
 def _plain(line: Errors) -> dict[str, object]:
-    return {name: getattr(line, name) for name in ("column", "median", "often", "covered", "flagged")}
+    return {
+        name: getattr(line, name) for name in ("column", "median", "often", "covered", "flagged", "empty")
+    }
 
 
 def _drawn(found: list[tuple[Fraction, Errors]]) -> Any:
@@ -112,7 +140,12 @@ def _drawn(found: list[tuple[Fraction, Errors]]) -> Any:
         panel.plot(across, [100 * line.median for _, line in lines], "o-", color=colour, label=column)
         panel.plot(across, [100 * line.often for _, line in lines], "--", color=colour)
     panel.set_xscale("log")
-    panel.set_yscale("symlog", linthresh=0.01)
+    panel.set_yscale("log" if all(line.median > 0 for _, line in found) else "linear")
+    shares = sorted({share for share, _ in found})
+    panel.set_xticks([float(share) for share in shares], [str(share) for share in shares])
+    panel.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    for ticks in ("major", "minor") if panel.get_yscale() == "log" else ():
+        getattr(panel.yaxis, f"set_{ticks}_formatter")(lambda value, _: _round_one(value))
     panel.legend()
     style.dress(panel, "median error (solid), 95 in 100 within (dashed)", "share", "error, in % of the truth")
     return panel

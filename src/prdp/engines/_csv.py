@@ -110,3 +110,19 @@ def header_of(file: str, delimiter: str) -> list[str]:
             "bytes or fewer)."
         )
     return header
+
+
+def parted_otherwise(header: list[str]) -> str:
+    """Return what is wrong with a header that names one column where it means several; empty if nothing is.
+
+    >>> parted_otherwise(["id;age"])
+    "its first line names one column, 'id;age': fields are parted by commas, or by tabs in .tsv. Convert it."
+    >>> parted_otherwise(["id", "age"])
+    ''
+    """
+    if len(header) != 1 or not re.search(r"[;|\t,]", header[0]):
+        return ""
+    return (
+        f"its first line names one column, {header[0]!r}: fields are parted by commas, or by tabs in .tsv. "
+        "Convert it."
+    )

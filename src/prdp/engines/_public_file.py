@@ -6,7 +6,12 @@ from pathlib import Path
 
 import duckdb
 
+from prdp.engines._sources import column_type
 from prdp.errors import InvalidRequest
+from prdp.schema import Kind
+
+GUESSED_FROM = 1000
+"""How many records of a file say what its columns hold."""
 
 
 def public_values(path: Path, column: str, *, named: bool) -> list[object]:
@@ -38,6 +43,27 @@ def public_columns(path: Path) -> dict[str, list[object]]:
         except duckdb.Error:
             raise InvalidRequest(f"{path.name} cannot be read as a public file.") from None
         return {name: [row[place] for row in found] for place, name in enumerate(rows.columns)}
+
+
+def guessed_types(path: Path) -> dict[str, str]:
+    """Return the SQL types that the first records of a public CSV file look like; of Parquet, its own."""
+    delimiter = "\t" if ".tsv" in path.name else ","
+    with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
+        try:
+            if path.suffix.lower() in {".parquet", ".pq"}:
+                rows = database.read_parquet(_plain(path))
+            else:
+                rows = database.read_csv(
+                    _plain(path),
+                    header=True,
+                    delimiter=delimiter,
+                    sample_size=GUESSED_FROM,
+                    ignore_errors=True,
+                )
+        except duckdb.Error:
+            raise InvalidRequest(f"{path.name} cannot be read as a file to guess types from.") from None
+        found = zip(rows.columns, map(str, rows.types), strict=True)
+        return {name: kind if column_type(kind).kind is not Kind.OTHER else "VARCHAR" for name, kind in found}
 
 
 def _plain(path: Path) -> str:

@@ -275,6 +275,6 @@ def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
             raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
         if not isinstance(native, str) or column_type(native.upper()).kind is Kind.OTHER:
             raise InvalidRequest(
-                f"types[{name!r}] = {native!r} is not a type that prdp reads. Write BIGINT, DOUBLE, "
-                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
+                f"types[{name!r}] = {native!r} is not a type that prdp reads. Write INTEGER, BIGINT, "
+                "DOUBLE, DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
             )

@@ -17,7 +17,7 @@ def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
     """Return an account as HTML.
 
     >>> account_html("t.ledger", Fraction(1), [])  # doctest: +ELLIPSIS
-    '<table><caption>t.ledger: all of every budget is left</caption>...'
+    '<table><caption ...>t.ledger: all of every budget is left</caption>...'
     """
     rows = [
         [str(entry.number), entry.at, entry.who, str(entry.share), in_words(entry.purpose)]

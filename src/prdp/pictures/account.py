@@ -26,5 +26,6 @@ def plot_account(ledger: Ledger, ax: Any = None) -> Any:
     )
     panel.plot([len(left) - 1], [100 * float(left[-1])], "o", color=style.ORANGE)
     panel.set_ylim(0, 105)
+    panel.locator_params(axis="x", integer=True)
     style.dress(panel, f"{100 * float(ledger.left):.3g} % of every budget is left", "charges", "left, in %")
     return panel

@@ -136,9 +136,20 @@ def _key_in_words(key: object) -> str:
 
 
 def _options_in_words(query: Facts) -> str:
-    words = ", range {} to {} of {}".format(*query["range"]) if "range" in query else ""
+    words = _range_in_words(*map(Fraction, query["range"])) if "range" in query else ""
     words += "".join(f", {name} {query[name]}" for name in ("beta", "split") if name in query)
     return words + "".join(f", {name}" for name in ("graded", "sample") if query.get(name))
+
+
+def _range_in_words(low: Fraction, high: Fraction, grain: Fraction) -> str:
+    """Return between which values a question reads a column; a ledger keeps them in grains.
+
+    >>> _range_in_words(Fraction(0), Fraction(100), Fraction(1, 100))
+    ', range 0 to 1 in steps of 1/100'
+    """
+    if grain == 1:
+        return f", range {low} to {high} of 1"
+    return f", range {low * grain} to {high * grain} in steps of {grain}"
 
 
 def _text(value: Any) -> str:

@@ -107,6 +107,7 @@ def _array(inner: Mapping[str, Any], **more: int) -> dict[str, Any]:
 
 
 TEXT = ValueKind('a text, such as "accounts.parquet"', _is_text, _A_TEXT)
+EXPRESSION = ValueKind('SQL in quotes: "1", or "100 / greatest(visits, 100)"', _is_text, _A_TEXT)
 NUMBER = ValueKind('a number, such as 10, 0.5 or "1/3"', _is_number, _A_NUMBER)
 WHOLE = ValueKind(
     "a whole number",
@@ -135,7 +136,7 @@ PAIRS = ValueKind(
 )
 KEYS = ValueKind(
     'by column a list of values, a file { file = "jobs.csv" }, a public table { table = "jobs" } of the '
-    'database, "private", or { pattern = "[0-9]{5}" }',
+    'database, "private", { pattern = "[0-9]{5}" }, or { between = [1, 99] }',
     _by_column(_are_keys),
     _object(_KEYS),
 )
@@ -145,7 +146,7 @@ ENGINE = ValueKind(
 )
 
 _SHARED = {
-    "policy": ProjectKey(TEXT, "The budget of a record, as SQL over its columns; public.", needed=True),
+    "policy": ProjectKey(EXPRESSION, "The budget of a record, as SQL over its columns; public.", needed=True),
     "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
     "at_least": ProjectKey(NUMBER, "The smallest budget; records below it are left out."),
     "bounds": ProjectKey(RANGES, "The public least and greatest value of number columns."),

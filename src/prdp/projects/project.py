@@ -191,9 +191,17 @@ class Project(Mapping[str, Table | Join]):
 
     def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
         """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
+        return self._with(name, dict.fromkeys(("policy", "at_most", "at_least")) | dict(policy))
+
+    def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
+        """Return the project with other grains of a table."""
+        return self._with(name, {"grain": dict(grains)})
+
+    def _with(self, name: str, changed: Mapping[str, Any]) -> Project:
+        """Return the project with other values of an entry's keys; None takes one away."""
         section, said = self._said(name)
-        rest = {key: value for key, value in said.items() if key not in {"policy", "at_most", "at_least"}}
-        content = {**self.file.content, section: {**self.file.content[section], name: rest | dict(policy)}}
+        entry = {key: value for key, value in {**said, **changed}.items() if value is not None}
+        content = {**self.file.content, section: {**self.file.content[section], name: entry}}
         return Project(replace(self.file, content=content), self.who)
 
     def ledger_of(self, name: str) -> Path | str:
@@ -278,6 +286,17 @@ class Project(Mapping[str, Table | Join]):
             column: read_keys(value, column, self.folder, self._database_of(name))
             for column, value in said.get("keys", {}).items()
         }
+
+    def refused_keys(self, name: str, column: str, keys: Any) -> str:
+        """Return why a table cannot be grouped by these keys; empty where it can. Reads no record."""
+        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
+        if not isinstance(opened, Table):
+            return ""
+        try:
+            opened.group_by(column, keys=keys)
+        except InvalidRequest as error:
+            return str(error)
+        return ""
 
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
         """Return what says in which database an entry is, and which tables there are private."""

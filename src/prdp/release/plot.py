@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _ROW, _LEAST = 0.3, 2.0
 _ARROW = 0.06
+_LEAST_BARS = 3  # of numbers; two say nothing of their distances
 _MOST_EDGES = 12  # that are named below a histogram
 
 
@@ -25,7 +27,7 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
 
     if not len(table):
         raise InvalidRequest("there is nothing to plot: the table has no rows.")
-    if len(table.asked) == 1 and _are_neighbours([key[0] if len(key) == 1 else None for key in table.keys]):
+    if len(table.asked) == 1 and is_histogram([*table.keys], [row[0] for row in table.releases]):
         return _histogram(table, ax)
     axes = _axes(len(table.asked), len(table), ax)
     groups = [", ".join(map(shown_key, key)) or table.question for key in table.keys]
@@ -41,17 +43,29 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
     return ax if ax is not None else (axes[0] if len(axes) == 1 else axes)
 
 
-def _are_neighbours(keys: list[Any]) -> bool:
-    """Say whether keys are bins, each beginning where the one before it ends."""
-    return all(isinstance(key, Bin) for key in keys) and all(
-        one.high == other.low for one, other in pairwise(keys)
-    )
+def is_histogram(keys: Sequence[Sequence[Any]], answers: Sequence[Any]) -> bool:
+    """Say whether answers are a histogram: of bins side by side, or counts by numbers at equal distances.
+
+    Such numbers are what ``GROUP BY floor(age / 10) * 10`` gives.
+    """
+    alone = [key[0] for key in keys if len(key) == 1]
+    if len(alone) != len(keys):
+        return False
+    if all(isinstance(key, Bin) for key in alone):
+        return all(one.high == other.low for one, other in pairwise(alone))
+    numbers = all(isinstance(key, int | float) and not isinstance(key, bool) for key in alone)
+    counts = all(answer.question.lower().startswith("count") for answer in answers)
+    if not numbers or not counts or len(alone) < _LEAST_BARS:
+        return False
+    steps = [other - one for one, other in pairwise(alone)]
+    return steps[0] > 0 and all(math.isclose(step, steps[0]) for step in steps)
 
 
 def _histogram(table: ReleaseTable, ax: Any) -> Any:
-    """Draw a bar for each bin between its edges, and its interval as an error bar; grey if mostly noise.
+    """Draw a bar for each bin between its edges, and its interval as an error bar; noise is hatched grey.
 
-    Bars are equally wide, whatever the bins are: their height is the answer, and not a density.
+    Bars are equally wide, whatever the bins are: their height is the answer, and not a density. A bar of
+    a number stands above it.
     """
     panel = _axes(1, 0, ax)[0] if ax is not None else style.axes()[0]
     answers = [row[0] for row in table.releases]
@@ -65,13 +79,16 @@ def _histogram(table: ReleaseTable, ax: Any) -> Any:
         colour = style.GREY if answer.flag else style.BLUE
         low, high = answer.interval()
         least, most = max(low, first), min(high, last)
-        panel.bar(place, height, width=1, align="edge", color=colour, alpha=0.55, edgecolor="white")
+        look = {"color": colour, "alpha": 0.55, "edgecolor": "white", "hatch": "///" if answer.flag else None}
+        panel.bar(place, height, width=1, align="edge", **look)
         panel.plot([place + 0.5] * 2, [least, most], color="black", linewidth=1.2, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "v"), (high, most, "^")):
             panel.plot([place + 0.5], [at], color="black", marker="_" if end == at else marker, markersize=5)
     step = -(-len(bins) // _MOST_EDGES)
-    edges = [f"{float(edge):,.6g}" for edge in (*(one.low for one in bins), bins[-1].high)]
-    panel.set_xticks(range(0, len(edges), step), edges[::step])
+    between = isinstance(bins[0], Bin)
+    marks = [*(one.low for one in bins), bins[-1].high] if between else bins
+    named = [f"{float(mark):.6g}" for mark in marks]
+    panel.set_xticks([place + (0 if between else 0.5) for place in range(0, len(named), step)], named[::step])
     mark = ", simulated: not private" if table.simulated else ""
     column = table.by[0].removeprefix("bins of ")
     style.dress(panel, f"{table.question} (share {table.share}{mark})", column, table.names[-1])

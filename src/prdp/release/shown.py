@@ -19,6 +19,7 @@ FAR_BEYOND = f"would count for more than {REACH} times what it was allowed"
 BY_ROW = f"{FAR_BEYOND}; a row's `condition` says which"
 
 _MOST_DECIMALS = 6
+_CELL = "text-align: left; padding: 0.2em 0.8em 0.2em 0"
 
 MOSTLY_NOISE = "mostly noise"
 TOO_POOR = "too poor"
@@ -200,8 +201,7 @@ def as_html(answer: Published) -> str:
         ("simulated", "from a stand-in's records: this answer protects nobody" if answer.simulated else ""),
     ]
     cells = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        f"<tr><th style='{_CELL}'>{html.escape(name)}</th><td style='{_CELL}'>{html.escape(text)}</td></tr>"
         for name, text in rows
         if text
     )

@@ -55,6 +55,7 @@ def connect(
     share: Exact,
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
+    intervals: bool = False,
 ) -> Connection:
     """Return a PEP 249 connection to a table or a join.
 
@@ -72,12 +73,14 @@ def connect(
         share: The part of every record's budget that a statement may use.
         keys: As in ``Table.sql``.
         tables: As in ``Table.sql``.
+        intervals: Whether each number ``n`` has the columns ``n_low``, ``n_high`` and ``n_flag`` beside it.
+            Without them, ``pandas.read_sql`` shows numbers alone; ``cursor.answers`` has the intervals.
     """
     if not hasattr(accounts, "sql"):
         raise InvalidRequest(
             f"connect takes what prdp.open or prdp.open_join returned, not {told(accounts)}."
         )
-    return Connection(accounts, exact_share(share), keys, tables)
+    return Connection(accounts, exact_share(share), keys, tables, intervals=intervals)
 
 
 class Connection:
@@ -89,12 +92,15 @@ class Connection:
         share: Fraction,
         keys: Mapping[str, Any] | None,
         tables: Mapping[str, object] | None,
+        *,
+        intervals: bool = False,
     ) -> None:
         self._accounts = accounts
         self._keys = keys
         self._tables = tables
         self._closed = False
         self.share = share
+        self.intervals = intervals
 
     def cursor(self) -> SqlCursor:
         """Return a new cursor."""
@@ -145,6 +151,7 @@ class SqlCursor:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.answers: SqlAnswers | None = None
+        self._names: list[str] = []
         self._rows: list[tuple[Any, ...]] = []
         self._at = 0
         self._closed = False
@@ -154,7 +161,7 @@ class SqlCursor:
         """The columns of the answers, as PEP 249 describes them."""
         if self.answers is None:
             return None
-        return [(name, None, None, None, None, None, None) for name in self.answers.columns]
+        return [(name, None, None, None, None, None, None) for name in self._names]
 
     @property
     def rowcount(self) -> int:
@@ -165,7 +172,7 @@ class SqlCursor:
         """Answer a statement; a ``?`` in it stands for a value."""
         self._refuse_closed()
         self.answers = self.connection.answered(with_values(text, parameters))
-        self._rows = [] if self.answers is None else self.answers.values
+        self._names, self._rows = _fetched(self.answers, intervals=self.connection.intervals)
         self._at = 0
         return self
 
@@ -208,6 +215,16 @@ class SqlCursor:
     def _refuse_closed(self) -> None:
         if self._closed:
             raise InvalidRequest("this cursor is closed. Write connection.cursor() again.")
+
+
+def _fetched(answers: SqlAnswers | None, *, intervals: bool) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and rows of answers, with the ends and flags of intervals if these are wanted."""
+    if answers is None:
+        return [], []
+    if not intervals:
+        return list(answers.columns), answers.values
+    columns = answers.to_dict()
+    return list(columns), list(zip(*columns.values(), strict=True))
 
 
 def with_values(text: str, parameters: Sequence[object] | None) -> str:

@@ -103,10 +103,13 @@ class ComputedAnswer(NumberLike):
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: a part is too poor, or the interval is wider than the answer."""
+        """What is wrong with the answer: a part is too poor, or what is noise of it is wider than the answer.
+
+        As with a release, what clipping may have taken beyond what was allowed is not taken for noise.
+        """
         if any(part.flag == shown.TOO_POOR for part in self.parts.values()):
             return shown.TOO_POOR
-        low, high = self.interval(shown.LEVEL)
+        low, high = self.interval(shown.LEVEL, reach=1)
         return shown.MOSTLY_NOISE if high - low >= 2 * abs(self.exact) else ""
 
     @property

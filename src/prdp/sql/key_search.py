@@ -55,11 +55,7 @@ def _refuse_unless_both_fit(
     statement is about has to have enough left.
     """
     door: Any = asked.door
-    searches = [
-        _planned(asked, item, listed, each)
-        for item, listed in zip(asked.groups, keys.lists, strict=True)
-        if isinstance(listed, Mapping)
-    ]
+    searches = _searches(asked, keys, each)
     due = each * sum(fresh or not _is_paid(door.ledger, plan) for plan in searches)
     if not due:
         return
@@ -76,6 +72,15 @@ def _refuse_unless_both_fit(
         )
     if hasattr(door.ledger, "refuse_past_quota"):
         door.ledger.refuse_past_quota(due + rest, region)
+
+
+def _searches(asked: Compiled, keys: SearchedKeys, each: Fraction) -> list[Any]:
+    """Return what would be done to find the keys of all groups that are to be found."""
+    return [
+        _planned(asked, item, listed, each)
+        for item, listed in zip(asked.groups, keys.lists, strict=True)
+        if isinstance(listed, Mapping)
+    ]
 
 
 def _is_paid(ledger: Any, plan: Any) -> bool:
@@ -128,6 +133,12 @@ def explained_search(
         f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
         f"leaves   {after}, of {shown_part(left)} that is left now",
     ]
+    if all(plan.standing(door.ledger) is not None for plan in _searches(asked, keys, each)):
+        lines = [
+            "costs    nothing to find keys: they were found before",
+            f"         at most {rest} for what is asked of them; nothing, if that was answered before",
+            f"leaves   at least {after}, of {shown_part(left)} that is left now",
+        ]
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             lines.append(f"finds    keys of {item.text}, share {each}")

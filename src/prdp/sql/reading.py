@@ -38,9 +38,10 @@ _NOT_SIGNS = {
     "~": "Regular expressions are not read: write LIKE.",
     "!~": "Regular expressions are not read: write NOT LIKE.",
     "~*": "Regular expressions are not read: write ILIKE.",
+    "!": "Write NOT, or <>.",
 }
 _TOP = re.compile(r"\bselect\s+(?:distinct\s+)?top\s*\(?\s*(\d+)", re.IGNORECASE)
-_CLAUSES = ("from", "where", "group", "having", "order", "limit", "between")
+_CLAUSES = ("select", "from", "where", "group", "order", "having", "limit", "join", "between")
 _QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
 
 
@@ -147,11 +148,8 @@ def _instead_of(word: str) -> str:
     """Return what to write in place of a first word that begins no question."""
     if word in {"explain", "describe", "desc"}:
         return "Write the question alone: table.explain_sql(...) or prdp ask --dry-run says what it would do."
-    return f"Did you mean SELECT? {ONLY_SELECT_INSTEAD}" if _is_near(word, "select") else ONLY_SELECT_INSTEAD
-
-
-def _is_near(word: str, known: str) -> bool:
-    return word != known and bool(get_close_matches(word, [known], cutoff=0.7))
+    near = get_close_matches(word, ["select"], cutoff=0.7)
+    return f"Did you mean SELECT? {ONLY_SELECT_INSTEAD}" if near else ONLY_SELECT_INSTEAD
 
 
 def _screen(text: str, before: Token | None, token: Token) -> None:
@@ -211,6 +209,10 @@ def _without_comments(text: str, tokens: Sequence[Token]) -> str:
 
 def _misread(text: str, wrong: Any) -> SqlError:
     """Return the refusal of a text that sqlglot cannot read, underlined where it says."""
+    misspelled = _misspelled(text)
+    if misspelled is not None:
+        token, meant = misspelled
+        return SqlError(text, token.span, "this is no SQL that can be read", f"Did you mean {meant.upper()}?")
     found = (wrong.errors or [{}])[0]
     line, column, word = found.get("line") or 1, found.get("col") or 1, found.get("highlight") or " "
     begins = [0, *(place + 1 for place, sign in enumerate(text) if sign == "\n")]
@@ -219,13 +221,19 @@ def _misread(text: str, wrong: Any) -> SqlError:
     return SqlError(text, (start, max(end, start + 1)), "this is no SQL that can be read", _meant(text))
 
 
+def _misspelled(text: str) -> tuple[Token, str] | None:
+    """Return the first word that is nearly one of SQL's clauses, and which; None where there is none."""
+    for token in tokens_of(text)[1:]:
+        if token.is_name and token.lower not in _CLAUSES and token.written.isalpha():
+            near = get_close_matches(token.lower, _CLAUSES, n=1, cutoff=0.75)
+            if near:
+                return token, near[0]
+    return None
+
+
 def _meant(text: str) -> str:
     if "select" not in text.lower():
         return "Write such as SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
     if top := _TOP.search(text):
         return f"Write LIMIT {top[1]} at the end, in place of TOP."
-    for word in re.findall(r"[A-Za-z_]+", text):
-        near = next((known for known in _CLAUSES if _is_near(word.lower(), known)), "")
-        if near:
-            return f"Did you mean {near.upper()} by {word}?"
     return 'Names that are words of SQL, or hold blanks, are quoted: "order".'

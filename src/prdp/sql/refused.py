@@ -71,7 +71,7 @@ REFUSED: tuple[Construct, ...] = (
         "`SELECT DISTINCT`",
         "SELECT DISTINCT job FROM accounts",
         "which values occur may give a record away",
-        "Count them: COUNT(DISTINCT job).",
+        "Count them: COUNT(DISTINCT x).",
     ),
     _no(
         "Subquery",
@@ -100,6 +100,13 @@ REFUSED: tuple[Construct, ...] = (
         "SELECT COUNT(*) FROM accounts WHERE strftime(opened, '%Y') = '2025'",
         "dates are not written as texts here",
         "Write date_trunc('month', x), year(x), month(x) or CAST(x AS DATE).",
+    ),
+    _no(
+        "WidthBucket",
+        "`width_bucket`",
+        "SELECT COUNT(*) FROM accounts GROUP BY width_bucket(age, 0, 100, 10)",
+        "buckets are written as arithmetic",
+        "Write floor(x / 10) * 10.",
     ),
     _no(
         "Replace",

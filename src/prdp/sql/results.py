@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -138,13 +138,14 @@ class SqlAnswers:
         return frame
 
     def __str__(self) -> str:
-        return "\n".join([*self._lines(), *self.notes])
+        return "\n".join([*self._lines(), *self._more(), *self.notes])
 
     def __repr__(self) -> str:
         return f"<SqlAnswers of {len(self.rows)} rows, share {self.share}{self._mark}>"
 
     def _repr_html_(self) -> str:
-        return html_table(f"share {self.share}{self._mark}", list(self.columns), self._cells(), self.notes)
+        notes = [*self._more(), *self.notes]
+        return html_table(f"share {self.share}{self._mark}", list(self.columns), self._cells(), notes)
 
     @property
     def _mark(self) -> str:
@@ -158,23 +159,67 @@ class SqlAnswers:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
+    def _more(self) -> list[str]:
+        """Return how many rows are not shown."""
+        more = len(self.rows) - _SHOWN_ROWS
+        return [f"... and {more} more"] if more > 0 else []
+
     @property
     def notes(self) -> list[str]:
         """What is said once for all rows."""
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         said = [f"share {self.share}{self._mark}"]
-        more = len(self.rows) - _SHOWN_ROWS
-        said = [f"... and {more} more"] * (more > 0) + said
         said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
         said += self.of_groups
         if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
             said.append(shown.LEFT_AWAY)
-        if numbers and self.released is not None:
-            said += self.released.conditions
-        said += [f"{n}: {text}" for n, text in dict.fromkeys((n.method, n.caveat) for n in numbers) if text]
+        said += self._conditions()
+        caveats = self._by_column(lambda number: [(number.method, number.caveat)] if number.caveat else [])
+        said += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items()]
         flags = {number.flag for number in numbers}
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
+
+    def _conditions(self) -> list[str]:
+        """Return what the intervals leave aside, by the statement's columns, and not by differing rows."""
+        told = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
+        aside = self._by_column(_aside)
+        asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
+        if len(aside) > len(asked):
+            aside = {shown.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]}
+        told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
+        return [f"an interval{columns} {said}" for said, columns in told.items()]
+
+    def _by_column(self, what: Callable[[Release | ComputedAnswer], list[Any]]) -> dict[Any, str]:
+        """Return what is said of numbers, each with the columns that it is said of unless these are all."""
+        found: dict[Any, dict[str, None]] = {}
+        named: dict[str, None] = {}
+        for row in self.rows:
+            for name, cell in zip(self.columns, row, strict=True):
+                if isinstance(cell, Release | ComputedAnswer):
+                    named[name] = None
+                    for said in what(cell):
+                        found.setdefault(said, {})[name] = None
+        return {
+            said: "" if len(columns) == len(named) else f" ({', '.join(columns)})"
+            for said, columns in found.items()
+        }
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, Release | ComputedAnswer)
+
+
+def _meanings(number: Release | ComputedAnswer) -> list[str]:
+    """Return which records the interval of a chosen number is about, where that is not all alike."""
+    parts = [number] if isinstance(number, Release) else number.parts.values()
+    return [part.chosen.meaning for part in parts if part.chosen is not None and part.chosen.meaning]
+
+
+def _aside(number: Release | ComputedAnswer) -> list[str]:
+    """Return what the interval of a number leaves aside."""
+    chosen = isinstance(number, Release) and number.chosen is not None
+    return [number.aside] if number.aside and not chosen else []
 
 
 def plain(cell: Cell) -> Any:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.declare.computed import grain_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts
-from prdp.schema import Kind
+from prdp.schema import ColumnType, Kind
 
 _SEED = 2026
 _MOST = 50_000_000
 _ROWS = 100_000
+_LARGEST = 2**62  # of made-up whole numbers
 _MOST_LOGARITHM = 700  # e^700 is near the largest number there is
 _WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
 
@@ -29,9 +34,11 @@ _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
 
 
 def is_law(text: str) -> bool:
-    """Say whether a text names a law, such as ``normal:50000,50000``, and not a file."""
-    found = _WRITTEN.fullmatch(text)
-    return found is not None and found["law"] in _LAWS
+    """Say whether a text names a law, such as ``normal:50000,50000``, and not a file.
+
+    A law that there is not is one too, unless a file is called so: what it should be is then told.
+    """
+    return _WRITTEN.fullmatch(text) is not None and not Path(text).exists()
 
 
 def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> dict[str, NDArray[Any]]:
@@ -46,8 +53,11 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     """
     found = _WRITTEN.fullmatch(text)
     if found is None or found["law"] not in _LAWS:
+        near = get_close_matches(found["law"] if found else text, _LAWS, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
         raise InvalidRequest(
-            f"{text!r} is no law: write normal:50000,50000,n=200000, or one of {', '.join(_LAWS)}."
+            f"{text!r} is neither a file nor a law.{meant} Write normal:50000,50000,n=200000, or one of "
+            f"{', '.join(_LAWS)}."
         )
     numbers, rows = _numbers(text, found["numbers"])
     needed, draw = _LAWS[found["law"]]
@@ -67,8 +77,25 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
         made[column] = np.rint(made[column]).astype(np.int64)
     for name, kind in facts.schema.items():
         if name not in made:
-            made[name] = _filled(random, rows, kind.kind, facts.keys.get(name), bounds.get(name))
+            made[name] = _filled(random, rows, kind, facts.keys.get(name), bounds.get(name))
     return made
+
+
+def grains_of(facts: Facts) -> dict[str, str]:
+    """Return the grains that the types of columns say, which made-up doubles do not have.
+
+    >>> from prdp.policy import Policy
+    >>> from prdp.schema import ColumnType
+    >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "x": ColumnType(Kind.NUMBER)}
+    >>> grains_of(Facts(cents, Policy("1"), {}, {}, {}))
+    {'price': '1/100'}
+    """
+    found = {
+        name: grain_of(name, facts.schema, facts.grain)
+        for name, kind in facts.schema.items()
+        if kind.kind is Kind.NUMBER and not kind.integer
+    }
+    return {name: str(grain) for name, grain in found.items() if grain is not None}
 
 
 def _numbers(text: str, written: str) -> tuple[list[float], int]:
@@ -93,9 +120,14 @@ def _only(facts: Facts, bounds: Mapping[str, Any]) -> str:
     return known[0]
 
 
-def _filled(random: Any, rows: int, kind: Kind, keys: Any, bounds: Any) -> NDArray[Any]:
+def _filled(random: Any, rows: int, column: ColumnType, keys: Any, bounds: Any) -> NDArray[Any]:
     if isinstance(keys, list) and keys:
         return np.asarray(np.asarray(keys)[random.integers(0, len(keys), rows)])
+    kind = column.kind
+    if column.integer:
+        low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if bounds is not None else (0, 1)
+        least, most = max(low, -_LARGEST), min(high, _LARGEST)
+        return np.asarray(random.integers(least, max(least, most), rows, endpoint=True))
     if kind is Kind.NUMBER:
         low, high = (float(end) for end in bounds) if bounds is not None else (0.0, 1.0)
         return np.asarray(random.uniform(low, high, rows))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project
+from prdp.release.shown import TOO_POOR
 
 _PLENTY = {"policy": "1000000000"}
 """A budget so large that answers are true, but for the width of the ranges of maxima and quantiles."""
@@ -24,6 +25,7 @@ class Errors:
         often: The error that 95 of 100 answers kept, in parts of the truth.
         covered: The part of the answers whose interval held the truth.
         flagged: The part of the answers that are mostly noise, or of a table too poor.
+        empty: The keys of groups that have no record in the stand-in; nothing above is about them.
     """
 
     column: str
@@ -31,6 +33,7 @@ class Errors:
     often: float
     covered: float
     flagged: float
+    empty: tuple[tuple[Any, ...], ...] = ()
 
 
 def preview(
@@ -57,35 +60,74 @@ def preview(
     listed = project.listed_for(name)
     truth = project.with_policy(name, _PLENTY).open(name, stand_in=like).sql(text, share=1, **listed)
     table = project.open(name, stand_in=like)
-    numbers = [place for place in range(len(truth.columns)) if all(_number(row[place]) for row in truth.rows)]
-    if not numbers or not len(truth):
-        raise InvalidRequest("the statement gives no number to preview.")
-    keys = {_key(row): row for row in truth.rows}
-    found: dict[int, list[tuple[float, bool, bool]]] = {place: [] for place in numbers}
+    judge = _Judge.of(truth)
+    found: dict[int, list[tuple[float, bool, bool]]] = {place: [] for place in judge.numbers}
     for run in range(runs):
         for row in table.sql(text, share=share, fresh=True, **listed).rows:
-            true = keys.get(_key(row))
-            for place in numbers if true is not None else ():
-                found[place].append(_judged(row[place], float(true[place])))  # type: ignore[index,arg-type]
+            for place, judged in judge.judged(row):
+                found[place].append(judged)
         progress(run + 1)
-    return [_errors(truth.columns[place], judged) for place, judged in found.items() if judged]
+    return [_errors(truth.columns[place], judged, judge.empty) for place, judged in found.items() if judged]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The truth of a statement's rows, by the cells that name them.
+
+    Attributes:
+        named: The places of those cells.
+        numbers: The places of the numbers.
+        rows: The rows that have a record.
+        empty: The keys of those that have none.
+    """
+
+    named: tuple[int, ...]
+    numbers: tuple[int, ...]
+    rows: Mapping[tuple[Any, ...], Any]
+    empty: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, truth: Any) -> _Judge:
+        """Sort the rows of a true answer, or refuse one with which nothing can be compared."""
+        places = range(len(truth.columns))
+        named = tuple(place for place in places if not any(_number(row[place]) for row in truth.rows))
+        if len(named) == len(places):
+            raise InvalidRequest("the statement gives no number to preview.")
+        keys = {tuple(row[place] for place in named): row for row in truth.rows}
+        rows = {key: row for key, row in keys.items() if not _is_about_nobody(row)}
+        asked = [place for place in places if place not in named]
+        numbers = tuple(place for place in asked if all(_number(row[place]) for row in rows.values()))
+        if not rows or not numbers:
+            raise InvalidRequest("the stand-in has no record that the statement is about: the truth is 0.")
+        return cls(named, numbers, rows, tuple(key for key in keys if key not in rows))
+
+    def judged(self, row: Any) -> Iterator[tuple[int, tuple[float, bool, bool]]]:
+        """Yield, for each number of an answer's row whose truth is not 0, how it lay."""
+        true = self.rows.get(tuple(row[place] for place in self.named))
+        for place in self.numbers if true is not None else ():
+            if _number(row[place]) and float(true[place]):  # type: ignore[index]
+                yield place, _judged(row[place], float(true[place]))  # type: ignore[index]
 
 
 def _number(cell: Any) -> bool:
     return hasattr(cell, "interval")
 
 
-def _key(row: Any) -> tuple[Any, ...]:
-    return tuple(cell for cell in row if not _number(cell))
+def _is_about_nobody(row: Any) -> bool:
+    """Say whether a group has no record: a budget without end leaves its answers 0, or too poor."""
+    numbers = [cell for cell in row if _number(cell)]
+    return any(cell.flag == TOO_POOR for cell in numbers) or not any(float(cell) for cell in numbers)
 
 
 def _judged(answer: Any, true: float) -> tuple[float, bool, bool]:
     """Return an answer's relative error, whether its interval held the truth, and whether it is flagged."""
     low, high = answer.interval()
-    return abs(float(answer) - true) / (abs(true) or 1.0), low <= true <= high, bool(answer.flag)
+    return abs(float(answer) - true) / abs(true), low <= true <= high, bool(answer.flag)
 
 
-def _errors(column: str, judged: list[tuple[float, bool, bool]]) -> Errors:
+def _errors(
+    column: str, judged: list[tuple[float, bool, bool]], empty: tuple[tuple[Any, ...], ...]
+) -> Errors:
     errors = sorted(error for error, _, _ in judged)
     return Errors(
         column,
@@ -93,6 +135,7 @@ def _errors(column: str, judged: list[tuple[float, bool, bool]]) -> Errors:
         errors[min(len(errors) - 1, int(0.95 * len(errors)))],
         sum(held for _, held, _ in judged) / len(judged),
         sum(flagged for _, _, flagged in judged) / len(judged),
+        empty,
     )
 
 

@@ -1,0 +1,139 @@
+"""What messages advise at the command line is written as prdp.toml or as options have it, never as Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from prdp.cli import app
+from tests.cli.running import LOANS, LOANS_POLICY, quickly, write_project
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(*arguments: str) -> str:
+    ran = quickly(*arguments)
+    assert ran.exit_code == 2, ran.stdout
+    return ran.stderr
+
+
+def test_bounds_that_are_missing_are_advised_as_the_project_file_has_them(folder: Path) -> None:
+    without = LOANS.replace(", fine = [0, 500]", "").replace("days = [0, 1000]", "days = [0, 1000]")
+    (folder / "prdp.toml").write_text(without)
+    said = refused("ask", "SELECT AVG(fine) FROM loans", "--share", "0.1")
+    assert "bounds = { fine = [0, 1e12] } in prdp.toml" in said
+    assert "prdp.open" not in said
+
+
+def test_and_as_options_where_these_declare_the_table(folder: Path) -> None:
+    said = refused(
+        "ask", "SELECT AVG(fine) FROM loans", "--share", "0.1", "--table", "loans.csv", "--policy", "1",
+        "--type", "fine=DECIMAL(18,2)",
+    )  # fmt: skip
+    assert "--bounds fine=0:1e12" in said
+    assert "prdp.open" not in said
+    assert "prdp.toml" not in said
+
+
+def test_keys_and_shares_are_advised_so_too(folder: Path) -> None:
+    said = refused("ask", "SELECT fine, COUNT(*) FROM loans GROUP BY fine", "--share", "0.1")
+    assert 'fine = "private" in [tables.NAME.keys] of prdp.toml' in said
+    assert quickly("ask", "SELECT COUNT(*) FROM loans", "--share", "0.8").exit_code == 0
+    said = refused("ask", "SELECT SUM(fine) FROM loans", "--share", "0.5")
+    assert "Ask for --share 1/5 or less." in said
+
+
+def test_a_statement_that_looks_like_advice_is_shown_as_it_was_asked(folder: Path) -> None:
+    said = refused("ask", "SELECT COUNT(*) FROM loans WHERE share='1/5'", "--share", "0.1")
+    assert "    SELECT COUNT(*) FROM loans WHERE share='1/5'\n" in said
+
+
+def test_a_policy_that_is_no_text_is_told_what_a_policy_is(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace(f'"{LOANS_POLICY}"', "1"))
+    assert 'Write SQL in quotes: "1", or' in refused("check")
+
+
+def test_check_tells_of_keys_that_no_column_has_or_that_do_not_fit_it(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS + 'brnch = ["north"]\n')
+    ran = quickly("check")
+    assert ran.exit_code == 0
+    assert "!   keys of brnch   1 public ones; did you mean branch?" in ran.stdout
+    (folder / "prdp.toml").write_text(LOANS + 'days = ["ten"]\n')
+    ran = quickly("check")
+    assert ran.exit_code == 2
+    assert "!!  keys of days" in ran.stdout
+
+
+def test_budgets_above_ten_are_warned_of_by_check_and_by_init(folder: Path) -> None:
+    large = "10000 / greatest(days, 100)"
+    (folder / "prdp.toml").write_text(LOANS.replace(LOANS_POLICY, large))
+    ran = quickly("check", columns=200)
+    assert ran.exit_code == 0
+    assert "!   policy          budgets of up to 100 protect little" in ran.stdout
+    written = ("init", "loans.csv", "--force", "--policy", large, "--bounds", "days=0:1000")
+    assert "budgets of up to 100 protect little" in quickly(*written).stderr
+    assert quickly(*written, "--at-most", "10").stderr == ""
+
+
+def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_told_so(
+    folder: Path,
+) -> None:
+    plain = quickly("init", "loans.csv", "--force")
+    assert "branch, days and fine are taken for text" in plain.stdout
+    assert "The policy is 1" in plain.stdout
+    (folder / "sample.csv").write_text("branch,days,fine\nnorth,3,0.5\nsouth,10,2.25\n")
+    guessed = quickly("init", "loans.csv", "--force", "--types-like", "sample.csv")
+    assert "taken for text" not in guessed.stdout
+    declared = (folder / "prdp.toml").read_text(encoding="utf-8")
+    assert 'types = { branch = "VARCHAR", days = "BIGINT", fine = "DOUBLE" }' in declared
+
+
+def test_init_takes_no_file_whose_fields_are_parted_by_semicolons(folder: Path) -> None:
+    (folder / "parted.csv").write_text("branch;days\nnorth;3\n")
+    assert "fields are parted by commas" in refused("init", "parted.csv", "--force")
+
+
+def test_a_law_keeps_whole_and_decimal_columns_and_a_misspelled_one_is_told(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace("grain = { fine = 0.01 }\n", ""))
+    asked = ("preview", "SELECT AVG(days) AS d, AVG(fine) AS f FROM loans", "--runs", "2", "--share", "0.5")
+    ran = quickly(*asked, "--like", "fine=lognormal:3,1,n=2000")
+    assert ran.exit_code == 0, ran.stderr
+    assert "Did you mean lognormal?" in refused(*asked, "--like", "fine=lognorm:3,1")
+
+
+def test_preview_leaves_out_and_names_groups_of_nobody(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace('"south"]', '"south", "east"]'))
+    (folder / "sample.csv").write_text("branch,days,fine\n" + "north,3,0.50\nsouth,10,2.25\n" * 500)
+    ran = quickly(
+        "preview", "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "--like", "sample.csv",
+        "--runs", "3", "--share", "1", "--json",
+    )  # fmt: skip
+    assert '"empty": [\n      [\n        "east"' in ran.stdout, ran.stderr
+    nobody = "SELECT COUNT(*) AS n FROM loans WHERE branch = 'west'"
+    assert "has no record" in refused("preview", nobody, "--like", "sample.csv", "--runs", "2")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_statement_is_read_from_the_standard_input_and_json_has_its_short_option() -> None:
+    ran = CliRunner().invoke(
+        app, ["ask", "-", "--share", "0.1", "--json"], input="SELECT COUNT(*) AS n\nFROM loans"
+    )
+    assert 10_000 < json.loads(ran.stdout)["rows"][0]["n"] < 30_000
+    assert "loans.ledger is begun: keep it as long as the data. It fixes policy" in ran.stderr
+
+
+def test_counts_by_numbers_are_drawn_as_bars_from_zero(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace("days = [0, 1000]", "days = [0, 59]"))
+    asked = "SELECT floor(days / 10) * 10 AS tens, COUNT(*) AS n FROM loans GROUP BY tens"
+    ran = quickly("ask", asked, "--share", "0.5", "--plot", "terminal")
+    drawn = ran.stdout.rpartition("\nn\n")[2].splitlines()
+    assert [line.split()[0] for line in drawn[:6]] == ["0", "10", "20", "30", "40", "50"]
+    assert all("#####" in line for line in drawn[:6])
