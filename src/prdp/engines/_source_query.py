@@ -17,6 +17,8 @@ class SourceQuery:
         reached: Held while a statement runs: it attaches a file, say, and lets go of it.
         found: Public facts as they are now, which may not change between opening and asking.
         made: What a view of the caller's makes of its table; else nothing.
+        content: What the records are known by: as long as it stays the same, statements read the same ones.
+            None where nothing says so.
     """
 
     sql: str
@@ -24,6 +26,7 @@ class SourceQuery:
     reached: Callable[[], AbstractContextManager[object]] = nullcontext
     found: Callable[[], object] = tuple
     made: Callable[[], str] = str
+    content: Callable[[], object] = lambda: None
 
 
 def all_reached(
