@@ -239,7 +239,8 @@ def _items(reading: OwnerRead) -> dict[str, str]:
     for number, read in each_read(reading):
         if read.measure is not None:
             items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
-        items[f"counted{number}"] = f"count(value{number}){listed}"
+        every = listed and read.measure is None and reading.where is None  # a row counts if it is listed
+        items[f"counted{number}"] = "count(grp)" if every else f"count(value{number}){listed}"
     if reading.apart:
         adding = "FILTER (WHERE value IS NOT NULL)"
         items |= {"grp": f"min(grp) {adding}", "last_grp": f"max(grp) {adding}"}
