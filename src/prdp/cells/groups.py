@@ -119,10 +119,12 @@ class SummaryGroups(Sequence[Summary]):
         number *= size.type(len(keys[0]))
         number += keys[1].astype(size, copy=False)
         pairs, pair = numbered(number)
+        del number  # before more of its size is made
         budget, key = np.divmod(pairs, max(1, len(keys[0])))
         kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
-        del number  # before more of its size is made
-        return cls._of_kinds(empty, rows, kinds, looked_up(kind, pair), groups)
+        kind = looked_up(kind, pair)
+        del pair
+        return cls._of_kinds(empty, rows, kinds, kind, groups)
 
     @classmethod
     def _of_kinds(
