@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import prdp.cells.groups
+import prdp.cells.segments
+import prdp.cells.side_by_side
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.cell_columns import CellColumns
+from prdp.cells.columns import numbered
 from prdp.cells.groups import GroupRows, SummaryGroups
-from prdp.cells.segments import joined
+from prdp.cells.segments import joined, totals_by
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._point import RecordLadder
@@ -100,6 +104,61 @@ class TestOfEachGroup:
         groups, each = self.pair(name, seed)
         for chosen in (np.arange(len(each)), np.array([2, 3, 11])):
             assert groups.together(chosen) == Summary.together([each[one] for one in chosen])
+
+
+@pytest.fixture
+def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut columns into parts of a few rows, as a hundred thousand groups are, and work on two at a time."""
+    for module in (prdp.cells.groups, prdp.cells.segments, prdp.cells.side_by_side):
+        monkeypatch.setattr(module, "AT_ONCE", 7)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("few_rows_at_once")
+@pytest.mark.parametrize("name", SEEN)
+class TestInParts:
+    """What is worked out part by part, in several threads, is what each group's own summary gives."""
+
+    @pytest.mark.parametrize(
+        "chosen", [range(30), [2, 3, 11], [*range(4), *range(6, 20), 28], [5, 5, 1], []], ids=str
+    )
+    def test_totals_and_merged_groups(self, name: str, chosen: list[int]) -> None:
+        each = summaries(3)
+        groups, each = together(SEEN[name], each), [SEEN[name](one) for one in each]
+        points = Points.spanning(each[0], 2)
+        places = [0, len(points.numerators) // 2, len(points.numerators) - 1]
+        caps = [groups.kinds.by_budget(partial(points.cap, place)) for place in places]
+        which = np.arange(len(chosen)) % len(caps)
+        found = groups.clipped_each(np.array(chosen, np.intp), caps, which).tolist()
+        assert found == [
+            each[one].clipped_total(each[one].cells.by_budget(partial(points.cap, places[at])))
+            for one, at in zip(chosen, which, strict=True)
+        ]
+        assert groups.together(np.array(chosen, np.intp)) == (
+            Summary.together([each[one] for one in chosen]) if chosen else groups.empty
+        )
+
+    def test_masses(self, name: str) -> None:
+        groups = together(SEEN[name], summaries(3))
+        weights = np.where(groups.kinds.high != 0, groups.kinds.quanta, 0)
+        masses = [RecordLadder(SEEN[name](one)).mass(1) for one in summaries(3)]
+        assert groups.weighed(weights).tolist() == masses
+
+
+@pytest.mark.usefixtures("few_rows_at_once")
+def test_numbers_are_told_apart_part_by_part() -> None:
+    column = np.random.default_rng(4).integers(-9, 40, 100).astype(np.int16)
+    values, which = numbered(column)
+    assert values.tolist() == sorted(set(column.tolist()))
+    assert values[which].tolist() == column.tolist()
+
+
+def test_places_add_up_exactly_beyond_what_a_double_holds() -> None:
+    random = np.random.default_rng(6)
+    places, column = random.integers(0, 5, 999), random.integers(-(2**62), 2**62, 999)
+    expected = [sum(column[places == place].tolist()) for place in range(6)]
+    assert totals_by(places, column, 6).tolist() == expected
+    assert totals_by(places, column.astype(object) << 40, 6).tolist() == [one << 40 for one in expected]
 
 
 def test_rows_in_any_order_become_the_groups_that_they_are_in() -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.cells.side_by_side import side_by_side, stretches
+
 Column = NDArray[Any]
 """One whole number a place: ``int64``, or objects that are all Python's integers."""
 
@@ -81,11 +83,31 @@ def numbered(column: Column) -> tuple[Column, Places]:
     if most - least >= _COUNTABLE:
         values, which = np.unique(column, return_inverse=True)
         return values, which
-    moved = column - column.dtype.type(least) if least >= 0 else column.astype(np.int64) - least
+    if not len(column):
+        return column.astype(np.int64), np.zeros(0, np.int32)
     there = np.zeros(most - least + 1, dtype=bool)
-    there[moved] = True
+
+    def see(rows: slice) -> None:
+        there[column[rows].astype(np.int64) - least] = True
+
+    side_by_side(see, stretches(len(column)))
     numbers = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(there) + least if len(column) else column.astype(np.int64), numbers[moved]
+    return np.flatnonzero(there) + least, looked_up(numbers, column, least)
+
+
+def looked_up(table: Column, places: Places, first: int = 0) -> Column:
+    """Return what a table holds at each place; places are numbered from ``first`` on.
+
+    >>> looked_up(np.array([5, 7]), np.array([1, 0, 1])).tolist()
+    [7, 5, 7]
+    """
+    found = np.empty(len(places), table.dtype)
+
+    def look(rows: slice) -> None:
+        found[rows] = table[places[rows].astype(np.int64) - first if first else places[rows]]
+
+    side_by_side(look, stretches(len(places)))
+    return found
 
 
 def widest(column: Column) -> int:

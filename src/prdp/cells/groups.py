@@ -16,14 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.cell_columns import CellColumns
-from prdp.cells.columns import Column, Places, kept, narrowed, numbered, plus, product, runs, shifted
-from prdp.cells.segments import Segments, joined, limbs
+from prdp.cells.columns import (
+    Column,
+    Places,
+    kept,
+    looked_up,
+    narrowed,
+    numbered,
+    plus,
+    product,
+    runs,
+    shifted,
+)
+from prdp.cells.segments import Segments, by_number, joined, limbs, totals_by
+from prdp.cells.side_by_side import AT_ONCE, side_by_side
 from prdp.cells.summary import Ratios, Summary
 from prdp.levels import Levels
-
-_WORD = (1 << 16) - 1
-_AT_ONCE = 1 << 20
-"""So many cells are worked on together: what is held beside them does not grow with their number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,12 +48,6 @@ class GroupRows:
         total = self.total[rows]
         squares = None if self.squares is None else self.squares[rows]
         return GroupRows(self.group[rows], self.count[rows], total, squares)
-
-    def ordered(self, order: Places) -> tuple[Column, Column, Column | None]:
-        """Return the sums in an order of the rows."""
-        count = kept(self.count[order])
-        total = count if self.total is self.count else kept(self.total[order])
-        return count, total, None if self.squares is None else kept(self.squares[order])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,22 +119,37 @@ class SummaryGroups(Sequence[Summary]):
         number *= size.type(len(keys[0]))
         number += keys[1].astype(size, copy=False)
         pairs, pair = numbered(number)
+        del number  # before more of its size is made
         budget, key = np.divmod(pairs, max(1, len(keys[0])))
         kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
-        del number  # before more of its size is made
-        return cls._of_kinds(empty, rows, kinds, kind[pair], groups)
+        kind = looked_up(kind, pair)
+        del pair
+        return cls._of_kinds(empty, rows, kinds, kind, groups)
 
     @classmethod
     def _of_kinds(
         cls, empty: Summary, rows: GroupRows, kinds: CellColumns, kind: Places, groups: int
     ) -> SummaryGroups:
         """Return the groups of rows of which each one's kind is known."""
-        order = _by_number(rows.group, groups)
-        ends = np.searchsorted(rows.group[order], np.arange(groups + 1, dtype=rows.group.dtype))
-        count, total, squares = rows.ordered(order)
+        sizes = np.bincount(rows.group, minlength=groups)
+        ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
+        columns = {"kind": kind.astype(np.int32, copy=False), "count": rows.count}
+        columns |= {} if rows.total is rows.count else {"total": rows.total}
+        columns |= {} if rows.squares is None else {"squares": rows.squares}
+        found = by_number(rows.group, ends, columns)
+        count, squares = kept(found["count"]), found.get("squares")
+        total = kept(found["total"]) if "total" in found else count
         facts = empty.levels, empty.smallest, empty.largest
-        kind = kind.astype(np.int32, copy=False)[order]
-        return cls(*facts, kinds, Segments(ends), kind, count, total, squares, ratios=empty.ratios)
+        return cls(
+            *facts,
+            kinds,
+            Segments(ends),
+            found["kind"],
+            count,
+            total,
+            None if squares is None else kept(squares),
+            ratios=empty.ratios,
+        )
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -174,10 +191,12 @@ class SummaryGroups(Sequence[Summary]):
 
     def counted(self) -> SummaryGroups:
         """Return the groups in which every record has the value 1."""
+        if self.largest == 1 and self.totals is self.counts and not self.bits:
+            return self
         budgets, which = np.unique(self.kinds.quanta, return_inverse=True)
         none = np.zeros(len(budgets), np.int64)
         kinds = CellColumns.counting(budgets, none)
-        kind = which.astype(np.int32)[self.kind]
+        kind = looked_up(which.astype(np.int32), self.kind)
         records = self.ratios.records if self.ratios else None
         ratios = Ratios(records, records) if records else None
         return SummaryGroups(
@@ -222,14 +241,19 @@ class SummaryGroups(Sequence[Summary]):
 
     def together(self, chosen: Places) -> Summary:
         """Return the summary of some groups' records together."""
-        sums: list[list[Column]] = [[], []]
-        for part in self.segments.parts(chosen, _AT_ONCE):
-            rows, _ = self.segments.rows(part)
-            for found, column in zip(sums, (self.counts, self.totals), strict=True):
-                found.append(_at(self.kind[rows], column[rows], len(self.kinds)))
-        if not sums[0]:
+
+        def of(part: slice) -> tuple[Column, Column]:
+            rows, _ = self.segments.rows(chosen[part])
+            kind = rows.of(self.kind)
+            count, total = (
+                totals_by(kind, rows.of(column), len(self.kinds)) for column in (self.counts, self.totals)
+            )
+            return count, total
+
+        found = side_by_side(of, self.segments.parts(chosen, AT_ONCE))
+        if not found:
             return self.empty
-        count, total = (reduce(plus, found) for found in sums)
+        count, total = (reduce(plus, sums) for sums in zip(*found, strict=True))
         there = np.flatnonzero(count)
         return self._summary(there, count[there], total[there], np.zeros(len(there), np.int64))
 
@@ -247,13 +271,13 @@ class SummaryGroups(Sequence[Summary]):
         >>> groups.weighed(groups.kinds.quanta).tolist()
         [300]
         """
-        most = int(self.records().max(initial=0))
-        found = []
-        for part in self.segments.parts(np.arange(len(self)), _AT_ONCE):
-            rows, segments = self.segments.rows(part)
-            kind, count = self.kind[rows], self.counts[rows]
-            found.append(joined([segments.totals(limb[kind] * count) for limb in limbs(weights, most)]))
-        return np.concatenate(found)
+        every = np.arange(len(self))
+
+        def of(part: slice) -> Column:
+            rows, segments = self.segments.rows(every[part])
+            return _weighed(weights, rows.of(self.kind), rows.of(self.counts), segments)
+
+        return np.concatenate(side_by_side(of, self.segments.parts(every, AT_ONCE)))
 
     def weighed_at(self, chosen: Places, places: Places, number: int, weights: Column) -> list[Column]:
         """Return what the weights of some groups' records add up to at each of so many places.
@@ -268,7 +292,7 @@ class SummaryGroups(Sequence[Summary]):
             Limbs, whose numbers ``joined`` puts together: a row for each group, a column for each place.
         """
         rows, segments = self.segments.rows(chosen)
-        kind, count = self.kind[rows], self.counts[rows]
+        kind, count = rows.of(self.kind), rows.of(self.counts)
         at = segments.labels() * number + places[kind]
         found = []
         for limb in limbs(weights, int(segments.totals(count).max(initial=0))):
@@ -282,20 +306,47 @@ class SummaryGroups(Sequence[Summary]):
 
         ``only`` says of each kind whether it counts at all; None for all of them.
         """
+        return self.clipped_each(chosen, [caps], np.zeros(len(chosen), np.intp), only)
+
+    def clipped_each(
+        self,
+        chosen: Places,
+        caps: Sequence[Column],
+        which: Places,
+        only: NDArray[np.bool_] | None = None,
+    ) -> Column:
+        """Return some groups' totals as ``clipped`` does, each by caps of its own.
+
+        Args:
+            chosen: The groups.
+            caps: Lists of caps, one a kind.
+            which: Which of the lists is each group's.
+            only: As in ``clipped``.
+        """
+        within, cut = self._cut(caps, only)
+
+        def of(part: slice) -> Column:
+            rows, segments = self.segments.rows(chosen[part])
+            at = np.repeat(which[part] * len(self.kinds), segments.sizes) + rows.of(self.kind)
+            exact = segments.totals(np.where(within[at], rows.of(self.totals), 0))
+            return plus(shifted(exact, self.bits), _weighed(cut, at, rows.of(self.counts), segments))
+
+        return np.concatenate(
+            [np.zeros(0, np.int64), *side_by_side(of, self.segments.parts(chosen, AT_ONCE))]
+        )
+
+    def _cut(
+        self, caps: Sequence[Column], only: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.bool_], Column]:
+        """Return, by list of caps, whether each kind lies within, and else what a record counts for."""
         kinds = self.kinds
-        within = np.asarray(kinds.high <= caps, dtype=bool)
-        cut = np.where(within, 0, product(kinds.sign, np.minimum(kinds.low, caps)))
+        within = np.concatenate([np.asarray(kinds.high <= cap, dtype=bool) for cap in caps])
+        cuts = [product(kinds.sign, np.minimum(kinds.low, cap)) for cap in caps]
+        cut = np.where(within, 0, np.concatenate(cuts))
         if only is not None:
-            within, cut = within & only, np.where(only, cut, 0)
-        found = []
-        for part in self.segments.parts(chosen, _AT_ONCE):
-            rows, segments = self.segments.rows(part)
-            kind, count = self.kind[rows], self.counts[rows]
-            exact = shifted(segments.totals(np.where(within[kind], self.totals[rows], 0)), self.bits)
-            most = int(segments.totals(count).max(initial=0))
-            less = joined([segments.totals(limb[kind] * count) for limb in limbs(narrowed(cut), most)])
-            found.append(plus(exact, less))
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+            counts = np.tile(only, len(caps))
+            within, cut = within & counts, np.where(counts, cut, 0)
+        return within, narrowed(cut)
 
 
 def one_each(number: int) -> CellColumns:
@@ -322,21 +373,7 @@ def _kinds(keys: Sequence[Column]) -> tuple[CellColumns, Places]:
     return CellColumns(quanta, low, high, sign, missing.astype(bool), none, none, none), which
 
 
-def _by_number(group: Places, groups: int) -> Places:
-    """Return the order in which numbers below ``groups`` ascend; numbers of 16 bits are sorted at once."""
-    if groups > 1 << 32:
-        return np.argsort(group, kind="stable")
-    order = np.argsort((group & _WORD).astype(np.uint16), kind="stable")
-    if groups > 1 << 16:
-        order = order[np.argsort((group[order] >> 16).astype(np.uint16), kind="stable")]
-    return order
-
-
-def _at(places: Places, column: Column, number: int) -> Column:
-    """Return what a column adds up to at each of so many places."""
-    found = []
-    for limb in limbs(column, len(column)):
-        totals = np.zeros(number, dtype=limb.dtype)
-        np.add.at(totals, places, limb)
-        found.append(totals)
-    return joined(found)
+def _weighed(weights: Column, at: Places, count: Column, segments: Segments) -> Column:
+    """Return what each segment's records weigh, by the place of each row's weight."""
+    most = int(segments.totals(count).max(initial=0))
+    return joined([segments.totals(limb[at] * count) for limb in limbs(weights, most)])

@@ -68,8 +68,11 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
             f"keys={told(keys)} is no list of keys, whose order is part of the question. Write "
             "keys=['clerk', 'chef']."
         )
+    alone = at_most(keys, MOST_KEYS, "keys=")
+    if len(names) == 1 and set(map(type, alone)) <= {int, str}:
+        return list(zip(alone, strict=True))
     rows: list[tuple[object, ...]] = []
-    for key in at_most(keys, MOST_KEYS, "keys="):
+    for key in alone:
         row = tuple(key) if _is_row(key) else (key,)  # type: ignore[arg-type]
         if len(row) != len(names):
             crossed = ", ".join(f"{name!r}: [...]" for name in names)
@@ -132,6 +135,14 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
             f"Write {_example(column)}."
         )
     return typed
+
+
+def all_whole(rows: Sequence[tuple[object, ...]], column: ColumnType) -> bool:
+    """Say whether rows of one value each hold what a column of whole numbers is compared with as it is."""
+    values: list[Any] = [value for (value,) in rows]
+    if column.kind is not Kind.NUMBER or not column.integer or set(map(type, values)) != {int}:
+        return False
+    return min(values) >= -(2**63) and max(values) < 2**63
 
 
 def plain_value(value: object) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from prdp.declare.groups import Bin, Binned, Grouping, GroupKey, KeyValue, Truncated
+from prdp.declare.groups import Bin, Binned, Grouping, GroupKey, KeyValue, Truncated, Values
 from prdp.engines._bins import BinColumn
 from prdp.engines._column_types import column_sql, fits_64_bits, is_native_integer
 from prdp.engines._moments import FIRST, LAST
@@ -13,6 +13,8 @@ from prdp.expressions.spelling import quoted, text_literal
 from prdp.schema import Kind, Schema
 
 _MANY = 100
+_FAR = 1 << 62
+"""Keys that lie nearer to zero are subtracted in 64 bits."""
 _SEPARATORS = (",", ";", "|", "~", "\n", "\t")
 """What long lists of keys are joined with: the first one that is in none of them."""
 
@@ -31,6 +33,9 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
     public = grouping.listed
     if not public:  # all records that have none of no keys
         return f"(SELECT *, 0::INTEGER AS grp FROM {records})"
+    ends = _consecutive(grouping, schema)
+    if ends is not None:
+        return _counted_off(records, *ends, every_row=every_row, other=grouping.other)
     columns = [_listed(by, [key[place] for key in public], schema) for place, by in enumerate(grouping.by)]
     raw = ", ".join(f"unnest({_one_list(texts)}) AS raw{place}" for place, (texts, _) in enumerate(columns))
     named = ", ".join(
@@ -49,6 +54,33 @@ def joined(records: str, grouping: Grouping, schema: Schema, *, every_row: bool 
     if not grouping.other:
         return found
     return f"(SELECT * REPLACE (coalesce(grp, {len(public)}) AS grp) FROM {found})"
+
+
+def _consecutive(grouping: Grouping, schema: Schema) -> tuple[int, int] | None:
+    """Return the first and the last key where the list counts up by ones, in a column of whole numbers.
+
+    Then a record's group is how far its key is from the first, and nothing need be looked up.
+    """
+    by = grouping.by[0]
+    if len(grouping.by) > 1 or not isinstance(by, Values) or not fits_64_bits(schema[by.column]):
+        return None
+    first, last = grouping.listed[0][0], grouping.listed[-1][0]
+    if not isinstance(first, int) or not isinstance(last, int) or not -_FAR < first <= last < _FAR:
+        return None
+    counted = zip(range(first, last + 1), grouping.listed, strict=False)
+    if last - first + 1 != len(grouping.listed) or any(number != key for number, (key,) in counted):
+        return None
+    return first, last
+
+
+def _counted_off(records: str, first: int, last: int, *, every_row: bool, other: bool) -> str:
+    """Return records with their group, the distance of ``key0`` from the first key; see ``joined``."""
+    key = "CAST(key0 AS BIGINT)"
+    number = f"CASE WHEN {key} BETWEEN {first} AND {last} THEN CAST({key} - ({first}) AS INTEGER) END"
+    if other:
+        return f"(SELECT *, coalesce({number}, {last - first + 1}) AS grp FROM {records})"
+    found = f"(SELECT *, {number} AS grp FROM {records})"
+    return found if every_row else f"(SELECT * FROM {found} WHERE grp IS NOT NULL)"
 
 
 def key_sql(key: GroupKey, schema: Schema) -> str:

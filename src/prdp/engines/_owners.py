@@ -43,6 +43,16 @@ class OwnerStatement:
             reading: Which owners, and what is made of their rows.
             rows: The query for their rows.
         """
+        return cls(f"{_with_owners(reading, rows)} {cls._cells(reading)}", reading)
+
+    @classmethod
+    def of_held(cls, reading: OwnerRead, held: str) -> OwnerStatement:
+        """Write the statement for owners that are in a table already, as ``folded_owners`` finds them."""
+        return cls(f"WITH owners AS (SELECT * FROM {held} WHERE level >= 0) {cls._cells(reading)}", reading)
+
+    @staticmethod
+    def _cells(reading: OwnerRead) -> str:
+        """Return the query that puts the table ``owners`` into cells."""
         group = "grp, " if reading.apart else ""
         placed = " UNION ALL ".join(
             f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
@@ -52,8 +62,7 @@ class OwnerStatement:
         )
         keys = f"part, {group}level, code"
         summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
-        cells = f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
-        return cls(f"{_with_owners(reading, rows)} {cells}", reading)
+        return f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
 
     def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
@@ -111,11 +120,17 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
     return f"{_with_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
-def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look]) -> str:
+def folded_owners(reading: OwnerRead, rows: str) -> str:
+    """Return the query for owners where no value is negative; whoever takes no part has the level -1."""
+    return _folded(reading, f"({rows})", _items(reading))
+
+
+def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look], held: str | None = None) -> str:
     """Write the second statement where no value is negative: only owners above a cap are told apart.
 
     Of the others, who are most, each row counts for its value: they are added up by group at once. Its rows
-    are (group, total of the first look, total of the second, ...).
+    are (group, total of the first look, total of the second, ...). With ``held``, the owners are in a table
+    already.
     """
     ends = [number for number, _ in each_read(reading)]
     parts, sizes, caps, plain, scaled = [], [], [], [], []
@@ -135,7 +150,7 @@ def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look]) -> str
         scaled.append(f"{_scaled(look.caps, at)} AS added{at}")
     totals = ", ".join(f"sum(added{at}) AS total{at}" for at in range(len(looks)))
     return (
-        f"WITH owners AS ({_folded(reading, f'({rows})', _items(reading))}), "
+        f"WITH owners AS ({f'SELECT * FROM {held}' if held else folded_owners(reading, rows)}), "
         f"above AS MATERIALIZED (SELECT id AS who, level FROM owners WHERE {' OR '.join(above)}), "
         f"parts AS MATERIALIZED (SELECT who, grp, {', '.join(parts)} "
         f"FROM ({rows}) AS rows LEFT JOIN above ON rows.id = above.who WHERE grp IS NOT NULL "
@@ -224,7 +239,8 @@ def _items(reading: OwnerRead) -> dict[str, str]:
     for number, read in each_read(reading):
         if read.measure is not None:
             items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
-        items[f"counted{number}"] = f"count(value{number}){listed}"
+        every = listed and read.measure is None and reading.where is None  # a row counts if it is listed
+        items[f"counted{number}"] = "count(grp)" if every else f"count(value{number}){listed}"
     if reading.apart:
         adding = "FILTER (WHERE value IS NOT NULL)"
         items |= {"grp": f"min(grp) {adding}", "last_grp": f"max(grp) {adding}"}

@@ -47,7 +47,9 @@ def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
     return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
 
 
-def later_together(read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]]) -> str:
+def later_together(
+    read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
+) -> str:
     """Return the statement of several looks: which read each is about, and whether it counts rows."""
     wanted = [Look(Caps((_DRAWN,)), count_rows, place) for place, count_rows in looks]
-    return scaled_together(read, rows, wanted)
+    return scaled_together(read, rows, wanted, held)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import duckdb
 
+from prdp.cells.summary import Summary
 from prdp.declare.columns import known_column
 from prdp.engines._database import (
     STOPPED,
@@ -23,12 +25,15 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._database_files import in_database
+from prdp.engines._held_owners import HELD, HeldOwners, SecondLook
 from prdp.engines._interrupts import advised, stoppable
 from prdp.engines._readers import source_query
 from prdp.engines._relations import Relation
+from prdp.engines._shown import later_together
 from prdp.engines._statement_engine import StatementEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
+from prdp.plan.reads import OwnerRead
 from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
@@ -57,6 +62,7 @@ class DuckDBEngine(StatementEngine):
         own_column: bool = True,
         source: Callable[[], str] = str,
         found: Callable[[], object] = tuple,
+        content: Callable[[], object] = lambda: None,
     ) -> None:
         """Take a table over.
 
@@ -70,6 +76,7 @@ class DuckDBEngine(StatementEngine):
             own_column: Whether the shortcut for one-column policies may be taken.
             source: Says what a relation of the caller's makes of its table, or refuses it.
             found: Says more public facts of the source, as they are now.
+            content: Says by what the records are known; None where nothing tells that they have changed.
         """
         super().__init__()
         self._run = run
@@ -83,6 +90,7 @@ class DuckDBEngine(StatementEngine):
         self.source = stoppable(STOPPED, source, self._lock)
         self._found_now = found
         self._found = found()
+        self._owners = HeldOwners(self, content)
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
@@ -116,6 +124,27 @@ class DuckDBEngine(StatementEngine):
     def arrow_of(self, sql: str) -> Any:
         """Run a statement and return an Arrow table."""
         return guarded(lambda: self._arrow(sql), self._lock)
+
+    def fold_and_look(self, reading: OwnerRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
+        """Return the cells of owners and the second look at them; owners are held meanwhile."""
+        if self._owners.holds(reading):
+            return self._owners.fold(reading, self._owner_rows(reading))
+        return self.fold_owners(reading), partial(self.scale_together, reading)
+
+    def let_go(self) -> None:
+        """Drop the owners that are held for a second look."""
+        self._owners.let_go()
+
+    def shown(self, read: Any) -> tuple[str, ...]:
+        """Return the statements of a read, for people; nothing is run."""
+        if isinstance(read, OwnerRead) and self._owners.holds(read):
+            return self._owners.shown(read, self._owner_rows(read))
+        return super().shown(read)
+
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points; nothing is run."""
+        held = HELD if self._owners.holds(read) else None
+        return later_together(read, self._owner_rows(read), looks, held)
 
     def _described(self) -> Schema:
         rows: Rows = stoppable(
@@ -227,4 +256,5 @@ def _own_engine(
         own_column=own_column,
         source=given.made,
         found=given.found,
+        content=given.content,
     )

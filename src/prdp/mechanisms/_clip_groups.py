@@ -8,7 +8,7 @@ are drawn together. The tests hold both to each other, integer by integer and by
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from math import isqrt
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.columns import Column, Places, exact_column, over, plus
+from prdp.cells.columns import Column, Places, exact_column, numbered, over, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
 from prdp.mechanisms._point import RecordLadder, SparingLadder, Tuning, evidence
@@ -63,17 +63,17 @@ class ClipGroups:
         groups: The groups.
         share: The part of every record's budget.
         step: What a step of the lattice is worth.
+        public: The summary of no records: what all groups' laws have in common is worked out from it.
     """
 
     clip: Clip
     groups: SummaryGroups
     share: Fraction
     step: Fraction
+    public: Summary = field(init=False)
 
-    @property
-    def public(self) -> Summary:
-        """The summary of no records: what all groups' laws have in common is worked out from it."""
-        return self.groups.empty
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "public", self.groups.empty)
 
     def gates(self) -> list[Column]:
         """Return each group's budget mass, on the lattice of its noise; of both signs, one column each."""
@@ -111,8 +111,12 @@ class ClipGroups:
 
     def totals(self, chosen: Places, which: int, place: int) -> Column:
         """Return some groups' totals, clipped at the point of a place on a tuning's ladder."""
+        return self.groups.clipped(chosen, self._caps(which, place))
+
+    def _caps(self, which: int, place: int) -> Column:
+        """Return how far a record of each kind may count at the point of a place."""
         points = Points.spanning(self.public, self.clip.finder.tunings[which][1].stride)
-        return self.groups.clipped(chosen, self.groups.kinds.by_budget(partial(points.cap, place)))
+        return self.groups.kinds.by_budget(partial(points.cap, place))
 
     def noise(self, which: int, place: int) -> DiscreteLaplace:
         """Return the noise of a total that is clipped at the point of a place."""
@@ -208,24 +212,24 @@ class ClipGroups:
         """Draw the noises of some rows of one tuning, for the higher of each row's points."""
         tuning = int(chosen.which[rows[0]]) % len(self.clip.finder.tunings)
         found: Column = np.zeros(len(rows), dtype=np.int64)
-        places = np.stack((chosen.place[rows], chosen.below[rows]), axis=1)
-        pairs, pair = np.unique(places, axis=0, return_inverse=True)
-        for number, place in enumerate(pairs.max(axis=1).tolist()):
-            here = np.flatnonzero(pair.reshape(-1) == number)
-            found = _filled(found, here, self.noise(tuning, place).draw_many(entropy, len(here)))
+        place, below = chosen.place[rows], chosen.below[rows]
+        size = int(below.max(initial=0)) + 1
+        pairs, pair = numbered(place * size + below)
+        for number, higher in enumerate(np.maximum(*np.divmod(pairs, size)).tolist()):
+            here = np.flatnonzero(pair == number)
+            found = _filled(found, here, self.noise(tuning, higher).draw_many(entropy, len(here)))
         return found
 
     def _clipped(self, chosen: _Chosen, runs: int) -> Column:
         """Return each row's total, clipped at the higher of its points."""
-        tunings = chosen.which % len(self.clip.finder.tunings)
-        at = np.stack((tunings, np.maximum(chosen.place, chosen.below)), axis=1)
-        points, point = np.unique(at, axis=0, return_inverse=True)
-        found: Column = np.zeros(len(at), dtype=np.int64)
-        for number, (tuning, place) in enumerate(points.tolist()):
-            here = np.flatnonzero(point.reshape(-1) == number)
-            groups, group = np.unique(here // runs, return_inverse=True)
-            found = _filled(found, here, self.totals(groups, tuning, place)[group])
-        return found
+        tunings = len(self.clip.finder.tunings)
+        higher = np.maximum(chosen.place, chosen.below)
+        points, point = numbered(higher * tunings + chosen.which % tunings)
+        caps = [self._caps(point % tunings, point // tunings) for point in points.tolist()]
+        groups = np.arange(len(higher)) // runs
+        pairs, pair = np.unique(groups * len(points) + point, return_inverse=True)
+        group, which = np.divmod(pairs, len(points))
+        return self.groups.clipped_each(group, caps, which)[pair.reshape(-1)]
 
     def _said(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
         """Return the answers, with what is said of each: all of it released or public."""

@@ -36,8 +36,11 @@ class OwnersRead(Whole):
         engine: Any = reader.source
         if not hasattr(engine, "scale_together"):
             return {read: read.find(reader) for read in self.reads}
-        found = engine.fold_owners(self.wide)
-        looks = SecondLooks(partial(engine.scale_together, self.wide))
+        if hasattr(engine, "fold_and_look"):
+            found, look = engine.fold_and_look(self.wide)
+        else:
+            found, look = engine.fold_owners(self.wide), partial(engine.scale_together, self.wide)
+        looks = SecondLooks(look)
         pairs = zip(self.reads, found, strict=True)
         return {read: (looks.cells(place, read, pair),) for place, (read, pair) in enumerate(pairs)}
 

@@ -38,6 +38,9 @@ class PlanReader(Protocol):
     def read_anew(self, read: Read) -> Any:
         """Return what a read finds, and keep nothing of it."""
 
+    def let_go(self) -> None:
+        """Have the source drop what it holds for the question that is being answered."""
+
 
 class Read(Protocol):
     """One read of the records: equal reads find the same, and so do those that one of them serves."""

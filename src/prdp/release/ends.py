@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.release.shown import FAR
-from prdp.release.strays import Strays
+from prdp.release.strays import Strays, WholeStrays
 
 Ends = tuple[Fraction, Fraction]
 """The low and the high end; ``ENDLESS`` away where there is none."""
+
+Exact = Fraction | int
 
 ENDLESS = Fraction(10) ** 400
 """Further than any answer that bounds allow: an end that far away is no end."""
@@ -39,19 +41,38 @@ class Around:
         >>> around.ends(10)[0], around.ends(2)[0], around.ends(2)[1] == ENDLESS
         (Fraction(7, 2), Fraction(0, 1), True)
         """
+        (low, high), unit = self.whole.ends(steps), self.unit
+        return -ENDLESS if low is None else low * unit, ENDLESS if high is None else high * unit
+
+    @property
+    def whole(self) -> WholeAround:
+        """The same in whole numbers: many answers are looked at without a fraction for each."""
+        return WholeAround(self.strays.whole, self.sign)
+
+    @property
+    def unit(self) -> Fraction:
+        """What ends are whole numbers of: a part of a step."""
+        return self.step / self.strays.whole.parts
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAround:
+    """``Around`` in whole numbers: parts of a step, as many as ``strays`` says."""
+
+    strays: WholeStrays
+    sign: int
+
+    def ends(self, steps: int) -> tuple[int | None, int | None]:
+        """Return the ends around an answer of so many steps, in parts; None where there is none."""
         low, high = self.strays.around(steps)
+        at = steps * self.strays.parts
         if self.sign > 0:
-            least = Fraction(min(0, steps))
-            low = least if low is None else max(low, least)
-            high = None if high is None else max(high, Fraction(0))
+            low = min(0, at) if low is None else max(low, min(0, at))
+            high = None if high is None else max(high, 0)
         elif self.sign < 0:
-            most = Fraction(max(0, steps))
-            high = most if high is None else min(high, most)
-            low = None if low is None else min(low, Fraction(0))
-        return (
-            -ENDLESS if low is None else low * self.step,
-            ENDLESS if high is None else high * self.step,
-        )
+            high = max(0, at) if high is None else min(high, max(0, at))
+            low = None if low is None else min(low, 0)
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +98,20 @@ class Horizon:
         """
         if not self.below and not self.above:
             return ends
-        (low, high), far = ends, FAR * abs(exact)
-        down, up = self.limits[0] < low < exact - far, exact + far < high < self.limits[1]
-        return -ENDLESS if self.below and down else low, ENDLESS if self.above and up else high
+        low, high = ends
+        down, up = self.beyond(exact, low, high)
+        return (
+            -ENDLESS if down and self.limits[0] < low else low,
+            ENDLESS if up and high < self.limits[1] else high,
+        )
+
+    def beyond(
+        self, exact: Fraction | int, low: Fraction | int | None, high: Fraction | int | None
+    ) -> tuple[bool, bool]:
+        """Say whether ends lie too far away from an answer; all in the same unit, whatever that is."""
+        far = FAR * abs(exact)
+        down = self.below and low is not None and low < exact - far
+        return down, self.above and high is not None and exact + far < high
 
 
 def as_number(exact: Fraction) -> float:

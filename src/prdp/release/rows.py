@@ -168,7 +168,21 @@ class ReleaseColumn(_Lazy[Release]):
             ends = zip(self.which.tolist(), *(part.between(each, reach) for part in self.parts), strict=True)
             return [combined_interval(rules[which][0], parts, rules[which][1]) for which, *parts in ends]
         around = self.around(1 - chance, reach)
-        return [around[which].ends(number) for number, which in self.numbers()]
+        units = [one.unit for one in around]
+        return [
+            (
+                -ENDLESS if low is None else low * units[which],
+                ENDLESS if high is None else high * units[which],
+            )
+            for which, _, low, high in self.whole_ends(around)
+        ]
+
+    def whole_ends(self, around: Sequence[Around]) -> Iterator[tuple[int, int, int | None, int | None]]:
+        """Yield of each drawn answer which of ``said`` is its, and it and its ends in parts of a step."""
+        wholes = [(one.whole.ends, one.whole.strays.parts) for one in around]
+        for number, which in self.numbers():
+            ends, parts = wholes[which]
+            yield which, number * parts, *ends(number)
 
     def around(self, failure: Fraction, reach: Fraction) -> list[Around]:
         """Return, for all that is said of drawn answers, where the ends lie around them."""
@@ -221,10 +235,33 @@ def values_of(column: Sequence[Release]) -> list[float]:
 
 def intervals_of(column: Sequence[Release], level: float | Fraction | str) -> list[tuple[float, float]]:
     """Return the intervals of the answers, as ``Release.interval`` does."""
-    if isinstance(column, ReleaseColumn) and column.told:
+    if not (isinstance(column, ReleaseColumn) and column.told):
+        return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
+    if column.parts:
         ends = column.shown(column.between(chance_of(level), shown.REACH))
         return [(as_float(low), as_float(high)) for low, high in ends]
-    return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
+    around = column.around(1 - chance_of(level), shown.REACH)
+    units = [one.unit for one in around]
+    horizons = [one.horizon for one in column.said]
+    found = []
+    for which, exact, low, high in column.whole_ends(around):
+        down, up = horizons[which].beyond(exact, low, high)
+        unit = units[which]
+        found.append(
+            (
+                -math.inf if down or low is None else _as_float(low, unit),
+                math.inf if up or high is None else _as_float(high, unit),
+            )
+        )
+    return found
+
+
+def _as_float(number: int, unit: Fraction) -> float:
+    """Return so many units as a float, rounded once."""
+    try:
+        return number * unit.numerator / unit.denominator
+    except OverflowError:
+        return as_float(number * unit)
 
 
 def flags_of(column: Sequence[Release]) -> list[str]:
@@ -241,8 +278,12 @@ def flags_of(column: Sequence[Release]) -> list[str]:
 def any_left_away(column: Sequence[Release]) -> bool:
     """Say whether an end of any answer is not shown because it lies too far away."""
     if isinstance(column, ReleaseColumn) and column.told:
-        ends = column.between(shown.LEVEL, shown.REACH)
-        return column.shown(ends) != ends
+        if column.parts:
+            ends = column.between(shown.LEVEL, shown.REACH)
+            return column.shown(ends) != ends
+        horizons = [one.horizon for one in column.said]
+        ends_in_parts = column.whole_ends(column.around(1 - shown.LEVEL, shown.REACH))
+        return any(any(horizons[which].beyond(*rest)) for which, *rest in ends_in_parts)
     return any(release.left_away != (None, None) for release in column)
 
 

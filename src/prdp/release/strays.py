@@ -37,16 +37,52 @@ class Strays:
     up: int | None = None
     down: int | None = None
 
+    @property
+    def whole(self) -> WholeStrays:
+        """The same in whole numbers: many answers are looked at without a fraction for each."""
+        fractions = (self.below, self.above, self.times)
+        parts = math.lcm(*(one.denominator for one in fractions if one is not None))
+        below, above = (None if far is None else int(far * parts) for far in (self.below, self.above))
+        return WholeStrays(parts, below, above, int(self.times * parts), self.up, self.down)
+
     def around(self, steps: int) -> tuple[Fraction | None, Fraction | None]:
         """Return the ends around an answer, in steps; None where there is none."""
-        low = None if self.below is None else steps - self.below
-        high = None if self.above is None else steps + self.above
+        whole = self.whole
+        low, high = (None if end is None else Fraction(end, whole.parts) for end in whole.around(steps))
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class WholeStrays:
+    """``Strays`` in whole numbers: so many parts of a step.
+
+    Attributes:
+        parts: How many parts a step has.
+        below: How far below the answer the truth may lie, in parts; None where there is no end.
+        above: The same above it.
+        times: How many parts the truth has at most for each step of what the answer may be without its noise.
+        up: As in ``Strays``, in steps.
+        down: Likewise.
+    """
+
+    parts: int
+    below: int | None
+    above: int | None
+    times: int
+    up: int | None
+    down: int | None
+
+    def around(self, steps: int) -> tuple[int | None, int | None]:
+        """Return the ends around an answer, in parts; None where there is none."""
+        at = steps * self.parts
+        low = None if self.below is None else at - self.below
+        high = None if self.above is None else at + self.above
         if self.up is not None:
             most = self.times * max(0, steps + self.up)
-            high = most if high is None else max(Fraction(steps), min(high, most))
+            high = most if high is None else max(at, min(high, most))
         if self.down is not None:
             least = self.times * min(0, steps - self.down)
-            low = least if low is None else min(Fraction(steps), max(low, least))
+            low = least if low is None else min(at, max(low, least))
         return low, high
 
 

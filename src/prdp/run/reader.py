@@ -53,3 +53,8 @@ class Reader:
             return read.find(self)
         except PrdpError:
             raise EngineFailure from None
+
+    def let_go(self) -> None:
+        """Have the source drop what it holds for the question that is being answered."""
+        if hasattr(self.source, "let_go"):
+            self.source.let_go()

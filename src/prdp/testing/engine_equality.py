@@ -112,12 +112,13 @@ class EqualityContract:
         _same(own.where("NOT (x > 2) OR job = ''"), duck.where("NOT (x > 2) OR job = ''"), Mean("v"))
 
     def test_seeded_answers_for_groups_are_duckdb_s(self) -> None:
-        """Ask by texts, bins and months, alone and together."""
+        """Ask by texts, whole numbers, bins and months, alone and together."""
         own, duck = self.opened()
         months = [datetime(2024, 1 + place, 1) for place in range(6)]
         pairs = [(month, job) for month in months for job in ("chef", "Clerk")]
         for by, keys in (
             (["job"], ["clerk", "chef", "", "nobody"]),
+            (["v"], list(range(-2, 30))),
             ([bins("v", [0, 100, 500, 1000])], None),
             ([date_trunc("month", "day"), "job"], pairs),
         ):
@@ -209,8 +210,14 @@ _QUESTIONS: Sequence[tuple[str, str | None, str, GroupKey | str | None]] = (
         "v",
         date_trunc("month", "day"),
     ),
+    ("eps", None, "x", "v"),
 )
-_KEYS = {"job": ["clerk", "", "spy"], "day": [datetime(2024, 1, 1), datetime(1, 1, 1)], "x": None}
+_KEYS = {
+    "v": [-1, 0, 1, 2],
+    "job": ["clerk", "", "spy"],
+    "day": [datetime(2024, 1, 1), datetime(1, 1, 1)],
+    "x": None,
+}
 
 
 def _hold_cells(engine: Engine, records: Sequence[Record]) -> None:

@@ -1,0 +1,79 @@
+"""Whole-number keys that count up by ones are counted off instead of looked up: the groups are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import prdp
+from prdp.declare.groups import read_grouping
+from prdp.engines._groups import joined
+from prdp.engines.duckdb import open_source
+from prdp.plan.reads import CellRead
+from prdp.schema import ColumnType, Kind
+
+TYPES = {
+    "TINYINT": (-128, 127),
+    "UTINYINT": (0, 255),
+    "BIGINT": (-(2**63), 2**63 - 1),
+    "HUGEINT": (-(2**127) + 1, 2**127 - 1),
+}
+
+
+def records(kind: str, folder: Path) -> str:
+    """Write a file of keys at both ends of a type and around zero, and none; return its path."""
+    low, high = TYPES[kind]
+    keys = [*range(max(low, -5), 40), low, high, low + 1, high - 1]
+    values = ", ".join(f"(CAST({key} AS {kind}), {place})" for place, key in enumerate(keys))
+    path = folder / "records.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(f"CREATE TABLE records AS FROM (VALUES {values}, (NULL, 99)) AS records(k, v)")
+    return str(path)
+
+
+def totals(source: str, keys: Sequence[int], *, other: bool) -> dict[int | None, int]:
+    """Return what the values of each group add up to, as they are read; that of all others is at None."""
+    table = prdp.open(
+        source, table="records", policy=prdp.Policy.constant(1), bounds={"v": (0, 1000)}, stand_in=True
+    )
+    plan = table.group_by("k", keys=keys, other=other).plan(prdp.sum("v"), share=1)
+    (read,) = plan.reads.values()
+    assert isinstance(read, CellRead)
+    summaries = open_source(source, None, table="records").summarise(read)
+    found = (sum(cell.total for cell in one.cells) for one in summaries)
+    return dict(zip([*keys, None] if other else keys, found, strict=True))
+
+
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("kind", TYPES)
+def test_groups_are_those_of_keys_in_another_order(kind: str, other: bool, tmp_path: Path) -> None:
+    source = records(kind, tmp_path)
+    low, high = TYPES[kind]
+    for first, last in ((-3, 30), (0, 0), (low, low + 2), (high - 2, high), (-128, 127), (0, 300)):
+        if not (low <= first and last <= high and first >= -(2**63) and last < 2**63):
+            continue
+        keys = list(range(first, last + 1))
+        looked_up = [*keys[1:], keys[0]]
+        assert totals(source, keys, other=other) == totals(source, looked_up, other=other)
+
+
+@pytest.mark.parametrize(
+    ("keys", "counted"),
+    [
+        ([4, 5, 6], True),
+        ([-2, -1, 0], True),
+        ([7], True),
+        ([6, 5, 4], False),
+        ([4, 6, 5], False),
+        ([4, 6], False),
+        ([2**62, 2**62 + 1], False),
+    ],
+    ids=str,
+)
+def test_nothing_is_looked_up_where_keys_count_up_by_ones(keys: list[int], counted: bool) -> None:
+    schema = {"k": ColumnType(Kind.NUMBER, integer=True, native="BIGINT")}
+    sql = joined("(SELECT k AS key0 FROM records)", read_grouping(["k"], keys, schema), schema)
+    assert ("JOIN" not in sql) == counted
