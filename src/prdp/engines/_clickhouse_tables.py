@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,9 +101,9 @@ class KnownSettings:
         """The settings of statements that read no record."""
         return settings_for(self.known, final=False)
 
-    def chosen(self, table: FoundTable) -> dict[str, str]:
-        """Return the settings for a table's statements."""
-        return settings_for(self.known, final=not table.row_by_row)
+    def chosen(self, tables: Iterable[FoundTable]) -> dict[str, str]:
+        """Return the settings for statements that read these tables."""
+        return settings_for(self.known, final=not all(table.row_by_row for table in tables))
 
 
 def known_settings(server: Server, shown: str) -> KnownSettings:

@@ -61,8 +61,7 @@ def _number(inner: str, name: str) -> tuple[ColumnType, str] | None:
         return ColumnType(Kind.BOOLEAN, native="BOOLEAN"), name
     digits = _DECIMAL.fullmatch(inner)
     if digits and int(digits[1]) <= _MOST_DIGITS:
-        integer = digits[2] == "0"
-        return ColumnType(Kind.NUMBER, integer=integer, native=f"DECIMAL({digits[1]},{digits[2]})"), name
+        return ColumnType(Kind.NUMBER, native=f"DECIMAL({digits[1]},{digits[2]})"), name
     return None
 
 

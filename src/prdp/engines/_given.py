@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
+from prdp.declare.columns import known_column
 from prdp.declare.exact import told
 from prdp.engines._sources import refuse_ambiguous
 from prdp.engines._statement_tables import StatementTables
@@ -15,7 +16,6 @@ from prdp.engines._tables import open_tables
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable
-from prdp.safety.database_address import is_database
 
 _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 
@@ -33,6 +33,19 @@ _SCHEMES = {
     **dict.fromkeys(("postgresql", "postgres"), "postgres"),
     **dict.fromkeys(("clickhouse", "clickhouses"), "clickhouse"),
     **dict.fromkeys(("mariadb", "mysql", "snowflake", "bigquery", "trino"), "sqlalchemy"),
+}
+_CLICKHOUSES = {("clickhouse_connect", "Client"), ("chdb", "Session")}
+_JOINED_BY = {
+    "postgres": "_postgres_tables",
+    "spark": "_spark_tables",
+    "clickhouse": "_clickhouse_joins",
+}
+"""Where each engine's ``open_tables`` is."""
+
+_WRITTEN = {
+    "postgres": "'postgresql://user@host/database'",
+    "clickhouse": "'clickhouse://user@host:8123/database', a client or a session",
+    "spark": "spark",
 }
 _SCHEME = re.compile(r"([a-z][a-z0-9.-]*)(?:\+[a-z0-9_.-]+)?://", re.IGNORECASE)
 
@@ -88,45 +101,87 @@ def engine_for(
 def tables_for(
     tables: Mapping[str, object],
     types: Mapping[str, Mapping[str, str]],
-    database: str | None,
+    database: object,
     public: Collection[str],
 ) -> StatementTables:
     """Open the tables of a join: files and frames, or all in one database; reads no record."""
     if database is None:
-        _refuse_addresses(tables)
-        if "polars" not in map(_called_for, tables.values()):
+        _refuse_databases(tables)
+        called = set(map(_called_for, tables.values()))
+        engine = next((name for name in ("spark", "polars") if name in called), None)
+        if engine is None:
             return open_tables(tables, types)
-        if types:
-            raise InvalidRequest("types= is for what DuckDB joins: lazy frames state their own types.")
-        refuse_unless_installed("polars")
-        frames: StatementTables = import_module("prdp.engines.polars").open_tables(tables)
-        return frames
+        reason = "types= is for what DuckDB joins: frames of Spark and lazy ones of Polars state their own."
+    else:
+        engine = _database_of(database)
+        reason = "types= is for CSV and for frames: tables of a database state their own."
+        if engine is None:
+            raise InvalidRequest(
+                "database= is the address of a PostgreSQL database, such as "
+                "'postgresql://user@host/database', or of a ClickHouse server, "
+                "'clickhouse://user@host:8123/database'; or a session of Spark or chDB. Files and frames are "
+                "given without database=."
+            )
     if types:
-        raise InvalidRequest("types= is for CSV and for frames: tables of a database state their own.")
-    refuse_unless_installed("postgres")
-    opened: StatementTables = import_module("prdp.engines._postgres_tables").open_tables(
-        database, tables, public
+        raise InvalidRequest(reason)
+    refuse_unless_installed(engine)
+    joined = import_module(f"prdp.engines.{_JOINED_BY.get(engine, engine)}")
+    opened: StatementTables = (
+        joined.open_tables(tables) if engine == "polars" else joined.open_tables(database, tables, public)
     )
     return opened
 
 
-def _refuse_addresses(tables: Mapping[str, object]) -> None:
+def public_values_of(database: object, table: str, column: str, private: Sequence[str]) -> list[object]:
+    """Return the values of a column of a database's public table, each once and sorted.
+
+    Raises:
+        InvalidRequest: There is no such table or column, or it is one of the private tables.
+    """
+    names = {"": table, **{f"private {place}": one for place, one in enumerate(private)}}
+    opened = tables_for(names, {}, database, names)
+    places = opened.places or {}
+    if any(place & places[""] for name, place in places.items() if name):
+        raise InvalidRequest(
+            f"keys of {column!r} are read from {table!r}, which is private itself. Name a public table, a "
+            "file or a list."
+        )
+    return opened.values("", known_column(column, opened.schemas[""], f"the table {table}"))
+
+
+def _refuse_databases(tables: Mapping[str, object]) -> None:
     for name, source in tables.items():
-        if is_database(source):
+        if (engine := _database_of(source)) is not None:
             raise InvalidRequest(
                 f"{name!r} is a database, not a table. Write prdp.open_join({{{name!r}: 'its table'}}, "
-                "database='postgresql://user@host/database'): all tables of a join are in one database."
+                f"database={_WRITTEN[engine]}): all tables of a join are in one database."
             )
+
+
+def _database_of(source: object) -> str | None:
+    """Return the name of the engine whose database something is; None if it is none."""
+    if isinstance(source, str):
+        scheme = _SCHEME.match(source.lstrip())
+        return _SCHEMES.get(scheme[1].lower()) if scheme else None
+    kinds = _kinds(source)
+    if ("pyspark", "SparkSession") in kinds:
+        return "spark"
+    return "clickhouse" if _CLICKHOUSES & kinds else None
+
+
+def _kinds(source: object) -> set[tuple[str, str]]:
+    """Return the package and the name of each class that an object is of."""
+    return {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
 
 
 def _called_for(source: object) -> str:
     """Return the name of the engine that reads such a source where none is named."""
     if isinstance(source, str) and (scheme := _SCHEME.match(source)):
         return _SCHEMES.get(scheme[1].lower(), "duckdb")
-    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
+    kinds = _kinds(source)
     if ("pyspark", "DataFrame") in kinds:
         return "spark"
-    if {("clickhouse_connect", "Client"), ("chdb", "Session")} & kinds:
+    if _CLICKHOUSES & kinds:
         return "clickhouse"
     return "polars" if ("polars", "LazyFrame") in kinds else "duckdb"
 

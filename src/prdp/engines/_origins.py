@@ -103,9 +103,9 @@ def origin_of(  # noqa: PLR0911  (one return a kind of source)
 
 def origins_of(tables: Mapping[str, object], engine: object) -> dict[str, Origin]:
     """Return where the tables of a join come from, by their names there."""
-    places: Mapping[str, str] | None = getattr(engine, "places", None)
+    places: Mapping[str, frozenset[str]] | None = getattr(engine, "places", None)
     if places is not None:
-        return {name: Origin(object(), tables=frozenset((place,))) for name, place in places.items()}
+        return {name: Origin(object(), tables=read) for name, read in places.items()}
     return {name: origin_of(source, table=name) for name, source in tables.items()}
 
 

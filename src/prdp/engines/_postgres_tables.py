@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-from prdp.declare.columns import known_column
 from prdp.engines._cells import Arrays
 from prdp.engines._given import refuse_unless_table_name
 from prdp.engines._postgres_catalog import PostgresTable, relation
 from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
 from prdp.engines._statement_tables import StatementTables
 from prdp.errors import InvalidRequest
-from prdp.safety.database_address import is_database
 
 
 class PostgresTables(StatementTables):
@@ -36,10 +34,13 @@ class PostgresTables(StatementTables):
         self.schemas = {name: found.schema for name, found in self._relations.items()}
 
     @property
-    def places(self) -> dict[str, str]:
+    def places(self) -> Mapping[str, frozenset[str]]:
         """Which table of which database each is, without user and password."""
         shown = self._database.address.shown
-        return {name: f"{'.'.join(found.place)} of {shown}" for name, found in self._relations.items()}
+        return {
+            name: frozenset((f"{'.'.join(found.place)} of {shown}",))
+            for name, found in self._relations.items()
+        }
 
     def ensure_there(self) -> None:
         """Refuse tables that are gone or have other columns by now; reads no record."""
@@ -89,29 +90,7 @@ def open_tables(
     database: object, tables: Mapping[str, object], public: Collection[str] = ()
 ) -> PostgresTables:
     """Open several tables of a database together; reads no record."""
-    if not isinstance(database, str) or not is_database(database):
-        raise InvalidRequest(
-            "database= is the address of a PostgreSQL database, such as 'postgresql://user@host/database'."
-        )
-    names = {}
-    for name, table in tables.items():
+    for table in tables.values():
         refuse_unless_table_name(table)
-        names[name] = str(table)
-    return PostgresTables(PostgresDatabase.at(database), names, public)
-
-
-def public_values_of(database: str, table: str, column: str, private: Sequence[str]) -> list[object]:
-    """Return the values of a public table's column, each once and sorted.
-
-    Raises:
-        InvalidRequest: There is no such table or column, or it is one of the private tables.
-    """
-    names = {"": table, **{f"private {place}": one for place, one in enumerate(private)}}
-    opened = open_tables(database, names, names)
-    places = opened.places
-    if any(place == places[""] for name, place in places.items() if name):
-        raise InvalidRequest(
-            f"keys of {column!r} are read from {table!r}, which is private itself. Name a public table, a "
-            "file or a list."
-        )
-    return opened.values("", known_column(column, opened.schemas[""], f"the table {table}"))
+    names = {name: str(table) for name, table in tables.items()}
+    return PostgresTables(PostgresDatabase.at(str(database)), names, public)

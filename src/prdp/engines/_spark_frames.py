@@ -127,7 +127,7 @@ def _as_read(name: str, column: ColumnType) -> str:
 @contextmanager
 def reading(session: Any) -> Iterator[None]:
     """Change a session's settings for as long as somebody reads, and put them back."""
-    key = _identity(session)
+    key = identity(session)
     with _HELD:
         readers, before = _SESSIONS.get(key, (0, {}))
         _SESSIONS[key] = readers + 1, before
@@ -174,7 +174,7 @@ def _is_gone(error: BaseException) -> bool:
 _LOST = {"RetriesExceeded", "Py4JNetworkError", "Py4JError"}
 
 
-def _identity(session: Any) -> str:
+def identity(session: Any) -> str:
     """Return what tells a session apart: its number on the server, or its object in the driver."""
     known = getattr(session, "session_id", None)
     return str(known) if known else str(session._jsparkSession.sessionUUID())  # noqa: SLF001

@@ -30,6 +30,11 @@ class StatementTables(OwnerStatements):
     schemas: Mapping[str, Schema]
     _views: Mapping[str, str]
 
+    @property
+    def places(self) -> Mapping[str, frozenset[str]] | None:
+        """What tables are in their database, without user and password; files and frames have no such."""
+        return None
+
     @abstractmethod
     def ensure_there(self) -> None:
         """Refuse, by public facts and before any charge, sources that are gone or have changed columns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,11 @@ from prdp.schema import Kind
 
 _RECORDS = "prdp_records"
 _WIDE_BYTES = 16
+
+CHANGED = (
+    "the table cannot be read any more, or it is another one since it was opened: it has other columns, "
+    "another engine or, as a view, another query. Nothing was charged; open it again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,7 @@ class ClickHouseEngine(StatementEngine):
         """Refuse a table that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
         if find_table(self._database.server, self._table.asked, self._database.settings) != self._table:
-            raise InvalidRequest(
-                "the table cannot be read any more, or it is another one since it was opened: it has other "
-                "columns, another engine or, as a view, another query. Nothing was charged; open it again."
-            )
+            raise InvalidRequest(CHANGED)
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""
@@ -194,11 +196,28 @@ def open_source(
         raise InvalidRequest(
             "name the table of ClickHouse to read: table='accounts', or 'database.accounts'."
         )
+    database, found = opened(source, {table: table}, (table,) if rows_are_records else ())
+    return ClickHouseEngine(database, found[table])
+
+
+def opened(
+    source: object, tables: Mapping[str, str], vouched_for: Collection[str]
+) -> tuple[ClickHouseDatabase, dict[str, FoundTable]]:
+    """Find tables of a server, or of chDB; reads no record.
+
+    Args:
+        source: An address, a client of clickhouse-connect or a session of chDB.
+        tables: What tables are called there, by any name.
+        vouched_for: The names of those whose rows are records by the caller's word, or hold none.
+    """
     server, shown = server_of(source)
     facts = known_settings(server, shown)
-    found = find_table(server, table, facts.plain)
-    if found is None:
-        raise InvalidRequest(f"{shown} has no table {table!r}, or this user may not read it.")
-    found.refuse_unless_records(rows_are_records=rows_are_records)
-    refuse_ambiguous(list(found.schema))
-    return ClickHouseEngine(ClickHouseDatabase(server, shown, facts.chosen(found), threading.Lock()), found)
+    found = {}
+    for name, asked in tables.items():
+        table = find_table(server, asked, facts.plain)
+        if table is None:
+            raise InvalidRequest(f"{shown} has no table {asked!r}, or this user may not read it.")
+        table.refuse_unless_records(rows_are_records=name in vouched_for)
+        refuse_ambiguous(list(table.schema))
+        found[name] = table
+    return ClickHouseDatabase(server, shown, facts.chosen(found.values()), threading.Lock()), found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,8 @@ from prdp.engines.dialects.spark import SPARK
 from prdp.engines.dialects.translate import translated
 from prdp.errors import InvalidRequest
 from prdp.schema import Schema
+
+_Opened = TypeVar("_Opened")
 
 GONE = (
     "the source cannot be read any more, or its columns have changed since it was opened. "
@@ -60,21 +63,20 @@ class SparkEngine(StatementEngine):
         self._lock = threading.Lock()
         self.table = frame.table
         self.schema: Schema = frame.schema()
-        plan, *self._seen = self._looked_at()
+        plan, *self._seen = looked_at(frame, rows_are_records=rows_are_records)
         self.source = str(self._seen[0])
         self.place = ", ".join(sorted(plan.places())) or None if frame.table else None
 
     def ensure_there(self) -> None:
         """Refuse a source that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
-        try:
-            found: object = stoppable((), lambda: (self._frame.schema(), self._looked_at()[1:]))
-        except InvalidRequest:
-            raise
-        except Exception:  # its words may name files
-            found = None
-        if found != (self.schema, tuple(self._seen)):
-            raise InvalidRequest(GONE)
+        refuse_changed(
+            lambda: (
+                self._frame.schema(),
+                looked_at(self._frame, rows_are_records=self._rows_are_records)[1:],
+            ),
+            (self.schema, tuple(self._seen)),
+        )
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""
@@ -94,14 +96,35 @@ class SparkEngine(StatementEngine):
         return translated(sql, SPARK).sql
 
     def _read(self, sql: str) -> Any:
-        session = self._frame.session
-        with reading(session), self._frame.viewed(self.schema):
-            return collected(session, sql)
+        return read([(self._frame, self.schema)], sql)
 
-    def _looked_at(self) -> tuple[SparkPlan, str, tuple[object, ...]]:
-        with reading(self._frame.session):
-            plan = SparkPlan.of(self._frame.make())
-            return plan, source_of(plan, rows_are_records=self._rows_are_records), plan.files()
+
+def read(frames: Sequence[tuple[Frame, Schema]], sql: str) -> Any:
+    """Run a statement over frames of one session, found under their names; return an Arrow table."""
+    session = frames[0][0].session
+    with reading(session), ExitStack() as viewed:
+        for frame, schema in frames:
+            viewed.enter_context(frame.viewed(schema))
+        return collected(session, sql)
+
+
+def looked_at(frame: Frame, *, rows_are_records: bool) -> tuple[SparkPlan, str, tuple[object, ...]]:
+    """Return a frame's plan, what that makes of its table, and which files it lists; reads no record."""
+    with reading(frame.session):
+        plan = SparkPlan.of(frame.make())
+        return plan, source_of(plan, rows_are_records=rows_are_records), plan.files()
+
+
+def refuse_changed(look: Callable[[], object], known: object) -> None:
+    """Refuse sources that are gone, or not what they were when they were opened."""
+    try:
+        found = stoppable((), look)
+    except InvalidRequest:
+        raise
+    except Exception:  # its words may name files
+        found = None
+    if found != known:
+        raise InvalidRequest(GONE)
 
 
 def open_source(
@@ -114,8 +137,13 @@ def open_source(
     """Open a DataFrame, or a table by its name and the active session; reads no record."""
     if types:
         raise InvalidRequest("types= is not for Spark, which states its own types. Cast a column there.")
+    return opened(lambda: SparkEngine(frame_of(source, table), rows_are_records=rows_are_records))
+
+
+def opened(make: Callable[[], _Opened]) -> _Opened:
+    """Return what is opened; of a source that cannot be, Spark's name of the reason alone is told."""
     try:
-        return SparkEngine(frame_of(source, table), rows_are_records=rows_are_records)
+        return make()
     except PySparkException as error:
         words = error.getCondition() or type(error).__name__
     except Exception as error:  # of a session that is gone, say

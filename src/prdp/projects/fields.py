@@ -182,7 +182,7 @@ JOIN = {
         "A file for each table's name, or the database file that has it; or its name in the database.",
         needed=True,
     ),
-    "database": ProjectKey(TEXT, "The PostgreSQL database in which all of the tables are."),
+    "database": ProjectKey(TEXT, "The PostgreSQL or ClickHouse database in which all of the tables are."),
     "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
     "key": ProjectKey(TEXT, "The column that names them.", needed=True),
     "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),

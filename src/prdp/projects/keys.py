@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.declare.key_search import PRIVATE
-from prdp.engines._given import refuse_unless_installed
+from prdp.engines._given import public_values_of
 from prdp.engines._public_file import public_columns, public_values
 from prdp.errors import InvalidRequest
 
@@ -43,9 +43,6 @@ def _values(table: str, column: str, database: Callable[[], PublicPlace] | None)
             f'keys = {{ table = "{table}" }} is for a table of a database: write {{ file = "jobs.csv" }}.'
         )
     address, private = database()
-    refuse_unless_installed("postgres")
-    from prdp.engines._postgres_tables import public_values_of  # noqa: PLC0415  (where it is installed)
-
     return public_values_of(address, table, column, private)
 
 

@@ -50,7 +50,7 @@ def open_join(
     key: str,
     references: Mapping[str, str],
     policy: Policy | str,
-    database: str | None = None,
+    database: object = None,
     public: Collection[str] = (),
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -79,15 +79,16 @@ def open_join(
     'count over people, orders'
 
     Args:
-        tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory. Only what
-            is public may be there under two names.
+        tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory; or
+            DataFrames of one Spark session. Only what is public may be there under two names.
         private: The table whose records are protected.
         key: The column that names them. A record whose key stands in several rows has the least of their
             budgets, and a column on which they do not agree is unknown for it: docs/owners.md.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
         policy: The public budget of a private record, as a function of its columns in the private table.
-        database: The address of a PostgreSQL database in which all of the tables are:
-            ``"postgresql://user@host/bank"``. Then ``tables`` says what each is called there.
+        database: Where all of the tables are: ``"postgresql://user@host/bank"``,
+            ``"clickhouse://user@host:8123/bank"``, a client of clickhouse-connect, a session of chDB or of
+            Spark. Then ``tables`` says what each is called there.
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
@@ -148,7 +149,7 @@ def _own_bounds(bounds: Bounds, names: Mapping[str, tuple[str, str]], private: s
 def _opened(
     tables: Mapping[str, object],
     types: Mapping[str, Mapping[str, str]] | None,
-    database: str | None,
+    database: object,
     public: Collection[str],
     *,
     other: tuple[object, object, object],

@@ -228,7 +228,14 @@ SHARED = (
 
 
 class JoinContract:
-    """Tests that an engine's owners are those of the plain Python reference, odd databases included."""
+    """Tests that an engine's owners are those of the plain Python reference, odd databases included.
+
+    Attributes:
+        brief: Whether to ask a part of the questions where there are many of a kind: for an engine that takes
+            long for each, however small its tables are.
+    """
+
+    brief = False
 
     def engine(self, tables: Tables) -> JoinEngine:
         """Open the tables of ``COLUMNS`` with these rows."""
@@ -242,10 +249,14 @@ class JoinContract:
             found = engine.fold_owners(reading)
             assert found == reference_owners(tables, reading), case
             if reading.groups is not None and not reading.apart:
-                for caps in rising_caps(reading):
+                for caps in self._some(rising_caps(reading), 2):
                     for count_rows in {True, reading.measure is None}:
                         scaled = engine.scale_owners(reading, caps, count_rows=count_rows)
                         assert scaled == reference_scaled(tables, reading, caps, count_rows=count_rows), case
+
+    def _some(self, given: Sequence[Any], step: int) -> Sequence[Any]:
+        """Return everything, or the last and every so many before it."""
+        return given[::-1][::step] if self.brief else given
 
     def test_results_are_folded_by_the_owner_that_they_belong_to(self) -> None:
         """Ask an odd database for counts, sums, extremes and computed columns, with filters."""
@@ -253,7 +264,8 @@ class JoinContract:
 
     def test_owners_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
         """Ask all of it of owners with one row in the private table: a filter makes no owner one of them."""
-        self.hold(DATABASE, [replace(case, one_row=True) for case in (*ALONE, *APART, *SHARED)])
+        cases = [replace(case, one_row=True) for case in (*ALONE, *APART, *SHARED)]
+        self.hold(DATABASE, self._some(cases, 6))
 
     def test_an_owner_is_in_one_group_of_owners_at_most(self) -> None:
         """Group by columns of owners, one of whom has own rows in two groups."""
@@ -267,19 +279,20 @@ class JoinContract:
         """Take each owner away with all its rows, and add one that widens every statistic."""
         cases = (*ALONE[4:6], ALONE[14], *APART[1:2], *SHARED[1:2])
         self.hold(added(DATABASE, EXTREME), cases)
-        for name in {row["name"] for row in DATABASE["people"]}:
-            self.hold(without(DATABASE, name), cases)
+        names = list(dict.fromkeys(row["name"] for row in DATABASE["people"]))
+        for name in self._some(names, 6):
+            self.hold(without(DATABASE, name), self._some(cases, 2))
 
     def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
         """Turn every table round."""
         turned = {name: list(reversed(table)) for name, table in DATABASE.items()}
-        self.hold(turned, (*ALONE[9:12], *APART[:2], *SHARED[:2]))
+        self.hold(turned, self._some((*ALONE[9:12], *APART[:2], *SHARED[:2]), 2))
 
     def test_empty_tables_have_no_owners(self) -> None:
         """Ask a database without people, and one of people alone."""
         nothing: dict[str, list[Record]] = {name: [] for name in COLUMNS}
-        self.hold(nothing, (*ALONE, *APART, *SHARED))
-        self.hold({**nothing, "people": DATABASE["people"]}, (*ALONE, *APART))
+        self.hold(nothing, self._some((*ALONE, *APART, *SHARED), 6))
+        self.hold({**nothing, "people": DATABASE["people"]}, self._some((*ALONE, *APART), 6))
 
     def test_a_key_that_stands_twice_in_a_public_table_is_found_byte_by_byte(self) -> None:
         """Look for keys that are NULL, differ in capitals, or are there twice."""

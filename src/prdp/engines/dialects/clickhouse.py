@@ -15,7 +15,7 @@ from prdp.engines.dialects.clickhouse_moments import MOMENT_RULES, cast_to_momen
 from prdp.engines.dialects.clickhouse_numbers import NUMBER_RULES
 from prdp.engines.dialects.clickhouse_texts import TEXT_RULES
 from prdp.engines.dialects.clickhouse_words import call, number, plain, said, text
-from prdp.engines.dialects.translate import Dialect, Rule
+from prdp.engines.dialects.translate import Dialect, Rule, counts_from_one
 
 _LARGEST = 2**63 - 1
 _NOTHING = f"toInt16({-(2**15)})"
@@ -99,16 +99,24 @@ def _array(node: exp.Expression) -> exp.Expression:
 
 
 def _bracket(node: exp.Expression) -> exp.Expression:
-    """Return an element of a list; NULL where the place is unknown.
-
-    sqlglot counts from 0 the places that it knows to be whole numbers, and leaves others as they were.
-    """
+    """Return an element of a list; NULL where the place is unknown."""
     (place,) = node.expressions
     if isinstance(place, exp.Literal):
         return call("arrayElement", node.this, exp.Literal.number(int(place.name) + 1))
-    if place.is_type(*exp.DataType.INTEGER_TYPES):
+    if not counts_from_one(place):
         place = said("p + 1", p=place)
     return said("if(isNull(p), NULL, arrayElement(a, assumeNotNull(ifNull(p, 1))))", a=node.this, p=place)
+
+
+def _computed_once(node: exp.Expression) -> exp.Expression:
+    """Return a list to whose elements a lambda is applied; nested ones have names that differ."""
+    (given,) = node.expression.expressions
+    name = f"prdp{len(list(node.find_all(exp.Lambda)))}_once"
+    body = exp.Paren(this=node.expression.this.copy())
+    for word in list(body.find_all(exp.Identifier)):
+        if word.name == given.name:
+            word.replace(exp.to_identifier(name))
+    return call("arrayMap", exp.Lambda(this=body.this, expressions=[exp.to_identifier(name)]), node.this)
 
 
 def _select(node: exp.Expression) -> exp.Expression:
@@ -200,6 +208,7 @@ _OWN: Mapping[str, Rule] = {
     "Array": _array,
     "Bracket": _bracket,
     "Select": _select,
+    "Transform": _computed_once,
     "Count": _aggregate,
     "Filter": _around_aggregate,
     "Window": _around_aggregate,

@@ -12,7 +12,7 @@ from prdp.engines.dialects import _postgres_doubles as doubles
 from prdp.engines.dialects import _postgres_values as values
 from prdp.engines.dialects._postgres_doubles import NAME
 from prdp.engines.dialects._postgres_values import call, operand, said
-from prdp.engines.dialects.translate import Dialect, form
+from prdp.engines.dialects.translate import Dialect, counts_from_one, form
 
 _TYPES = {"INT128": exp.DType.DECIMAL, "TINYINT": exp.DType.INT, "TIMESTAMPNTZ": exp.DType.TIMESTAMP}
 
@@ -32,9 +32,7 @@ def _element(node: exp.Expression) -> exp.Expression:
     (place,) = node.expressions
     if isinstance(node.this, exp.Transform):
         return _computed_once(node.this)
-    unchanged = place.type is not None and place.type.this == exp.DType.UNKNOWN
-    # sqlglot has made whole numbers count from zero, and has left alone what it knows no type of.
-    shifted = place.copy() if unchanged else form("a + 1", NAME, a=place)
+    shifted = place.copy() if counts_from_one(place) else form("a + 1", NAME, a=place)
     return exp.Bracket(this=node.this.copy(), expressions=[shifted], offset=1)
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from sqlglot import exp
 
 from prdp.engines.dialects.spark_texts import by_segments, letters, number_text, text_of
-from prdp.engines.dialects.translate import Dialect, Rule, form
+from prdp.engines.dialects.translate import Dialect, Rule, counts_from_one, form
 from prdp.expressions.letters import lower, upper
 
 _EPOCH = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
@@ -129,7 +129,7 @@ def _logarithm(node: exp.Expression) -> exp.Expression:
 def _bracket(node: exp.Expression) -> exp.Expression:
     """Return an element of a list, NULL beyond it; sqlglot counts constant places from 0 already."""
     place = node.expressions[0]
-    if not place.is_number:
+    if not place.is_number and counts_from_one(place):
         counted = isinstance(place, exp.Add) and place.expression.name == "1"
         place = place.this if counted else _spark("x - 1", x=place)
     return _spark("GET(x, y)", x=node.this, y=place)

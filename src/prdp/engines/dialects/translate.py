@@ -123,6 +123,15 @@ def masked(values: NDArray[np.generic], missing: NDArray[np.bool_]) -> NDArray[n
     return np.ma.MaskedArray(values, mask=missing)
 
 
+def counts_from_one(place: exp.Expression) -> bool:
+    """Say whether a place in a list, that is no constant, still counts from one.
+
+    sqlglot has made those count from zero that it knows to be whole numbers, and left alone what it knows no
+    type of.
+    """
+    return place.type is not None and place.type.this == exp.DType.UNKNOWN
+
+
 def form(text: str, dialect: str, **parts: exp.Expression) -> exp.Expression:
     """Return SQL of a dialect in which names stand for nodes.
 
