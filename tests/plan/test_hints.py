@@ -54,7 +54,7 @@ def hint_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
 def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **changes: Any) -> Entry:
     """Return a charge for the sum, as if it had clipped at a place."""
     plan = table.plan(prdp.sum("v"), share=share)
-    told = {name: changes.pop(name) for name in ("blind", "measured") if name in changes}
+    told: dict[str, Any] = {name: changes.pop(name) for name in ("blind", "measured") if name in changes}
     point = Clipping(Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, **({"blind": False} | told))
     release = Release("sum of v", 0, Fraction(1), (), share, "clip", "", clipping=point, **changes)
     return Entry(number, plan.text, share, release=release)
@@ -149,7 +149,7 @@ def test_the_exact_place_is_stored_and_the_answer_says_where_it_started(tmp_path
     stored = json.loads(table.ledger.entries[1].notes.hint or "{}")[SUM]
     assert Fraction(stored["at"]) == first.clipping.at * first.step
     assert "started from" not in dict(first.choices)
-    assert dict(second.choices)["started from"].startswith("where charge 0 clipped (sum of v")
+    assert dict(second.choices)["started from"].startswith("the point of charge 0 (sum of v")
 
 
 def test_a_standing_answer_is_found_without_the_hint() -> None:
@@ -178,7 +178,7 @@ def test_a_charge_with_a_hint_is_taken_up_with_it_although_there_is_a_better_one
     hint = plan.hint(_Ledger(entry(7, table, at=50_000)))
     table.ledger.charge(plan.text, TENTH, notes=Notes(hint=hint))
     table.sum("v", share="1/5")
-    assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("where charge 7 clipped")
+    assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("the point of charge 7 ")
 
 
 @pytest.mark.parametrize("hint", ["no JSON", "[1]", '{"count": {}}', '{"sum of v in 1": {"at": "x"}}'])

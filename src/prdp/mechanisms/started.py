@@ -96,6 +96,11 @@ class StartedClip:
         return cls(clip, at, words, _CHOICE[close], _BEYOND[share > _LARGE], _UP, _DOWN[close])
 
     @property
+    def why(self) -> str:
+        """Why it answers in place of ``clip``, in words."""
+        return f"it starts from {self.words}"
+
+    @property
     def answer(self) -> Fraction:
         """The part of the share for the answer: all that is left."""
         return 1 - self.choice - self.beyond
@@ -153,7 +158,7 @@ class StartedClip:
         return Points.spanning(summary, _STRIDE).per_quantum(place) / summary.levels.quantum / share
 
     def _lattice(self, summary: Summary, share: Fraction) -> int:
-        """Return the lattice of the mass further up, in quanta: the power of two that keeps its noise in range."""
+        """Return the lattice of the mass further up, in quanta: a power of two, for noise in range."""
         scale = 1 / (share * self.beyond * summary.levels.quantum)
         return 1 << max(0, int(scale).bit_length() - self.mass_bits)
 
@@ -215,9 +220,9 @@ def _with(said: Answer, total: int, *values: int) -> Answer:
 def excesses(summary: Summary, points: Points, place: int, lattice: int) -> Iterator[int]:
     """Yield, for each octave beyond a point, what its records have there; last, the budget mass further up.
 
-    A record is in the first octave whose end its cell's upper end does not pass, and counts for what its value
-    has beyond what the point lets it count for: at most (2ᵏ - 1) times that, whatever its cell is. Masses are on a
-    lattice of so many quanta.
+    A record is in the first octave whose end its cell's upper end does not pass, and counts for what its
+    value has beyond what the point lets it count for: at most (2ᵏ - 1) times that, whatever its cell is.
+    Masses are on a lattice of so many quanta.
     """
     cells = summary.cells
 

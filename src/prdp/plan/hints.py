@@ -139,7 +139,7 @@ def _started(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, 
         if kind in known:
             at, told = known[kind]
             grain = Fraction(1) if kind == _COUNT or query.measure is None else query.measure.grain
-            words = f"where charge {told['charge']} clipped ({told['question']})"
+            words = f"the point of charge {told['charge']} ({told['question']})"
             clip = steps[place].mechanism
             assert isinstance(clip, Clip)  # noqa: S101  (see _kinds)
             started = StartedClip.tuned(clip, share, at / grain, words, close=bool(told["close"]))

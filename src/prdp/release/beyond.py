@@ -76,7 +76,8 @@ class Beyond:
         """
         sums = self.octaves[side if len(self.octaves) > 1 else 0]
         found: list[Measured] = []
-        steps, scales = Fraction(0), ()
+        steps = Fraction(0)
+        scales: tuple[Fraction, ...] = ()
         for times, here in zip(OCTAVES, sums, strict=True):
             steps, scales = steps + here, (*scales, times * self.scale)
             found.append(Measured(steps, scales))

@@ -79,6 +79,7 @@ def strays(
     return _clipped(scales, clipping, failure, reach)
 
 
+@lru_cache(maxsize=4096)
 def _spread(scales: tuple[Fraction, ...], failure: Fraction) -> int:
     """Return how far the noises' sum strays, either way, but for ``failure``."""
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
@@ -114,15 +115,14 @@ def _measured(
     if not below and not above:
         return Strays(both := Fraction(_spread(scales, failure)), both)
     near, far = (failure / 2, failure / 2) if below and above else (failure * _NEAR, failure * (1 - _NEAR))
-    ends = [Fraction(_upward(scales, near))] * 2
-    for side, pulled in enumerate((below, above)):
-        if pulled:
-            bounds = measured.pulls(side, clipping.limited(reach))
-            ends[side] = max(
-                max(Fraction(0), bound.steps + bound.room + _upward((*scales, *bound.scales), far))
-                for bound in bounds
-            )
-    return Strays(*ends)
+
+    def end(side: int) -> Fraction:
+        bounds = measured.pulls(side, clipping.limited(reach))
+        ends = (bound.steps + bound.room + _upward((*scales, *bound.scales), far) for bound in bounds)
+        return max(Fraction(0), *ends)
+
+    noise = Fraction(_upward(scales, near))
+    return Strays(end(0) if below else noise, end(1) if above else noise)
 
 
 def _clipped(scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction) -> Strays:
