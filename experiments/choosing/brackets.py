@@ -1,9 +1,9 @@
 """Quantiles that start from an earlier one's answer: rank errors before and after, by integration.
 
-``python -m experiments.choosing.brackets``: on the made-up sets, thinned out, with one budget for all records.
-A quantile chooses octaves first and then a range within them (``mechanisms/rank.py``). With an answer that is
-known already, of the same question at the same share, octaves around it are likelier and cost less of the share,
-or nothing is spent on them and ranges around it are likelier. Errors are means over all that may be drawn, in
+``python -m experiments.choosing.brackets``: on the made-up sets, thinned out, with one budget for all.
+A quantile chooses octaves first and then a range within them (``mechanisms/rank.py``). With an answer that
+is known already, of the same question at the same share, octaves around it are likelier and cost less of the
+share, or nothing is spent on them and ranges around it are likelier. Errors are means over all draws, in
 percent of the records; the known answer is each of 25 quantiles of its own distribution. See README.md.
 """
 
@@ -38,7 +38,7 @@ class Table:
         """Return by how many records each range is wrong."""
         up_to = np.cumsum(self.counts)
         target = quantile * up_to[-1]
-        return np.maximum(0.0, np.maximum(up_to - self.counts - target, target - up_to))
+        return np.asarray(np.maximum(0.0, np.maximum(up_to - self.counts - target, target - up_to)))
 
 
 def tables() -> list[Table]:

@@ -109,8 +109,8 @@ def measured(
                     before = first if earlier.share == share else draw(plan, runs)
                     after = again(plan, earlier, draw, first, moved)
                     oracle = oracle_clip(values, budgets, float(share))
-                    figures = (Figures.of(each, truth, oracle) for each in (before, after))
-                    yield (data.name, policy, query), share, *figures
+                    then, now = (Figures.of(each, truth, oracle) for each in (before, after))
+                    yield (data.name, policy, query), share, then, now
 
 
 def _drawn(reader: object, entropy: Seeded, plan: Plan, runs: int) -> list[Release]:

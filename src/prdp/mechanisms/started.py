@@ -34,7 +34,7 @@ _BEYOND = {True: Fraction(7, 100), False: Fraction(12, 100)}  # for large shares
 _CHOICE = {
     True: Fraction(6, 100),
     False: Fraction(10, 100),
-}  # from a point for the same records, or for others
+}  # from a point as good as its own, or another's
 _DOWN = {True: Fraction(4), False: Fraction(1, 2)}
 _UP = Fraction(4)
 _WHOLE = 3  # by how much the whole ladder's log-weights are lowered beside the known point
@@ -91,7 +91,7 @@ class StartedClip:
             share: The part of every record's budget.
             at: The known point.
             words: Which release it is from.
-            close: Whether that was about the same records, at a share that is not much larger.
+            close: Whether that was of the same edition, at a share that is not much larger.
         """
         return cls(clip, at, words, _CHOICE[close], _BEYOND[share > _LARGE], _UP, _DOWN[close])
 

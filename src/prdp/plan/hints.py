@@ -65,28 +65,26 @@ class Asker:
     source: str = ""
     edition: str = ""
 
-    def within(self, facts: Mapping[str, Any]) -> bool:
-        """Say whether another question was about all of its records: its filter is the same, or wider."""
+    def same(self, facts: Mapping[str, Any]) -> bool:
+        """Say whether another question was about the same records, if perhaps of another edition.
+
+        A wider filter's point would do where the filter has nothing to do with the values, and is
+        up to 60 times worse than none where it keeps the small ones: experiments/choosing/README.md.
+        """
         if "by" in facts or "keys" in facts or "once" in facts:
             return False
         if facts.get("over", []) != sorted(self.over) or facts.get("source", "") != self.source:
             return False
-        if "where" not in facts:
-            return True
-        return self.where is not None and _conditions(parse(facts["where"])) <= _conditions(self.where)
-
-    def same(self, facts: Mapping[str, Any]) -> bool:
-        """Say whether another question, which it is within, was about the same records."""
-        where = None if self.where is None else canonical(self.where)
-        return facts.get("where") == where and facts.get("edition", "") == self.edition
+        other = parse(facts["where"]) if "where" in facts else None
+        return _conditions(other) == _conditions(self.where)
 
 
 def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> str | None:
     """Return the points that queries start from, as a ledger keeps them; None where there are none.
 
-    Only releases at no smaller share tell one. Of several, those about the very same records come first, then
-    larger shares, then newer ones: nothing of how a point fits the records takes part. One that found
-    most records far beyond its point ends all before it.
+    Only releases about the same records and at no smaller share tell one. Of several, those of the same
+    edition come first, then larger shares, then newer ones: nothing of how a point fits the records takes
+    part. One that found many records far beyond its point ends all before it.
     """
     shares = {kind: step for query in queries for _, kind, step in _kinds(query)}
     if not shares:
@@ -95,18 +93,18 @@ def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> 
     moved: set[str] = set()
     for charge in answered(_may_tell):
         facts = facts_of(charge.purpose)
-        if facts is None or not asker.within(facts):
+        if facts is None or not asker.same(facts):
             continue
+        edition = facts.get("edition", "") == asker.edition
         for kind, part, clipping in _points(facts["ask"], charge.release):
             if kind in moved or kind not in shares:
                 continue
             if clipping.measured is not None and clipping.measured.many:
                 moved.add(kind)
             elif not clipping.blind and part.share >= shares[kind]:
-                same = asker.same(facts)
-                rank = (same, part.share, charge.number)
+                rank = (edition, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
-                    close = same and part.share < _MUCH * shares[kind]
+                    close = edition and part.share < _MUCH * shares[kind]
                     best[kind] = (rank, _told(charge, clipping.at * part.step, close=close))
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
@@ -166,7 +164,10 @@ def _may_tell(text: str) -> bool:
     return '"by"' not in text and any(f'"query": "{name}"' in text for name in _PARTS)
 
 
-def _conditions(where: Node) -> set[str]:
+def _conditions(where: Node | None) -> set[str]:
+    """Return all that a record must meet, whatever the order."""
+    if where is None:
+        return set()
     return {canonical(part) for part in (where.parts if isinstance(where, And) else (where,))}
 
 
