@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
@@ -34,6 +35,9 @@ class Notes:
 
 
 NO_NOTES = Notes()
+
+LATEST = 1000
+"""How many answered charges are looked through for what a question may start from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,9 @@ class Ledger(Protocol):
 
     def standing(self, purpose: str, share: Fraction) -> Released | None:
         """Return the release that a purpose has had for a share; None if it has none. Charges nothing."""
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        """Return the charges with a release whose purpose passes a test, of the ``LATEST``, newest first."""
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES

@@ -15,6 +15,7 @@ from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, fraction_of, spel
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.account import (
+    LATEST,
     NO_NOTES,
     Charge,
     Entry,
@@ -147,6 +148,13 @@ class DurableLedger:
             (purpose, str(share)),
         ).fetchone()
         return self._read(row[0]) if row else None
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        """Return the newest charges that have a release and whose purpose passes a test, newest first."""
+        statement = f"{_SELECT} WHERE release IS NOT NULL ORDER BY charges.number DESC LIMIT {LATEST}"
+        rows = self._reading(lambda database: database.execute(statement).fetchall())
+        with decoded(self.shown):
+            return tuple(_entry(row) for row in rows if wanted(row[1]))
 
     @property
     def quotas(self) -> dict[str, Fraction]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from prdp.errors import LedgerError, shown_part
 from prdp.ledger.account import (
+    LATEST,
     NO_NOTES,
     Charge,
     Entry,
@@ -109,6 +110,11 @@ class MemoryLedger:
         """
         same = [entry for entry in self.entries if (entry.purpose, entry.share) == (purpose, share)]
         return next((entry.release for entry in reversed(same) if entry.release is not None), None)
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        """Return the newest charges that have a release and whose purpose passes a test, newest first."""
+        found = [entry for entry in reversed(self.entries) if entry.release is not None]
+        return tuple(entry for entry in found[:LATEST] if wanted(entry.purpose))
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from prdp.errors import LedgerError
@@ -30,6 +31,10 @@ class NoAccount:
 
     def standing(self, purpose: str, share: Fraction) -> None:
         """Return nothing: every question is answered anew."""
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:  # noqa: ARG002
+        """Return nothing: what a stand-in answered is kept nowhere, and no hint comes from it."""
+        return ()
 
     def charge(
         self,

@@ -16,6 +16,7 @@ from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import OTHER, Bin, KeyValue, Others
 from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
+from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Knot, Overshoot, Ranked
 from prdp.release.custom import CustomRelease
@@ -41,6 +42,7 @@ _LATER: dict[str, Any] = {
     "beyond": "",  # what intervals leave aside was not said in the user's terms
     "shape": None,  # all public noise was Laplace's
     "left_out": "",  # whom an answer is not about was not said
+    "measured": None,  # the choice alone told what lies beyond its point
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -214,6 +216,16 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         border=form.get("border", _LATER["border"]),
         mixed=form.get("mixed", form["below"] and form["above"]),
         drawn=_pair(form.get("drawn")),
+        measured=_beyond(form["measured"]) if form.get("measured") else None,
+    )
+
+
+def _beyond(form: dict[str, Any]) -> Beyond:
+    return Beyond(
+        octaves=tuple(tuple(map(_whole, side)) for side in form["octaves"]),
+        further=tuple(map(_whole, form["further"])),
+        scale=_fraction(form["scale"]),
+        worth=_fraction(form["worth"]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -12,6 +12,7 @@ from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
+from prdp.plan.hints import AnsweredCharge, Asker, hint_for, hinted
 from prdp.plan.owner_reads import together
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import Columns, Kept, QueryPlan, refuse_overspending, shares_drawn
@@ -30,6 +31,9 @@ class Answered(Protocol):
 
     def standing(self, purpose: str, share: Fraction, /) -> Released | None:
         """Return the release that a purpose has had for a share."""
+
+    def answered(self, wanted: Callable[[str], bool], /) -> Iterable[AnsweredCharge]:
+        """Return the newest charges that have a release and whose question passes a test."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,6 +129,17 @@ class Plan:
     def standing(self, ledger: Answered) -> Released | None:
         """Return the answer that the question has had, if it has one."""
         return ledger.standing(self.text, self.share)
+
+    def hint(self, ledger: Answered) -> str | None:
+        """Return the points that the question starts from, by what the ledger holds; None for none."""
+        if self.groups is not None:
+            return None
+        asker = Asker(self.where, self.over, self.source, self.edition)
+        return hint_for(self.queries, asker, ledger.answered)
+
+    def hinted(self, hint: str | None) -> Plan:
+        """Return the plan that starts from the points that stand beside its charge."""
+        return self if hint is None else replace(self, queries=hinted(self.queries, hint))
 
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from prdp.noise.spread import log
+from prdp.release.beyond import Beyond
 
 _QUARTERS = 4
 _USUAL = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
@@ -52,6 +53,7 @@ class Clipping:
         mixed: Whether there may be values of both signs, clipped or not.
         drawn: The points that values below and above zero found, each by its own draw, of which ``at`` is the
             larger; None where one draw was for both.
+        measured: What was measured beyond the point; None where the choice alone tells of it.
     """
 
     at: Fraction
@@ -68,6 +70,7 @@ class Clipping:
     border: int = 0
     mixed: bool = False
     drawn: tuple[Fraction, Fraction] | None = None
+    measured: Beyond | None = None
 
     @property
     def nothing(self) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
+from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping, Dropped, Tail
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
@@ -106,12 +107,15 @@ def strays(
     if clipping is None or clipping.nothing or reach <= 1:
         both = Fraction(_spread(scales, failure))
         return Strays(both, both)
-    if clipping.blind:
+    if clipping.blind or (clipping.measured is not None and clipping.measured.many):
         both = Fraction(_spread(scales, failure))
         return _opened(Strays(both, both), clipping, reach)
+    if clipping.measured is not None:
+        return _measured(scales, clipping, clipping.measured, failure, reach)
     return _clipped(scales, clipping, failure, reach)
 
 
+@lru_cache(maxsize=4096)
 def _spread(scales: tuple[Fraction, ...], failure: Fraction) -> int:
     """Return how far the noises' sum strays, either way, but for ``failure``."""
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
@@ -137,6 +141,24 @@ def _dropped(scales: tuple[Fraction, ...], dropped: Dropped, failure: Fraction, 
     pull = dropped.pull(pulled / 2 if dropped.below and dropped.above else pulled / 4, reach)
     far = None if pull is None else _spread(scales, own / 2) + pull
     return Strays(far if dropped.below else near, far if dropped.above else near)
+
+
+def _measured(
+    scales: tuple[Fraction, ...], clipping: Clipping, measured: Beyond, failure: Fraction, reach: Fraction
+) -> Strays:
+    """Return the strays where it was measured what lies beyond the clipping point: proofs/started.md."""
+    below, above = clipping.pulled(reach)
+    if not below and not above:
+        return Strays(both := Fraction(_spread(scales, failure)), both)
+    near, far = (failure / 2, failure / 2) if below and above else (failure * _NEAR, failure * (1 - _NEAR))
+
+    def end(side: int) -> Fraction:
+        bounds = measured.pulls(side, clipping.limited(reach))
+        ends = (bound.steps + bound.room + _upward((*scales, *bound.scales), far) for bound in bounds)
+        return max(Fraction(0), *ends)
+
+    noise = Fraction(_upward(scales, near))
+    return Strays(end(0) if below else noise, end(1) if above else noise)
 
 
 def _clipped(scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction) -> Strays:

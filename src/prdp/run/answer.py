@@ -10,6 +10,7 @@ from prdp.errors import EngineFailure, LedgerError
 from prdp.ledger.account import Charge, Ledger, Notes
 from prdp.ledger.no_account import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
+from prdp.plan.plan import Plan
 from prdp.release.table import Released
 from prdp.run.reader import Reader
 from prdp.safety.guard import guarded
@@ -64,15 +65,18 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
         return standing
     reader.ensure_there()
     try:
-        notes = Notes(plan.region, plan.edition or None)
+        hint = plan.hint(ledger) if isinstance(plan, Plan) else None
+        notes = Notes(plan.region, plan.edition or None, hint)
         charge = ledger.charge(plan.text, plan.share, fresh=fresh, notes=notes)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
             return charge
+        # a charge that is taken up keeps the hint that it was made with, and so the law of its answer
+        begun = plan.hinted(charge.notes.hint) if isinstance(plan, Plan) else plan
         drawn = threading.Event()
 
         def draw_and_record() -> Released:
             """Draw an answer and record it; one that could not be recorded is in no variable that is left."""
-            (released,) = plan.draw(reader, SystemEntropy(), 1)
+            (released,) = begun.draw(reader, SystemEntropy(), 1)
             drawn.set()
             return ledger.record(charge, released)
 

@@ -9,6 +9,7 @@ from prdp.declare.exact import spelled
 from prdp.errors import PrdpError
 from prdp.ledger import Ledger
 from prdp.plan.explain import Explainable, Whose, explained
+from prdp.plan.plan import Plan
 from prdp.policy import Policy
 from prdp.release.html import html_table
 from prdp.run.reader import Reader
@@ -58,6 +59,8 @@ class Opened:
         """Return what a plan would do; reads no record and charges nothing."""
         left = None if self.stand_in else self.ledger.left_in(plan.region)
         answered = not self.stand_in and plan.standing(self.ledger) is not None
+        if isinstance(plan, Plan) and not self.stand_in and not answered:
+            plan = plan.hinted(plan.hint(self.ledger))
         return explained(plan, self._reader.source, whose, left=left, answered=answered)
 
     @property

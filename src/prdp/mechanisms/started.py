@@ -1,0 +1,243 @@
+"""Proportional clipping that starts from a point which an earlier release made public."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, partial
+from math import ceil
+
+import numpy as np
+
+from prdp.cells.columns import Column, Places, exact_column, plus, product, totals_at
+from prdp.cells.summary import Summary
+from prdp.mechanisms._point import RecordLadder, Tuning
+from prdp.mechanisms._points import Points
+from prdp.mechanisms._sides import sides
+from prdp.mechanisms.clip import Clip, finer_bits
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.release.beyond import OCTAVES, Beyond
+from prdp.release.bias import Clipping
+from prdp.release.drawn import Answer
+
+_QUARTERS = 4
+_STRIDE = 2
+
+# All of these were chosen on made-up sets and then frozen: experiments/choosing/README.md.
+_LARGE = Fraction(1, 3)
+_BEYOND = {True: Fraction(7, 100), False: Fraction(12, 100)}  # for large shares, and for others
+_CHOICE = {
+    True: Fraction(6, 100),
+    False: Fraction(10, 100),
+}  # from a point as good as its own, or another's
+_DOWN = {True: Fraction(4), False: Fraction(1, 2)}
+_UP = Fraction(4)
+_WHOLE = 3  # by how much the whole ladder's log-weights are lowered beside the known point
+_FALL = Fraction(5, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedClip:
+    """Clip near a point that is public already, and measure what lies beyond it.
+
+    Guarantee:
+        For every record r, the answer is (share · E(r))-indistinguishable between the table with
+        r and the table without it.
+
+    Why:
+        The known point moves public penalties only. Adding r raises the mass that a point would clip by at
+        most E(r), so the choice costs a₁ · share · E(r). At the point b that is drawn, r is in at most one
+        octave beyond it, of which it moves the measured sum by at most (2ᵏ - 1) · b · E(r), its noise's
+        scale times a₃ · share · E(r); and it moves the clipped total by at most b · E(r). The parts
+        a₁ + a₃ + a₂ make 1. In full: proofs/started.md.
+
+    Attributes:
+        clip: How the question is answered where no point is known.
+        at: How many grains a unit of budget may count for at the known point.
+        words: Which release it is from.
+        choice: The part of the share for choosing a point.
+        beyond: The part for what lies beyond it.
+        up: By how much a point's log-weight falls with each octave above the known one.
+        down: The same below it.
+        mass_bits: The lattice of the mass further up is as fine as this many bits of its noise.
+    """
+
+    clip: Clip
+    at: Fraction
+    words: str = ""
+    choice: Fraction = _CHOICE[True]
+    beyond: Fraction = _BEYOND[True]
+    up: Fraction = _UP
+    down: Fraction = _DOWN[True]
+    mass_bits: int = 50
+
+    name = "clip"
+
+    def __post_init__(self) -> None:
+        if min(self.choice, self.beyond, self.answer) <= 0:
+            raise ValueError("the parts of the share add up to more than the whole, or one is none of it")
+
+    @classmethod
+    def tuned(cls, clip: Clip, share: Fraction, at: Fraction, words: str, *, close: bool) -> StartedClip:
+        """Return the mechanism for a share.
+
+        Args:
+            clip: How the question is answered where no point is known.
+            share: The part of every record's budget.
+            at: The known point.
+            words: Which release it is from.
+            close: Whether that was of the same edition, at a share that is not much larger.
+        """
+        return cls(clip, at, words, _CHOICE[close], _BEYOND[share > _LARGE], _UP, _DOWN[close])
+
+    @property
+    def why(self) -> str:
+        """Why it answers in place of ``clip``, in words."""
+        return f"it starts from {self.words}"
+
+    @property
+    def answer(self) -> Fraction:
+        """The part of the share for the answer: all that is left."""
+        return 1 - self.choice - self.beyond
+
+    def caveat(self, *, signed: bool) -> str:
+        """Return what else than noise may move the answer."""
+        return self.clip.caveat(signed=signed)
+
+    def law(self, summary: Summary, share: Fraction, step: Fraction = Fraction(1)) -> Then:
+        """Return the distribution of (clipping point, (noisy clipped total, what lies beyond it)).
+
+        What lies beyond is, for values below and above zero where there may be both: the noisy excess of each
+        octave, and the noisy budget mass further up.
+
+        Args:
+            summary: The cells.
+            share: The part of every record's budget.
+            step: What a step of the summary is worth, in grains.
+        """
+        ladder = RecordLadder(summary)
+        weight = share * self.choice * summary.levels.quantum
+        climbs = self.climbs(summary, self.at / step)
+        masses = ladder.masses(_STRIDE, 1)
+        penalties = tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
+        return Then(PermuteAndFlip(penalties), cache(partial(self.answered, summary, share)))
+
+    def climbs(self, summary: Summary, at: Fraction) -> list[Fraction]:
+        """Return by how much each point's log-weight is lowered: by how far it is from the known one.
+
+        The whole ladder keeps a part of the draw, since the table may have changed. All of it is public.
+        """
+        points = Points.spanning(summary, _STRIDE)
+        needed = ceil(at * summary.levels.quantum * points.denominator)
+        start = min(bisect_left(points.numerators, needed), len(points.numerators) - 1)
+        away = [Fraction(height - points.heights[start], _QUARTERS) for height in points.heights]
+        near = [octaves * (self.up if octaves > 0 else -self.down) for octaves in away]
+        whole = Tuning(self.choice, self.answer, _FALL, _STRIDE).climbs(points.heights, points.usual)
+        return [min(one, _WHOLE + other) for one, other in zip(near, whole, strict=True)]
+
+    def answered(self, summary: Summary, share: Fraction, place: int) -> Noisy:
+        """Return the noisy total of the records, clipped at the point of a place, and what lies beyond it."""
+        points = Points.spanning(summary, _STRIDE)
+        total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
+        values, noises = [total], [DiscreteLaplace(self._scale(summary, share * self.answer, place))]
+        scale = self._scale(summary, share * self.beyond, place)
+        lattice = self._lattice(summary, share)
+        further = 1 / (share * self.beyond * summary.levels.quantum * lattice)
+        for side in sides(summary) if self.clip.signed else (summary,):
+            values += excesses(side, points, place, lattice)
+            noises += map(DiscreteLaplace, (*(times * scale for times in OCTAVES), further))
+        return Noisy(tuple(values), tuple(noises))
+
+    def _scale(self, summary: Summary, share: Fraction, place: int) -> Fraction:
+        """Return the scale of noise that hides records which count up to a point, in steps."""
+        return Points.spanning(summary, _STRIDE).per_quantum(place) / summary.levels.quantum / share
+
+    def _lattice(self, summary: Summary, share: Fraction) -> int:
+        """Return the lattice of the mass further up, in quanta: a power of two, for noise in range."""
+        scale = 1 / (share * self.beyond * summary.levels.quantum)
+        return 1 << max(0, int(scale).bit_length() - self.mass_bits)
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers; where tiers answer, no point is needed."""
+        if self.clip.tiers(summary) is not None:
+            return self.clip.answers(summary, share, entropy, runs)
+        bits = finer_bits(summary, self.clip.finest_bits)
+        fine, step = summary.refined(bits), Fraction(1, 1 << bits)
+        law = self.law(fine, share, step)
+        public = replace(fine, cells=fine.cells.where(slice(0)))
+        said = cache(partial(self._said, public, share, step))
+        return [_with(said(place), *values) for place, values in law.draw(entropy, runs)]
+
+    def _said(self, summary: Summary, share: Fraction, step: Fraction, place: int) -> Answer:
+        """Return what is said of an answer at a place, but for the numbers; the summary is of no records."""
+        noise = DiscreteLaplace(self._scale(summary, share * self.answer, place))
+        clipping = self.clipping(summary, share, place)
+        choices = (
+            ("clipped at", f"{float(clipping.at * step):.6g} for each unit of budget"),
+            ("started from", self.words),
+            ("of the share", self._parts()),
+        )
+        return Answer(0, step, (noise,), choices, clipping=clipping)
+
+    def _parts(self) -> str:
+        named = (("choosing", self.choice), ("measuring", self.beyond), ("answering", self.answer))
+        return ", ".join(f"{float(100 * part):g} % {what}" for what, part in named)
+
+    def clipping(self, summary: Summary, share: Fraction, place: int) -> Clipping:
+        """Return what is public about what was clipped at a place, with nothing measured beyond it yet."""
+        tuning = Tuning(self.choice, self.answer, _FALL, _STRIDE)
+        found = RecordLadder(summary).clipping(share, tuning, place, blind=False)
+        measured = Beyond(
+            octaves=(),
+            further=(),
+            scale=self._scale(summary, share * self.beyond, place),
+            worth=Points.spanning(summary, _STRIDE).per_quantum(place) * self._lattice(summary, share),
+        )
+        return replace(found, evidence=Fraction(0), measured=measured)
+
+
+MOVED = (
+    "many records reach more than 8 times as high: the data may have changed; the next question starts anew"
+)
+"""What is said where the known point was far too low."""
+
+
+def _with(said: Answer, total: int, *values: int) -> Answer:
+    """Return an answer with its numbers: the total, and what was measured beyond its point."""
+    clipping = said.clipping
+    assert isinstance(clipping, Clipping)  # noqa: S101  (see _said)
+    assert clipping.measured is not None  # noqa: S101
+    measured = clipping.measured.filled(values)
+    choices = (*said.choices, ("moved", MOVED)) if measured.many else said.choices
+    return replace(said, steps=total, choices=choices, clipping=replace(clipping, measured=measured))
+
+
+def excesses(summary: Summary, points: Points, place: int, lattice: int) -> Iterator[int]:
+    """Yield, for each octave beyond a point, what its records have there; last, the budget mass further up.
+
+    A record is in the first octave whose end its cell's upper end does not pass, and counts for what its
+    value has beyond what the point lets it count for: at most (2ᵏ - 1) times that, whatever its cell is.
+    Masses are on a lattice of so many quanta.
+    """
+    cells = summary.cells
+
+    def most(times: int) -> Column:
+        return cells.by_budget(lambda quanta: quanta * times * points.numerators[place] // points.denominator)
+
+    kept = np.minimum(cells.low, cap := most(1))
+    size = product(cells.sign, cells.total)
+    excess = plus(size, -product(cells.count, kept))
+    octave: Places = np.where(cells.high <= cap, 0, len(OCTAVES) + 1)
+    counted = cells.masses(lattice)
+    for number, times in reversed(list(enumerate(OCTAVES, start=1))):
+        here = (cells.high > cap) & (cells.high <= most(times + 1))
+        octave[here] = number
+        room = most(times)
+        within = plus(cells.high, -kept) <= room
+        counted = np.where(here, np.where(within, excess, product(cells.count, room)), counted)
+    yield from totals_at(octave, exact_column(counted.tolist()), len(OCTAVES) + 2)[1:]

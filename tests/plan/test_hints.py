@@ -1,0 +1,206 @@
+"""Hints come from the ledger alone, stand with the charge, and never from what nobody was protected in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.ledger.account import Charge, Entry, Notes
+from prdp.mechanisms.started import StartedClip
+from prdp.plan.plan import Plan
+from prdp.release.beyond import Beyond
+from prdp.release.bias import Clipping
+from prdp.release.release import Release
+
+RNG = np.random.default_rng(1)
+VALUES = RNG.lognormal(8, 1, 20_000).astype(np.int64) + 1
+AGES = RNG.integers(18, 90, 20_000)
+TENTH = Fraction(1, 10)
+SUM = "sum of v in 1"
+MOVED = Beyond(((0, 0, 0),), (10**6,), scale=Fraction(1), worth=Fraction(1))
+
+
+def opened(ledger: Path | None = None, **options: Any) -> prdp.Table:
+    columns = {"v": VALUES, "age": AGES}
+    policy = prdp.Policy("10000 / v", at_most=100)
+    return prdp.open(columns, policy=policy, bounds={"v": (0, 10**9)}, name="t", ledger=ledger, **options)
+
+
+class _Ledger:
+    """What was answered, and nothing else."""
+
+    def __init__(self, *entries: Entry) -> None:
+        self._entries = sorted(entries, key=lambda entry: -entry.number)
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self._entries if wanted(entry.purpose))
+
+    def standing(self, purpose: str, share: Fraction) -> None: ...
+
+
+def hint_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
+    hint = plan.hint(_Ledger(*entries))
+    return {} if hint is None else json.loads(hint)
+
+
+def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **changes: Any) -> Entry:
+    """Return a charge for the sum, as if it had clipped at a place."""
+    plan = table.plan(prdp.sum("v"), share=share)
+    told: dict[str, Any] = {name: changes.pop(name) for name in ("blind", "measured") if name in changes}
+    point = Clipping(Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, **({"blind": False} | told))
+    release = Release("sum of v", 0, Fraction(1), (), share, "clip", "", clipping=point, **changes)
+    return Entry(number, plan.text, share, release=release)
+
+
+def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> None:
+    """A wider filter's point is no better than chance where the filter has to do with the values."""
+    table = opened()
+    older = table.where("age >= 40").where("v > 0")
+    plans = {
+        "same": table.where("v > 0 AND age >= 40").plan(prdp.mean("v"), share=TENTH),
+        "narrower": older.where("age < 60").plan(prdp.mean("v"), share=TENTH),
+        "wider": table.plan(prdp.sum("v"), share=TENTH),
+        "other": table.where("age < 60").plan(prdp.sum("v"), share=TENTH),
+        "other column": older.plan(prdp.count(), share=TENTH),
+        "in groups": older.group_by("age", keys=[50, 60]).plan(prdp.sum("v"), share=TENTH),
+    }
+    found = {name: hint_of(plan, entry(3, older, at=7)) for name, plan in plans.items()}
+    words = "sum of v where age >= 40 AND v > 0, by clip, range 0 to 1000000000 of 1"
+    assert found.pop("same") == {SUM: {"at": "7", "charge": 3, "question": words, "close": True}}
+    assert not any(found.values())
+
+
+def test_no_point_is_taken_from_a_smaller_share() -> None:
+    """It lies where a small share had to clip much: too low for a larger one."""
+    table = opened()
+    asked = {share: table.plan(prdp.sum("v"), share=share) for share in ("1/5", "1/10", "1/20", "1/21")}
+    close = {
+        share: found[SUM]["close"]
+        for share, plan in asked.items()
+        if (found := hint_of(plan, entry(0, table, at=7)))
+    }
+    assert close == {"1/10": True, "1/20": False, "1/21": False}
+    mean = table.plan(prdp.mean("v"), share="2/15")  # of which its sum has 1/10
+    assert hint_of(mean, entry(0, table, at=7))
+
+
+def test_of_several_the_same_edition_comes_first_then_the_larger_share_then_the_newer() -> None:
+    table, before = opened(edition="2026-W47"), opened(edition="2026-W46")
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    older, same, again = entry(9, before, at=1), entry(1, table, at=2), entry(2, table, at=3)
+    larger = entry(0, table, at=4, share=Fraction(1, 2))
+    assert hint_of(plan, older, same)[SUM]["charge"] == 1
+    assert hint_of(plan, older, same, again)[SUM]["charge"] == 2
+    assert hint_of(plan, again, larger, same)[SUM]["charge"] == 0
+
+
+@pytest.mark.parametrize("changes", [{"simulated": True}, {"blind": True}, {"measured": MOVED}], ids=str)
+def test_a_release_that_is_simulated_too_poor_or_far_too_low_gives_no_hint(changes: dict[str, Any]) -> None:
+    table = opened()
+    assert not hint_of(table.plan(prdp.sum("v"), share=TENTH), entry(0, table, at=7, **changes))
+
+
+def test_a_point_that_was_far_too_low_ends_all_before_it() -> None:
+    table = opened()
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    before, found, after = (
+        entry(0, table, at=7),
+        entry(1, table, at=7, measured=MOVED),
+        entry(2, table, at=900),
+    )
+    assert not hint_of(plan, before, found)
+    assert hint_of(plan, before, found, after)[SUM]["at"] == "900"
+
+
+def test_another_edition_is_about_other_records() -> None:
+    first, second = opened(edition="2026-W46"), opened(edition="2026-W47")
+    hint = hint_of(second.plan(prdp.sum("v"), share=TENTH), entry(0, first, at=7))
+    assert hint[SUM]["close"] is False
+
+
+def test_groups_of_an_earlier_question_give_no_hint() -> None:
+    table = opened()
+    plan = table.group_by("age", keys=[20, 30]).plan(prdp.sum("v"), share=TENTH)
+    told = Entry(0, plan.text, TENTH, release=entry(0, table, at=7).release)
+    assert not hint_of(table.plan(prdp.sum("v"), share=TENTH), told)
+
+
+def test_parts_of_means_and_several_queries_tell_their_points_too() -> None:
+    table = opened()
+    table.agg(prdp.mean("v"), prdp.count(), share="1/2")
+    hint = json.loads(table.plan(prdp.variance("v"), share=TENTH).hint(table.ledger) or "{}")
+    assert set(hint) == {"count", SUM}
+
+
+def test_the_exact_place_is_stored_and_the_answer_says_where_it_started(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.ledger")
+    first = table.sum("v", share=TENTH)
+    second = table.sum("v", share="1/20")
+    assert isinstance(first.clipping, Clipping)
+    stored = json.loads(table.ledger.entries[1].notes.hint or "{}")[SUM]
+    assert Fraction(stored["at"]) == first.clipping.at * first.step
+    assert "started from" not in dict(first.choices)
+    assert dict(second.choices)["started from"].startswith("the point of charge 0 (sum of v")
+
+
+def test_a_standing_answer_is_found_without_the_hint() -> None:
+    table = opened()
+    first, second = table.sum("v", share=TENTH), table.sum("v", share="1/20")
+    assert table.sum("v", share=TENTH) == first
+    assert table.sum("v", share="1/20") == second
+    assert len(table.ledger.entries) == 2
+
+
+def test_a_charge_that_is_taken_up_draws_by_the_hint_that_it_was_made_with(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.ledger")
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    made = table.ledger.charge(plan.text, TENTH, notes=Notes(hint=None))  # and then the process died
+    assert isinstance(made, Charge)
+    table.mean("v", share="1/5")  # meanwhile there is a point to start from
+    assert plan.hint(table.ledger) is not None
+    assert "started from" not in dict(table.sum("v", share=TENTH).choices)
+    assert len(table.ledger.entries) == 2
+    assert "started from" in dict(table.sum("v", share=TENTH, fresh=True).choices)
+
+
+def test_a_charge_with_a_hint_is_taken_up_with_it_although_there_is_a_better_one(tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.ledger")
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    hint = plan.hint(_Ledger(entry(7, table, at=50_000)))
+    table.ledger.charge(plan.text, TENTH, notes=Notes(hint=hint))
+    table.sum("v", share="1/5")
+    assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("the point of charge 7 ")
+
+
+@pytest.mark.parametrize("hint", ["no JSON", "[1]", '{"count": {}}', '{"sum of v in 1": {"at": "x"}}'])
+def test_what_is_no_hint_is_refused_and_nothing_is_drawn(hint: str, tmp_path: Path) -> None:
+    table = opened(tmp_path / "t.ledger")
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    table.ledger.charge(plan.text, TENTH, notes=Notes(hint=hint))
+    with pytest.raises(prdp.LedgerError, match="cannot be read"):
+        table.sum("v", share=TENTH)
+    assert table.ledger.entries[0].release is None
+
+
+def test_a_stand_in_gives_no_hints() -> None:
+    table = opened(stand_in=True)
+    table.sum("v", share=TENTH)
+    assert "started from" not in dict(table.sum("v", share="1/20").choices)
+
+
+def test_every_step_keeps_its_share() -> None:
+    table = opened()
+    plan = table.plan(prdp.mean("v"), share=TENTH)
+    started = plan.hinted(plan.hint(_Ledger(entry(0, table, at=7))))
+    assert [step.share for step in started.queries[0].steps] == [step.share for step in plan.queries[0].steps]
+    assert isinstance(started.queries[0].steps[0].mechanism, StartedClip)
+    assert started.text == plan.text
+    assert replace(started, queries=plan.queries) == plan
