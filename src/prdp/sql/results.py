@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prdp.errors import InvalidRequest
 from prdp.release import shown
@@ -24,6 +24,9 @@ _SHOWN_ROWS = 40
 
 Cell = Release | ComputedAnswer | str | float | bool | datetime | None
 """A released number, one that is computed from such, or a plain value: a key, a text, an interval's end."""
+
+Number = Release | ComputedAnswer
+_Said = TypeVar("_Said", bound=Hashable)
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,11 +173,35 @@ class SqlAnswers:
         said += self.of_groups
         if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
             said.append(shown.LEFT_AWAY)
-        if numbers and self.released is not None:
-            said += self.released.conditions
-        said += [f"{n}: {text}" for n, text in dict.fromkeys((n.method, n.caveat) for n in numbers) if text]
+        said += self._conditions()
+        caveats = self._told(lambda number: (number.method, number.caveat))
+        said += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items() if text]
         flags = {number.flag for number in numbers}
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
+
+    def _conditions(self) -> list[str]:
+        """Return whom answers are not about, and what intervals leave aside."""
+        said = [f"{text}{columns}" for text, columns in self._told(lambda one: one.left_out).items() if text]
+        chosen = self._told(lambda one: one.chosen.meaning if isinstance(one, Release) and one.chosen else "")
+        aside = {text: columns for text, columns in self._told(lambda one: one.aside).items() if text}
+        if len(aside) > len(self.columns):
+            aside = {shown.BY_ROW: self._told(lambda one: bool(one.aside))[True]}
+        told = chosen | {f"leaves aside what {text}": columns for text, columns in aside.items()}
+        return said + [f"an interval{columns} {text}" for text, columns in told.items() if text]
+
+    def _told(self, what: Callable[[Number], _Said]) -> dict[_Said, str]:
+        """Return what is said of numbers, each with the statement's columns unless these are all."""
+        found: dict[_Said, dict[str, None]] = {}
+        every: dict[str, None] = {}
+        for row in self.rows:
+            for name, cell in zip(self.columns, row, strict=True):
+                if isinstance(cell, Release | ComputedAnswer):
+                    every[name] = None
+                    found.setdefault(what(cell), {})[name] = None
+        return {
+            said: "" if len(names) == len(every) else f" ({', '.join(names)})"
+            for said, names in found.items()
+        }
 
 
 def plain(cell: Cell) -> Any:
