@@ -29,7 +29,7 @@ def opened(policy: str = STEPS, **options: Any) -> prdp.Table:
     given: dict[str, Any] = {
         "name": "stays",
         "bounds": {"cost": (0, 100), "age": (0, 100)},
-        "grain": {"age": 1},
+        "grain": {"age": 1, "cost": 1},
     }
     return prdp.open(pyarrow.table(FLOATS), policy=policy, **(given | options))
 
@@ -164,3 +164,10 @@ def test_the_share_that_is_found_is_for_all_records_and_says_whom_none_brings_ba
     groups = table.group_by(prdp.bins("age", [0, 50, 100]))
     assert prdp.share_for(prdp.count(), error="5%", like=groups, runs=5).share is None
     assert prdp.share_for(prdp.count(), error="5%", like=table.where("cost > 0"), runs=5).share is not None
+
+
+def test_notes_of_a_statement_name_the_statement_s_own_columns() -> None:
+    notes = opened().sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", fresh=True).notes
+    assert f"{SAID} (n)" in notes
+    assert "clip (n): clipped records can only pull it toward zero" in notes
+    assert "clip (d): clipped records can move it either way" in notes

@@ -153,7 +153,7 @@ def _json(answers: SqlAnswers) -> str:
 
     aside = [
         {
-            name: cell.condition
+            name: "; ".join(filter(None, (cell.left_out, cell.condition)))
             for name, cell in zip(answers.columns, row, strict=True)
             if isinstance(cell, Release | ComputedAnswer)
         }

@@ -181,14 +181,18 @@ class SqlAnswers:
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
 
     def _conditions(self) -> list[str]:
-        """Return what the intervals leave aside, by the statement's columns, and not by differing rows."""
+        """Return whom answers are not about and what intervals leave aside, by columns, not by rows."""
+        left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
         told = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
         aside = self._by_column(_aside)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
         if len(aside) > len(asked):
             aside = {shown.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
-        return [f"an interval{columns} {said}" for said, columns in told.items()]
+        return [
+            *(f"{said}{columns}" for said, columns in left_out.items()),
+            *(f"an interval{columns} {said}" for said, columns in told.items()),
+        ]
 
     def _by_column(self, what: Callable[[Release | ComputedAnswer], list[Any]]) -> dict[Any, str]:
         """Return what is said of numbers, each with the columns that it is said of unless these are all."""

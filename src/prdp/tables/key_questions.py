@@ -16,7 +16,7 @@ from prdp.errors import InvalidRequest, KeysOutOfReach
 from prdp.plan.explain import Whose
 from prdp.plan.key_planner import keys_plan
 from prdp.plan.key_queries import MOST_KEYS_OF_OWNERS, FindKeys, Measured
-from prdp.plan.keys_plan import KeysPlan
+from prdp.plan.keys_plan import KeysPlan, never_found
 from prdp.plan.planner import Planner
 from prdp.release.table import ReleaseTable
 from prdp.run.answer import answer
@@ -163,7 +163,8 @@ class KeyQuestions(Opened):
         known = {name: said.pop(name) for name in ("size", "per", "most_keys") if name in said}
         plan = self.plan_keys(columns, KeySearch(**said), share=share, **known)
         *lines, ledger = self._explained(plan, self._whose).splitlines()
-        return "\n".join([*lines, *(f"note     {note}" for note in plan.notes()[:2]), ledger])
+        notes = [*never_found(plan.query.domain.columns), *plan.notes()[:2]]
+        return "\n".join([*lines, *(f"note     {note}" for note in notes), ledger])
 
     def plan_keys(
         self,

@@ -17,6 +17,7 @@ from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.owners import Owners
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
+from prdp.ledger import MemoryLedger
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 from prdp.policy import Policy
 from prdp.tables.table import open as open_table
@@ -336,7 +337,7 @@ def _everything(engine: Engine) -> tuple[object, ...]:
 
 def _refusal(engine: Engine) -> str:
     """Return in what words a question is refused; it must cost nothing."""
-    table = open_table(engine=engine, policy=PERSONAL)
+    table = open_table(engine=engine, policy=PERSONAL, ledger=MemoryLedger())
     try:
         came: object = table.count(share="1/10")
     except PrdpError as error:
