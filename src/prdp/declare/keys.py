@@ -142,7 +142,7 @@ def all_whole(rows: Sequence[tuple[object, ...]], column: ColumnType) -> bool:
     values: list[Any] = [value for (value,) in rows]
     if column.kind is not Kind.NUMBER or not column.integer or set(map(type, values)) != {int}:
         return False
-    return min(values) >= -(2**63) and max(values) < 2**63
+    return bool(min(values) >= -(2**63) and max(values) < 2**63)
 
 
 def plain_value(value: object) -> object:

@@ -15,7 +15,7 @@ from prdp.noise.entropy import Entropy
 from prdp.plan.hints import AnsweredCharge, Asker, hint_for, hinted
 from prdp.plan.owner_reads import together
 from prdp.plan.reads import PlanReader, Read, widened
-from prdp.plan.steps import Columns, Kept, QueryPlan, refuse_overspending, shares_drawn
+from prdp.plan.steps import Kept, QueryPlan, refuse_overspending, shares_drawn
 from prdp.plan.text import question_text
 from prdp.release.html import html_table
 from prdp.release.release import Release
@@ -144,7 +144,14 @@ class Plan:
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
         try:
-            queries = self._drawn(reader, entropy, runs)
+            found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
+            abouts = Named(self._about, self._by, self._keys)
+            kept: Kept = {}
+            begun = [
+                query.begun(found[query.read], entropy, runs, abouts, kept, simulated=reader.stand_in)
+                for query in self.queries
+            ]
+            queries = [complete() for complete in begun]  # second looks are one, now that all are known
         finally:
             reader.let_go()
         drawn = [ReleaseRows(tuple(chain.from_iterable(run))) for run in zip(*queries, strict=True)]
@@ -152,17 +159,6 @@ class Plan:
             return [rows[0][0] for rows in drawn]
         words = ", ".join(str(query.query) for query in self.queries) + self._about
         return [self._table(rows, words) for rows in drawn]
-
-    def _drawn(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[list[Columns]]:
-        """Return the answers to each query, run by run."""
-        found = {read: read.taken(reader.read(wide)) for read, wide in self.reads.items()}
-        abouts = Named(self._about, self._by, self._keys)
-        kept: Kept = {}
-        begun = [
-            query.begun(found[query.read], entropy, runs, abouts, kept, simulated=reader.stand_in)
-            for query in self.queries
-        ]
-        return [complete() for complete in begun]  # second looks are one, now that all are known
 
     def raise_what_was_held_back(self) -> None:
         """Do nothing: an interrupt comes through at once."""

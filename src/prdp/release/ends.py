@@ -109,7 +109,7 @@ class Horizon:
         self, exact: Fraction | int, low: Fraction | int | None, high: Fraction | int | None
     ) -> tuple[bool, bool]:
         """Say whether ends lie too far away from an answer; all in the same unit, whatever that is."""
-        far = FAR * abs(exact)
+        far = FAR * max(exact, -exact)
         down = self.below and low is not None and low < exact - far
         return down, self.above and high is not None and exact + far < high
 

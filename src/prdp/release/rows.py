@@ -283,7 +283,7 @@ def any_left_away(column: Sequence[Release]) -> bool:
             return column.shown(ends) != ends
         horizons = [one.horizon for one in column.said]
         ends_in_parts = column.whole_ends(column.around(1 - shown.LEVEL, shown.REACH))
-        return any(any(horizons[which].beyond(*rest)) for which, *rest in ends_in_parts)
+        return any(any(horizons[which].beyond(exact, *ends)) for which, exact, *ends in ends_in_parts)
     return any(release.left_away != (None, None) for release in column)
 
 
