@@ -50,7 +50,7 @@ ONLY_IN = {
         *("release/table.py", "engines/_batches.py", "engines/_arrow_files.py"),
         *("engines/_sqlite.py", "engines/_delta.py", "engines/_postgres_arrow.py"),
         *("engines/_spark_arrow.py", "engines/_clickhouse_server.py", "engines/clickhouse.py"),
-        *("testing/engine_equality.py",),
+        *("testing/engine_equality.py", "engines/_sql_results.py"),
     },
     "deltalake": {"engines/_delta.py"},
     "pyiceberg": {"engines/_iceberg.py"},
@@ -68,6 +68,9 @@ ONLY_IN = {
         "cli/dry_run.py",
         "engines/dialects/polars_frames.py",
         "engines/dialects/polars_words.py",
+        "engines/dialects/_mariadb_doubles.py",
+        "engines/dialects/_mariadb_values.py",
+        "engines/dialects/mariadb.py",
         "engines/dialects/_postgres_doubles.py",
         "engines/dialects/_postgres_values.py",
         "engines/dialects/postgres.py",
@@ -84,6 +87,7 @@ ONLY_IN = {
         "sql/subqueries.py",
         "sql/compiled.py",
     },
+    "sqlalchemy": {"engines/_sql_database.py"},
     "secrets": set(),
 }
 

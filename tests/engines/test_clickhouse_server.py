@@ -191,6 +191,7 @@ def _holds_no_secret(text: str, password: str) -> None:
     assert quote(password, safe="") not in text
 
 
+@pytest.mark.meets("killed")
 def test_a_server_that_is_killed_in_the_middle_is_a_fixed_failure_and_the_charge_is_kept(
     tmp_path: Path,
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_server_that_is_killed_in_the_middle_is_a_fixed_failure_and_the_charge
     assert table.ledger.left == Fraction(3, 4)
 
 
+@pytest.mark.meets("cut")
 def test_an_answer_that_is_cut_off_is_a_fixed_failure_and_the_charge_is_kept(server: Server) -> None:
     table = opened(server)
     cutting = server.when_next_begins(lambda: None)
@@ -239,6 +241,7 @@ def test_an_answer_that_is_cut_off_is_a_fixed_failure_and_the_charge_is_kept(ser
     ],
     ids=["memory", "temporary space"],
 )
+@pytest.mark.meets("no room")
 def test_a_server_without_room_is_a_fixed_failure_and_the_charge_is_kept(
     server: Server, profile: str
 ) -> None:

@@ -93,6 +93,7 @@ def fails_and_is_taken_up_again(
     assert [entry.share for entry in table.ledger.entries] == [table.ledger.entries[0].share]
 
 
+@pytest.mark.meets("cut")
 def test_a_connection_that_is_cut_in_the_middle_of_a_pass(slow: str) -> None:
     def cut(process: int) -> None:
         run(slow, f"SELECT pg_terminate_backend({process})")
@@ -102,6 +103,7 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_pass(slow: str) -> None:
     fails_and_is_taken_up_again(table, while_running(slow, cut), heal)
 
 
+@pytest.mark.meets("killed")
 def test_a_server_that_is_killed_in_the_middle_of_a_pass(own_server: PostgresServer) -> None:
     slow = made_slow(own_server.address)
     table = opened(slow, "slow", rows_are_records=True)
@@ -109,6 +111,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_pass(own_server: PostgresSer
     fails_and_is_taken_up_again(table, thread, lambda: run(slow, "UPDATE delay SET seconds = 0"))
 
 
+@pytest.mark.meets("no room")
 def test_a_server_that_has_no_room_for_temporary_files(slow: str) -> None:
     database = "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET {}', current_database()); END$$"
     run(slow, database.format("temp_file_limit = 64"), database.format("work_mem = 64"))

@@ -67,6 +67,7 @@ QUESTIONS: list[Callable[[Table], tuple[object, object]]] = [
 ]
 
 
+@pytest.mark.meets("equality")
 @pytest.mark.parametrize("protect", [None, "owner"])
 def test_seeded_answers_are_those_of_duckdb(accounts: str, protect: str | None) -> None:
     tables = [

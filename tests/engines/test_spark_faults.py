@@ -142,6 +142,7 @@ def fails(capfd: pytest.CaptureFixture[str], asked: Callable[[], object]) -> Non
     assert "Exception" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.meets("cut")
 def test_a_connection_that_is_cut_in_the_middle_of_a_pass(
     server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,6 +154,7 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_pass(
     again(spark, tmp_path / "a.ledger")
 
 
+@pytest.mark.meets("killed")
 def test_a_server_that_is_killed_in_the_middle_of_a_pass(
     server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

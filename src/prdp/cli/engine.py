@@ -27,7 +27,7 @@ _READS = {
     "postgres": "postgresql://user@host/db",
     "spark": "DataFrame, classic and Connect",
     "clickhouse": "clickhouse://user@host/db",
-    "sqlalchemy": "mariadb://user@host/db, once checked",
+    "sqlalchemy": "mariadb://user@host/db",
 }
 _PACKAGES = {"clickhouse_connect": "clickhouse-connect"}
 

@@ -6,10 +6,9 @@ import json
 import os
 import sys
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-from prdp.version import __version__
 
 _PARTS = ("dialect", "server", "prdp")
 
@@ -23,16 +22,24 @@ def checks_file() -> Path:
     return folder / "prdp" / "engine_checks.json"
 
 
+def own_version() -> str:
+    """Return the version of prdp that is installed."""
+    try:
+        return version("prdp")
+    except PackageNotFoundError:
+        return "not installed"
+
+
 def has_passed(dialect: str, server: str) -> bool:
     """Say whether a server of this version has passed the check of this version of prdp."""
-    wanted = dict(zip(_PARTS, (dialect, server, __version__), strict=True))
+    wanted = dict(zip(_PARTS, (dialect, server, own_version()), strict=True))
     return any(wanted == {name: one.get(name) for name in _PARTS} for one in _kept())
 
 
 def note_pass(dialect: str, server: str, claims: int) -> Path:
     """Write down that all claims hold there; return where."""
     path = checks_file()
-    passed = dict(zip(_PARTS, (dialect, server, __version__), strict=True))
+    passed = dict(zip(_PARTS, (dialect, server, own_version()), strict=True))
     others = [one for one in _kept() if any(one.get(name) != value for name, value in passed.items())]
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")
