@@ -43,12 +43,15 @@ class Double:
         values: Encloses every number that it can be.
         may_be_nan: Whether it can be NaN.
         zero_test: SQL that is true where the number is zero, if there is a cheaper one.
+        sizes: Where more is known than of its values, between which magnitudes it is, if it is neither zero
+            nor infinite.
     """
 
     sql: str
     values: Interval
     may_be_nan: bool = False
     zero_test: str = ""
+    sizes: tuple[float, float] | None = None
 
     @property
     def constant(self) -> float | None:
@@ -57,16 +60,17 @@ class Double:
 
     @property
     def most(self) -> float:
-        """The greatest magnitude that it can have."""
-        return max(abs(self.values.low), abs(self.values.high))
+        """The greatest magnitude that it can have, unless it is infinite."""
+        most = max(abs(self.values.low), abs(self.values.high))
+        return most if self.sizes is None else min(most, self.sizes[1])
 
     @property
     def least(self) -> float:
         """A magnitude below which it is zero, if anything."""
-        whole = 1.0 if self.zero_test else 0.0
+        least = self.sizes[0] if self.sizes is not None else 1.0 if self.zero_test else 0.0
         if self.values.contains(0.0):
-            return whole
-        return max(whole, min(abs(self.values.low), abs(self.values.high)))
+            return least
+        return max(least, min(abs(self.values.low), abs(self.values.high)))
 
     def is_zero(self, name: str) -> str:
         """Return SQL that is true where the number, computed as ``name``, is zero."""
@@ -144,15 +148,16 @@ class Guards:
         nan = left.may_be_nan or right.may_be_nan or not found.total
         if op == "%":
             return Double(self._remainder(left, right), found.values, nan)
+        sizes = _sizes(op, left, right)
         if op != "/" or not right.values.contains(0.0):
-            return Double(_operation(op, (left, right), left.sql, right.sql), found.values, nan)
+            return Double(_operation(op, sizes, left.sql, right.sql), found.values, nan, sizes=sizes)
         if left.constant:
             endless = double(math.copysign(math.inf, left.constant))
             quotient = self.once(
                 [right.sql],
                 lambda b: (
                     f"CASE WHEN {right.is_zero(b)} THEN {endless} "
-                    f"ELSE {_operation('/', (left, right), left.sql, b)} END"
+                    f"ELSE {_operation('/', sizes, left.sql, b)} END"
                 ),
             )
         else:
@@ -160,10 +165,10 @@ class Guards:
                 [left.sql, right.sql],
                 lambda a, b: (
                     f"CASE WHEN {right.is_zero(b)} THEN {a} * {INFINITY} "
-                    f"ELSE {_operation('/', (left, right), a, b)} END"
+                    f"ELSE {_operation('/', sizes, a, b)} END"
                 ),
             )
-        return Double(f"({quotient})", found.values, nan)
+        return Double(f"({quotient})", found.values, nan, sizes=sizes)
 
     def _remainder(self, left: Double, right: Double) -> str:
         if not right.values.contains(0.0):
@@ -267,19 +272,26 @@ class Guards:
         )
 
 
-def _operation(op: ArithmeticOp, of: tuple[Double, Double], a: str, b: str) -> str:
-    """Return an operation on numbers, marked if its result may leave the doubles."""
-    left, right = of
+def _sizes(op: ArithmeticOp, left: Double, right: Double) -> tuple[float, float] | None:
+    """Return between which magnitudes a result is, if it is neither zero nor infinite for an operand's sake.
+
+    Nothing where it may leave the doubles. An operand that is zero or infinite has an exact result, or none;
+    others are of a magnitude from ``least`` to ``most``. A sum of doubles is never too small for one.
+    """
     match op:
         case "*":
-            most, least = _product(left.most, right.most), left.least * right.least
+            least, most = left.least * right.least, _product(left.most, right.most)
         case "/":
             least = 0.0 if math.isinf(right.most) else left.least / (right.most or 1.0)
             most = math.inf if right.least < _SMALL else _product(left.most, 1 / right.least)
         case _:
-            most, least = left.most + right.most, 1.0
-    inside = most < _LARGE and least > _SMALL
-    return f"({a} {op} {b})" if inside else f"CAST({a} {op} {b} AS DOUBLE)"
+            return (0.0, left.most + right.most) if left.most + right.most < _LARGE else None
+    return (least, most) if most < _LARGE and least > _SMALL else None
+
+
+def _operation(op: ArithmeticOp, sizes: tuple[float, float] | None, a: str, b: str) -> str:
+    """Return an operation on numbers, marked if its result may leave the doubles."""
+    return f"({a} {op} {b})" if sizes is not None else f"CAST({a} {op} {b} AS DOUBLE)"
 
 
 def _product(x: float, y: float) -> float:
