@@ -14,6 +14,7 @@ from prdp.declare.computed import column_of, read_column
 from prdp.engines._expressions import to_sql
 from prdp.engines.spark import SparkEngine, open_source
 from prdp.testing.engine_contract import EngineContract
+from prdp.testing.engine_equality import EqualityContract
 from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
 
 pytestmark = [
@@ -38,7 +39,11 @@ def arrow(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist([dict(record) for record in records], schema=SCHEMA)
 
 
-class TestFrames(EngineContract):
+class TestFrames(EqualityContract, EngineContract):
+    """Fewer questions of each kind: every one is a job that takes longer to plan than to run."""
+
+    brief = True
+
     @pytest.fixture(autouse=True)
     def _session(self, spark: Any) -> None:
         self.spark = spark

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ class Server:
 
     java: int
     port: int
+    folder: Path
 
     def session(self, port: int | None = None) -> Any:
         from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415
@@ -108,7 +109,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         assert process.stdout is not None
         java = process.stdout.readline().strip()
         assert java, (folder / "log").read_text(encoding="utf-8")[-2000:]
-        yield Server(int(java), port)
+        yield Server(int(java), port, folder)
         with suppress(ProcessLookupError):
             os.kill(int(java), signal.SIGKILL)
         process.kill()
@@ -152,6 +153,42 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_pass(
     table = opened(rows, tmp_path / "a.ledger")
     fails(capfd, lambda: ask_until(wire.cut, table))
     again(spark, tmp_path / "a.ledger")
+
+
+@contextmanager
+def no_room(folder: Path) -> Iterator[None]:
+    """Let no temporary file be written below a folder: where Spark makes its own folders, there are files.
+
+    A disk that is full fails at the same step, but takes an administrator to make.
+    """
+    stood_in: list[tuple[Path, Path]] = []
+    for manager in folder.glob("**/blockmgr-*"):
+        for place in (manager / f"{number:02x}" for number in range(64)):
+            if place.is_dir():
+                place.rename(aside := place.with_name(f"kept-{place.name}"))
+                stood_in.append((aside, place))
+            place.touch()
+    assert stood_in, "Spark keeps its temporary files elsewhere"
+    yield
+    for manager in folder.glob("**/blockmgr-*"):
+        for place in manager.iterdir():
+            if place.is_file():
+                place.unlink()
+    for aside, place in stood_in:
+        aside.rename(place)
+
+
+@pytest.mark.meets("no room")
+def test_no_room_for_temporary_files_in_the_middle_of_a_pass(
+    server: Server, spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = server.session()
+    table = opened(session.range(1000), tmp_path / "a.ledger")
+    session.range(10).repartition(2).count()  # so that there are folders
+    with no_room(server.folder):
+        fails(capfd, lambda: table.count(share="1/10"))
+    again(spark, tmp_path / "a.ledger")
+    assert prdp.open(session.range(1000), policy="1", name="t", stand_in=True).count(share="1/10")
 
 
 @pytest.mark.meets("killed")

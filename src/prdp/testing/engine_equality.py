@@ -28,6 +28,7 @@ from prdp.schema import Kind
 from prdp.tables.opened import reader_of
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
+from prdp.testing.brevity import Brevity
 from prdp.testing.engine_records import DAYS, INFINITY, NAN, record_of
 from prdp.testing.owner_reference import reference_owners
 from prdp.testing.reference import Record, in_groups, reference_keys, reference_summary
@@ -84,7 +85,7 @@ EXTREMES = (
 """Records that move the ends of every column, or have nothing."""
 
 
-class EqualityContract:
+class EqualityContract(Brevity):
     """Tests that an engine answers what DuckDB answers, and that no record changes what others count for."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
@@ -99,15 +100,9 @@ class EqualityContract:
     def test_seeded_answers_are_duckdb_s(self) -> None:
         """Ask for every kind of answer, with the same noise."""
         own, duck = self.opened()
-        asked = [Sum("v"), Mean("v"), Variance("v"), Quantile("v", "1/2"), Quantile("v", "9/10")]
-        for query in (
-            Count(),
-            *asked,
-            Max("v"),
-            CountDistinct("v"),
-            CountDistinct("job"),
-            Sum("v * 2 - x", grain="1/8"),
-        ):
+        asked: list[Query] = [Count(), Mean("v"), Sum("v"), Quantile("v", "1/2"), Variance("v"), Max("v")]
+        asked += [Quantile("v", "9/10"), CountDistinct("v"), CountDistinct("job")]
+        for query in (*self.some(asked, 2), Sum("v * 2 - x", grain="1/8")):
             _same(own, duck, query)
         _same(own.where("NOT (x > 2) OR job = ''"), duck.where("NOT (x > 2) OR job = ''"), Mean("v"))
 
@@ -122,13 +117,15 @@ class EqualityContract:
             ([bins("v", [0, 100, 500, 1000])], None),
             ([date_trunc("month", "day"), "job"], pairs),
         ):
-            for query in (Count(), Sum("v"), Quantile("v", "1/2"), CountDistinct("v"), Max("v")):
+            asked: list[Query] = [Count(), Sum("v"), Quantile("v", "1/2"), CountDistinct("v"), Max("v")]
+            for query in self.some(asked, 3):
                 _same(own.group_by(*by, keys=keys), duck.group_by(*by, keys=keys), query)
 
     def test_seeded_answers_about_owners_are_duckdb_s(self) -> None:
         """Let a record be all rows of a job, in groups and in all."""
         own, duck = self.opened(protect="job")
-        for query in (Count(), Sum("v"), Mean("v"), Max("v")):
+        asked: list[Query] = [Count(), Sum("v"), Mean("v"), Max("v")]
+        for query in self.some(asked, 2):
             _same(own, duck, query)
         for query in (Count(), Sum("v")):
             edges = bins("v", [0, 100, 500, 1000])
@@ -163,7 +160,7 @@ class EqualityContract:
 
     def test_one_extreme_record_changes_nothing_about_the_others(self) -> None:
         """Add a record at the ends of every column: cells are those of all records, one by one."""
-        for extreme in EXTREMES:
+        for extreme in self.some(EXTREMES, 3):
             records = [*OTHERS, extreme]
             engine = self.engine(records)
             _hold_cells(engine, records)

@@ -19,6 +19,7 @@ from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
+from prdp.testing.brevity import Brevity
 from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import Record
 
@@ -227,15 +228,8 @@ SHARED = (
 """By columns of rows: an owner may be in several groups."""
 
 
-class JoinContract:
-    """Tests that an engine's owners are those of the plain Python reference, odd databases included.
-
-    Attributes:
-        brief: Whether to ask a part of the questions where there are many of a kind: for an engine that takes
-            long for each, however small its tables are.
-    """
-
-    brief = False
+class JoinContract(Brevity):
+    """Tests that an engine's owners are those of the plain Python reference, odd databases included."""
 
     def engine(self, tables: Tables) -> JoinEngine:
         """Open the tables of ``COLUMNS`` with these rows."""
@@ -249,14 +243,10 @@ class JoinContract:
             found = engine.fold_owners(reading)
             assert found == reference_owners(tables, reading), case
             if reading.groups is not None and not reading.apart:
-                for caps in self._some(rising_caps(reading), 2):
+                for caps in self.some(rising_caps(reading), 2):
                     for count_rows in {True, reading.measure is None}:
                         scaled = engine.scale_owners(reading, caps, count_rows=count_rows)
                         assert scaled == reference_scaled(tables, reading, caps, count_rows=count_rows), case
-
-    def _some(self, given: Sequence[Any], step: int) -> Sequence[Any]:
-        """Return everything, or the last and every so many before it."""
-        return given[::-1][::step] if self.brief else given
 
     def test_results_are_folded_by_the_owner_that_they_belong_to(self) -> None:
         """Ask an odd database for counts, sums, extremes and computed columns, with filters."""
@@ -265,7 +255,7 @@ class JoinContract:
     def test_owners_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
         """Ask all of it of owners with one row in the private table: a filter makes no owner one of them."""
         cases = [replace(case, one_row=True) for case in (*ALONE, *APART, *SHARED)]
-        self.hold(DATABASE, self._some(cases, 6))
+        self.hold(DATABASE, self.some(cases, 6))
 
     def test_an_owner_is_in_one_group_of_owners_at_most(self) -> None:
         """Group by columns of owners, one of whom has own rows in two groups."""
@@ -280,19 +270,19 @@ class JoinContract:
         cases = (*ALONE[4:6], ALONE[14], *APART[1:2], *SHARED[1:2])
         self.hold(added(DATABASE, EXTREME), cases)
         names = list(dict.fromkeys(row["name"] for row in DATABASE["people"]))
-        for name in self._some(names, 6):
-            self.hold(without(DATABASE, name), self._some(cases, 2))
+        for name in self.some(names, 6):
+            self.hold(without(DATABASE, name), self.some(cases, 2))
 
     def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
         """Turn every table round."""
         turned = {name: list(reversed(table)) for name, table in DATABASE.items()}
-        self.hold(turned, self._some((*ALONE[9:12], *APART[:2], *SHARED[:2]), 2))
+        self.hold(turned, self.some((*ALONE[9:12], *APART[:2], *SHARED[:2]), 2))
 
     def test_empty_tables_have_no_owners(self) -> None:
         """Ask a database without people, and one of people alone."""
         nothing: dict[str, list[Record]] = {name: [] for name in COLUMNS}
-        self.hold(nothing, self._some((*ALONE, *APART, *SHARED), 6))
-        self.hold({**nothing, "people": DATABASE["people"]}, self._some((*ALONE, *APART), 6))
+        self.hold(nothing, self.some((*ALONE, *APART, *SHARED), 6))
+        self.hold({**nothing, "people": DATABASE["people"]}, self.some((*ALONE, *APART), 6))
 
     def test_a_key_that_stands_twice_in_a_public_table_is_found_byte_by_byte(self) -> None:
         """Look for keys that are NULL, differ in capitals, or are there twice."""
