@@ -133,8 +133,8 @@ def topmost(ratios: Floats, audible: Bools, rule: Rule) -> tuple[Integers, Bools
         sums = np.cumsum(np.pad(ratios, ((0, 0), (width, 0))), axis=1)
         pooled = (sums[:, width:] - sums[:, :-width]) / np.sqrt(width)
         heavy |= (pooled >= bars) & audible
-    heard = heavy.any(axis=1)
-    top = np.where(heard, heavy.shape[1] - 1 - heavy[:, ::-1].argmax(axis=1), 0)
+    heard: Bools = np.asarray(heavy.any(axis=1))
+    top: Integers = np.where(heard, audible.size - 1 - heavy[:, ::-1].argmax(axis=1), 0)
     rows = np.arange(top.size)
     while True:
         after = np.minimum(top + 1, audible.size - 1)
