@@ -160,7 +160,7 @@ def test_a_law_is_asked_for_once_for_each_kind_of_client() -> None:
 def test_a_protocol_of_the_same_words_and_another_class_is_asked_anew() -> None:
     crowd = Crowd.of(ROWS, POLICY)
     tallies = [
-        crowd_tally(Campaign("own", POLICY, "1", protocol([])), crowd, Seeded(1))  # type: ignore[arg-type]
+        crowd_tally(Campaign("own", POLICY, "1", protocol([])), crowd, Seeded(1))
         for protocol in (OneColumn, ByBudget, OneColumn)
     ]
     assert tallies[0] == tallies[2] != tallies[1]

@@ -76,7 +76,7 @@ def bound_over_pull(share: Fraction, octave: int, values: Any = VALUES, unseen: 
     bound, noise = pulled(above, reach=math.inf)
     assert noise == 0
     rounded = values.size  # a cut is a whole number, so that every value may lose one more
-    return (bound + rounded) / float(values.sum() - kept)
+    return float((bound + rounded) / float(values.sum() - kept))
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(1, 3), Fraction(1)], ids=str)

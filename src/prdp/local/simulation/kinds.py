@@ -20,7 +20,7 @@ _REMEMBERED = 4
 
 
 @dataclass(frozen=True)
-class Column:
+class CoordinateLaws:
     """The distinct laws of one coordinate, and which of them each kind of client has."""
 
     laws: tuple[Law, ...]
@@ -36,7 +36,7 @@ class Column:
 class Kinds:
     """The laws of all kinds of clients, coordinate by coordinate, and which kind each client is."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[CoordinateLaws, ...]
     which: Integers
     size: int
 
@@ -115,10 +115,10 @@ class _Asked:
         for code, codes in zip(found, self._codes, strict=True):
             codes.append(code)
 
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[CoordinateLaws, ...]:
         """Return the laws that were found."""
         found = zip(self._seen, self._codes, strict=True)
-        return tuple(Column(tuple(seen), np.array(codes, np.int64)) for seen, codes in found)
+        return tuple(CoordinateLaws(tuple(seen), np.array(codes, np.int64)) for seen, codes in found)
 
     def _codes_of(self, place: int, quanta: int) -> list[int]:
         record = record_at(self._crowd.columns, place)

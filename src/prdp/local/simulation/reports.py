@@ -11,7 +11,7 @@ import numpy as np
 from prdp.local.protocols.protocol import DrawnTogether, Field
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 from prdp.local.simulation.crowd import Integers
-from prdp.local.simulation.kinds import Column, Kinds
+from prdp.local.simulation.kinds import CoordinateLaws, Kinds
 from prdp.local.simulation.outcomes import Outcomes
 from prdp.noise.entropy import Entropy
 from prdp.noise.laplace_coins import digit_count
@@ -59,7 +59,7 @@ class Reports(DrawnTogether):
         )
         return int(sizes.sum()), tuple(totals)
 
-    def _total(self, column: Column, shape: Field, sizes: Integers) -> int:
+    def _total(self, column: CoordinateLaws, shape: Field, sizes: Integers) -> int:
         coins = sum(type(law) is Bit for law in column.laws)
         if coins > _FEW_COINS or not all(fits(law, shape) for law in column.laws):
             drawn = column.draw(column.codes[self._kinds.which], self._entropy)
