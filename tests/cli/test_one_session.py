@@ -113,7 +113,7 @@ def test_a_missing_extra_is_named_with_its_command(shell: Any, project: Path) ->
     assert as_kept("missing_extra", shown)
 
 
-def test_preview_compare_and_a_policy_are_shown(shell: Any, project: Path) -> None:
+def test_preview_and_compare_are_shown(shell: Any, project: Path) -> None:
     law = "--like days=uniform:1,60,n=2000 --runs 3"
     shown, code = typed(shell, project, f"prdp preview {QUESTION} {law} --share 0.1 2>/dev/null")
     assert code == 0

@@ -93,6 +93,9 @@ def test_the_dry_run_says_what_is_for_the_search() -> None:
     assert said.startswith("costs    2/5 of every record's budget: 1/10 to find keys, 3/10 for what is asked")
     assert "asks     COUNT(*), for each key that is found" in said
     assert table.left == 1
+    table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    again = table.explain_sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    assert again.startswith("costs    nothing to find keys: they were found before")
 
 
 def test_what_no_search_takes_is_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prdp.cli.messages import plain
@@ -29,13 +29,11 @@ def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]
     margin = (high - low or 1.0) / 10  # room for arrows
     low -= margin if any(math.isinf(pair[0]) for pair in ends) else 0
     high += margin if any(math.isinf(pair[1]) for pair in ends) else 0
-    room = max(map(len, labels), default=0)
-    columns = max(_LEAST_WIDTH, width - room - 2)
-    lines = [
-        f"{plain(label):{room}}  {_bar(float(answer), pair, low, high, columns)}".rstrip()
-        for label, answer, pair in zip(labels, answers, ends, strict=True)
-    ]
-    return [*lines, _axis(low, high, room, columns)]
+
+    def drawn(place: int, columns: int) -> str:
+        return _bar(float(answers[place]), ends[place], low, high, columns)
+
+    return _lined(labels, drawn, (low, high), width)
 
 
 def histogram(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
@@ -56,13 +54,11 @@ def histogram(labels: Sequence[str], answers: Sequence[Any], width: int) -> list
     finite = [end for pair in sure for end in pair if math.isfinite(end)] + [*values, 0.0]
     low, high = min(finite), max(finite)
     high += (high - low or 1.0) / 20 if any(math.isinf(pair[1]) for pair in ends) else 0  # room for arrows
-    room = max(map(len, labels), default=0)
-    columns = max(_LEAST_WIDTH, width - room - 2)
-    lines = [
-        f"{plain(label):{room}}  {_from_zero(answer, pair, low, high, columns)}".rstrip()
-        for label, answer, pair in zip(labels, answers, ends, strict=True)
-    ]
-    return [*lines, _axis(low, high, room, columns)]
+
+    def drawn(place: int, columns: int) -> str:
+        return _from_zero(answers[place], ends[place], low, high, columns)
+
+    return _lined(labels, drawn, (low, high), width)
 
 
 def _from_zero(answer: Any, ends: tuple[float, float], low: float, high: float, columns: int) -> str:
@@ -75,9 +71,15 @@ def _from_zero(answer: Any, ends: tuple[float, float], low: float, high: float, 
     return "".join(cells)
 
 
-def _axis(low: float, high: float, room: int, columns: int) -> str:
-    left, right = number(low), number(high)
-    return " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right
+def _lined(
+    labels: Sequence[str], drawn: Callable[[int, int], str], ends: tuple[float, float], width: int
+) -> list[str]:
+    """Return a line for each label with what is drawn beside it, and the axis below them."""
+    room = max(map(len, labels), default=0)
+    columns = max(_LEAST_WIDTH, width - room - 2)
+    lines = [f"{plain(label):{room}}  {drawn(place, columns)}".rstrip() for place, label in enumerate(labels)]
+    left, right = map(number, ends)
+    return [*lines, " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right]
 
 
 def _near(ends: list[tuple[float, float]], values: list[float]) -> list[tuple[float, float]]:
