@@ -82,9 +82,7 @@ def test_nothing_is_held_once_a_question_is_answered(tmp_path: Path) -> None:
     reader = Reader(engine, stand_in=True)
     first = plan_of(path).draw(reader, Seeded(5), 1)
     assert tables(engine) == []
-    assert (
-        plan_of(path).draw(reader, Seeded(5), 1) == first
-    )  # with a second look anew
+    assert plan_of(path).draw(reader, Seeded(5), 1) == first  # with a second look anew
     assert tables(engine) == []
 
 
