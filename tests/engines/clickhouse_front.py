@@ -20,6 +20,7 @@ from chdb.session import Session
 USER, PASSWORD = "ana", "s3cret:/@?"
 _TRANSPORT = {"database", "query", "query_id", "default_format", "wait_end_of_query", "session_id", "role"}
 _IGNORED = {"compress", "decompress", "client_protocol_version", "enable_http_compression"}
+_HOW_FAR = re.compile(r"query_id = '([\w-]+)'")
 _KILL = re.compile(r"KILL QUERY WHERE query_id = '([\w-]+)'")
 
 
@@ -60,6 +61,8 @@ class Front(BaseHTTPRequestHandler):
                 session.query(f"SET {listed}")
             if stopped := _KILL.match(sql):
                 sql = f"KILL QUERY WHERE query LIKE '/* {stopped[1]} */%' ASYNC"
+            if "system.processes" in sql:
+                sql = _HOW_FAR.sub(r"startsWith(query, '/* \1 */')", sql)
             with (self.folder / "log").open("a") as log:
                 log.write(f"{given.get('query_id', '')} {sql[:30]!r}\n")
             marked = f"/* {given.get('query_id', '')} */ {sql}"

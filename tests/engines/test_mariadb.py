@@ -277,7 +277,12 @@ def once_running(address: str, act: Any) -> threading.Thread:
 @pytest.mark.meets("cut")
 def test_a_connection_that_is_cut_fails_with_the_fixed_text(checked: str) -> None:
     engine = slow(checked)
-    thread = once_running(checked, lambda found: [done(checked, f"KILL CONNECTION {one}") for one in found])
+
+    def cut(found: list[int]) -> None:
+        for one in found:
+            done(checked, f"KILL CONNECTION {one}")
+
+    thread = once_running(checked, cut)
     with pytest.raises(EngineFailure) as failed:
         engine.columns(SLOW)
     thread.join()

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 
 import prdp
 from prdp.engines import progress as told
 from tests.cli.running import finished, in_terminal
+from tests.engines.test_clickhouse_server import started
 
 ROWS = 3_000_000
 
@@ -88,3 +94,73 @@ def test_on_a_terminal_a_question_says_how_far_it_is_and_into_a_pipe_nothing() -
     assert child.exitstatus == 0
     piped = subprocess.run([sys.executable, "-c", ON_A_TERMINAL], capture_output=True, check=True)
     assert piped.stdout == piped.stderr == b""
+
+
+def heard_of(people: prdp.Table, monkeypatch: pytest.MonkeyPatch) -> list[told.Passing]:
+    monkeypatch.setattr(told, "_EVERY", 0.001)
+    heard: list[told.Passing] = []
+    with prdp.progress(heard.append):
+        people.sum("age", share="1/10")
+    return heard
+
+
+def test_polars_and_postgresql_tell_the_time_and_no_percents(
+    file: Path, monkeypatch: pytest.MonkeyPatch, new_database: Callable[[], str]
+) -> None:
+    address = new_database()
+    with psycopg.connect(address) as database:
+        database.execute("CREATE TABLE people AS SELECT i % 100 AS age FROM generate_series(1, 200000) AS i")
+    given: dict[str, Any] = {"policy": "1 / (age + 1)", "bounds": {"age": (0, 99)}}
+    for people in (
+        prdp.open(file, engine="polars", **given),
+        prdp.open(address, table="people", **given),
+    ):
+        heard = heard_of(people, monkeypatch)
+        assert heard
+        assert {passing.percent for passing in heard} == {None}
+
+
+def test_clickhouse_says_how_many_of_its_rows_it_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = started(tmp_path)
+    try:
+        server.run(
+            "CREATE TABLE people (age Int64) ENGINE = MergeTree ORDER BY tuple()",
+            "INSERT INTO people SELECT number % 100 FROM numbers(20000000)",
+        )
+        people = prdp.open(server.address(), table="people", policy="1 / (age + 1)", bounds={"age": (0, 99)})
+        known = [passing.percent for passing in heard_of(people, monkeypatch) if passing.percent is not None]
+    finally:
+        server.process.kill()
+        server.process.wait()
+    assert known
+    assert known == sorted(known)
+    assert all(percent % 5 == 0 and 0 < percent <= 100 for percent in known)
+
+
+def test_spark_says_how_many_of_its_tasks_are_done_and_goes_on_as_before(
+    spark: Any, connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.range(50_000).selectExpr("id % 100 AS age").repartition(8).write.parquet(str(tmp_path / "t"))
+    for session in (spark, connect):
+        frame = session.read.parquet(str(tmp_path / "t"))
+        people = prdp.open(frame, policy="1 / (age + 1)", bounds={"age": (0, 99)})
+        heard = heard_of(people, monkeypatch)
+        assert heard
+        known = [passing.percent for passing in heard if passing.percent is not None]
+        assert known == sorted(known)
+        assert all(percent % 5 == 0 and 0 < percent <= 100 for percent in known)
+    assert not connect.client._progress_handlers
+
+
+def test_a_watch_within_a_watch_tells_nobody_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "_EVERY", 0.01)
+    heard: list[told.Passing] = []
+    with prdp.progress(heard.append), told.watched():
+        time.sleep(0.1)
+        with told.watched(lambda: 50.0):
+            time.sleep(0.3)
+            threads = [one for one in threading.enumerate() if one.name.endswith("(_tell)")]
+    assert len(threads) == 1
+    assert {passing.percent for passing in heard} == {None, 50}

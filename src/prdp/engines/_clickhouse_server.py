@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pyarrow
 
+from prdp.engines.progress import UNKNOWN, watched
 from prdp.errors import InvalidRequest
 
 _ADDRESS = re.compile(
@@ -92,12 +93,25 @@ class Connected:
         name = f"prdp-{uuid.uuid4()}"
         transport = {"query_id": name, "wait_end_of_query": "1"}
         try:
-            raw = self._client.raw_query(sql, settings={**settings, **transport}, fmt="Arrow")
+            with watched(lambda: self._percent(name)):
+                raw = self._client.raw_query(sql, settings={**settings, **transport}, fmt="Arrow")
         except BaseException as stop:
             if not isinstance(stop, Exception):
                 self._cancel(name)
             raise
         return _arrow(raw)
+
+    def _percent(self, name: str) -> float:
+        """Return how many percent of the rows a statement has read; a client with a session cannot ask."""
+        with suppress(Exception):
+            found = self._client.raw_query(
+                "SELECT 100 * read_rows / total_rows_approx FROM system.processes "
+                f"WHERE query_id = '{name}' AND total_rows_approx > 0",
+                settings={"max_execution_time": _SECONDS_TO_CANCEL},
+                fmt="TabSeparated",
+            )
+            return float(found)
+        return UNKNOWN
 
     def _cancel(self, name: str) -> None:
         with suppress(Exception):

@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from types import FrameType
 from typing import TypeVar
 
+from prdp.engines.progress import watched
 from prdp.errors import EngineFailure
 
 Done = TypeVar("Done")
@@ -59,7 +60,7 @@ def read_or_fail(
 ) -> Done:
     """Return what a statement over records gives; whatever goes wrong, it fails with one fixed text."""
     found: Done | None = None
-    with suppress(Exception):  # whatever it is, it may speak of a record
+    with suppress(Exception), watched():  # whatever it is, it may speak of a record
         found = stoppable(stopped, run, lock)
     if found is None:  # raised out here, the failure does not carry the engine's own words along
         raise EngineFailure

@@ -17,6 +17,7 @@ from pyspark.logger import PySparkLogger
 
 from prdp.engines._cells import Arrays
 from prdp.engines._spark_frames import afterwards
+from prdp.engines._spark_progress import stages_watched
 from prdp.engines._statement_engine import Rows
 from prdp.engines.dialects.translate import masked
 
@@ -29,7 +30,7 @@ _SILENT = threading.local()
 def collected(session: Any, sql: str) -> pyarrow.Table:
     """Run a statement under a tag of its own, by which it is stopped if somebody gives up waiting."""
     tag = f"prdp-{uuid.uuid4().hex}"
-    with silent(), afterwards(lambda: session.interruptTag(tag)):
+    with silent(), stages_watched(session), afterwards(lambda: session.interruptTag(tag)):
         session.addTag(tag)
         try:
             return session.sql(sql).toArrow()

@@ -32,7 +32,20 @@ class Passing:
 Listener = Callable[[Passing], None]
 """Is told how far a pass is."""
 
+UNKNOWN = -1.0
+"""What an engine says that does not know how far it is."""
+
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A pass that is watched, and how its progress is asked for."""
+
+    percent: Callable[[], float]
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
 
 @contextmanager
@@ -62,30 +75,46 @@ def listened_to() -> bool:
 
 
 @contextmanager
-def watched(percent: Callable[[], float]) -> Iterator[None]:
+def watched(percent: Callable[[], float] = lambda: UNKNOWN) -> Iterator[None]:
     """Tell the listener, if there is one, how far a statement is that runs meanwhile.
+
+    Within a pass that is watched already, only how its progress is asked for changes.
 
     Args:
         percent: How many percent are done; outside of 0 to 100 where that is not known.
     """
-    listener = _LISTENER.get()
+    listener, watch = _LISTENER.get(), _WATCH.get()
     if listener is None:
         yield
-        return
+    elif watch is not None:
+        before, watch.percent = watch.percent, percent
+        try:
+            yield
+        finally:
+            watch.percent = before
+    else:
+        with _telling(listener, _Watch(percent)):
+            yield
+
+
+@contextmanager
+def _telling(listener: Listener, watch: _Watch) -> Iterator[None]:
     done = threading.Event()
-    teller = threading.Thread(target=_tell, args=(listener, percent, done), daemon=True)
+    teller = threading.Thread(target=_tell, args=(listener, watch, done), daemon=True)
+    token = _WATCH.set(watch)
     teller.start()
     try:
         yield
     finally:
+        _WATCH.reset(token)
         done.set()
         teller.join()
 
 
-def _tell(listener: Listener, percent: Callable[[], float], done: threading.Event) -> None:
+def _tell(listener: Listener, watch: _Watch, done: threading.Event) -> None:
     """Tell a listener until the work is done; if it fails, it is told no more."""
     begun, most = time.monotonic(), 0
     with suppress(Exception):
         while not done.wait(_EVERY):
-            most = max(most, min(int(percent()), 100) // _STEP * _STEP)
+            most = max(most, min(int(watch.percent()), 100) // _STEP * _STEP)
             listener(Passing(int(time.monotonic() - begun), most or None))
