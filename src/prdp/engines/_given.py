@@ -106,7 +106,7 @@ def tables_for(
     if database is None:
         _refuse_databases(tables)
         called = set(map(_called_for, tables.values()))
-        engine = next((name for name in ("spark", "polars") if name in called), None)
+        engine: str | None = next((name for name in ("spark", "polars") if name in called), None)
         if engine is None:
             return open_tables(tables, types)
         reason = "types= is for what DuckDB joins: frames of Spark and lazy ones of Polars state their own."
