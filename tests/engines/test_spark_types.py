@@ -93,9 +93,8 @@ def test_whole_numbers_at_the_ends_of_their_type_fail_nothing(spark: Any) -> Non
     most = {"a": 127, "d": 2**63 - 1, "w": 10**38 - 1}
     columns = {}
     for name, kind in ends.items():
-        low = -most[name] - (name != "w")
-        values = [low, most[name], 5, None]
-        columns[name] = pyarrow.array(map(Decimal, values[:3]) if name == "w" else values[:3], kind)
+        values = [-most[name] - (name != "w"), most[name], 5]
+        columns[name] = pyarrow.array([Decimal(value) for value in values] if name == "w" else values, kind)
     engine = opened(spark, **columns)
     for name in ends:
         low = -most[name] - (name != "w")

@@ -12,6 +12,7 @@ from prdp.engines.engine import Engine
 from prdp.expressions.spelling import is_writable
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
+from prdp.testing.brevity import Brevity
 from prdp.testing.engine_records import record_of
 from prdp.testing.reference import Record, in_groups, reference_summary
 from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
@@ -19,7 +20,7 @@ from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
 _LARGEST_KEY = 1e30
 
 
-class RowContract:
+class RowContract(Brevity):
     """Tests that every function gives for every record what the reference gives."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
@@ -59,7 +60,7 @@ class RowContract:
         records = self.row_records()
         engine = self.engine(records)
         policy = Policy.column("eps", at_least="1/10", at_most="10").within(engine.schema, {})
-        for text in ROW_EXPRESSIONS:  # a record that is in no group has no value
+        for text in self.some(ROW_EXPRESSIONS, 6):  # a record that is in no group has no value
             read = read_column(text, engine.schema, "group_by")
             values = [column_of(record, read.name, read.expression) for record in records]
             keys = [*dict.fromkeys(value for value in values if _can_be_a_key(value))]

@@ -6,8 +6,6 @@ its tables have texts in the collation C, and numbers without NaN but for double
 
 from __future__ import annotations
 
-from collections import Counter
-
 from sqlglot import exp
 
 from prdp.engines.dialects import _postgres_doubles as doubles
@@ -76,21 +74,10 @@ def _named(node: exp.Expression) -> exp.Expression:
         return node
     if not node.alias:
         node.set("alias", exp.TableAlias(this=exp.to_identifier("chosen")))
-    if isinstance(node.parent, exp.From) and _is_mentioned_again(node):
+    items = node.this.selects if isinstance(node.this, exp.Select) else ()
+    if not all(map(doubles.is_short, items)):
         node.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
     return node
-
-
-def _is_mentioned_again(node: exp.Expression) -> bool:
-    """Say whether a subquery computes what the query around it mentions more than once.
-
-    PostgreSQL would write it in wherever it is mentioned, and compute it as often; but for OFFSET 0.
-    """
-    inner, outer = node.this, node.parent_select
-    computes = {item.alias for item in inner.expressions if not isinstance(item.unalias(), exp.Column)}
-    mentioned = Counter(column.name for item in outer.expressions for column in item.find_all(exp.Column))
-    folded = any(inner.args.get(part) for part in ("group", "distinct", "having", "limit"))
-    return not folded and any(mentioned[name] > 1 for name in computes if name)
 
 
 def _join(node: exp.Expression) -> exp.Expression:
