@@ -41,7 +41,7 @@ def picture(lines: Sequence[ResultLine]) -> str:
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-labelledby="pt pd">'
-        '<title id="pt">The result, with the 95 % interval of the noise</title>'
+        '<title id="pt">The result, with its 95 % interval</title>'
         f'<desc id="pd">{escape(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )
