@@ -113,6 +113,7 @@ def test_careless_sql_is_told_apart_from_the_reference(engine: duckdb.DuckDBPyCo
     ("text", "sql"),
     [
         ("10000 / big", "(CASE WHEN big = 0 THEN {inf} ELSE (10000e0 / {big}) END)"),
+        ("1 / big * 0.5", "((CASE WHEN big = 0 THEN {inf} ELSE (1e0 / {big}) END) * 0.5e0)"),
         ("10000 / 4", "2500e0"),
         ("small / 4", "({small} / 4e0)"),
         ("1 / (abs(small) + 1)", "(1e0 / (abs({small}) + 1e0))"),

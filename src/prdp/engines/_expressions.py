@@ -19,7 +19,7 @@ from prdp.engines._casts import Casts
 from prdp.engines._column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines._conditions import columns_with_values, is_decided
 from prdp.engines._constants import NULLS, constant_value, moment_sql
-from prdp.engines._guards import Double, Guards, constant
+from prdp.engines._guards import Double, Guards, constant, reach_of
 from prdp.engines._moments import Moments
 from prdp.engines._texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.evaluate import evaluate
@@ -140,7 +140,7 @@ class _Writer:
                 found: list[Double] = []
                 sql = self._case(node, Kind.NUMBER, found)
                 nan = any(value.may_be_nan for value in found)
-                return Double(sql, hull(value.values for value in found), nan)
+                return Double(sql, hull(value.values for value in found), nan, reach=reach_of(found))
             case _:
                 raise TypeError(f"{type(node).__name__} does not give a number")
 

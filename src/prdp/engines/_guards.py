@@ -32,6 +32,7 @@ _LONGEST_GUARD = 4_000
 
 
 _LARGE, _SMALL = 1e300, 1e-300
+_SMALLEST = 2.0**-1074
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,14 @@ class Double:
         values: Encloses every number that it can be.
         may_be_nan: Whether it can be NaN.
         zero_test: SQL that is true where the number is zero, if there is a cheaper one.
+        reach: Between which magnitudes it is where it is neither zero nor infinite, beside ``values``.
     """
 
     sql: str
     values: Interval
     may_be_nan: bool = False
     zero_test: str = ""
+    reach: tuple[float, float] | None = None
 
     @property
     def constant(self) -> float | None:
@@ -57,16 +60,17 @@ class Double:
 
     @property
     def most(self) -> float:
-        """The greatest magnitude that it can have."""
-        return max(abs(self.values.low), abs(self.values.high))
+        """The greatest magnitude that it can have; infinity aside, where ``reach`` is known."""
+        most = max(abs(self.values.low), abs(self.values.high))
+        return min(most, self.reach[1]) if self.reach else most
 
     @property
     def least(self) -> float:
         """A magnitude below which it is zero, if anything."""
-        whole = 1.0 if self.zero_test else 0.0
+        least = max(1.0 if self.zero_test else 0.0, self.reach[0] if self.reach else 0.0)
         if self.values.contains(0.0):
-            return whole
-        return max(whole, min(abs(self.values.low), abs(self.values.high)))
+            return least
+        return max(least, min(abs(self.values.low), abs(self.values.high)))
 
     def is_zero(self, name: str) -> str:
         """Return SQL that is true where the number, computed as ``name``, is zero."""
@@ -136,7 +140,7 @@ class Guards:
 
     def negate(self, x: Double) -> Double:
         """Return a number with its sign turned."""
-        return Double(f"(-{x.sql})", x.values.negated(), x.may_be_nan)
+        return Double(f"(-{x.sql})", x.values.negated(), x.may_be_nan, reach=x.reach)
 
     def arithmetic(self, op: ArithmeticOp, left: Double, right: Double) -> Double:
         """Return a sum, difference, product, quotient or remainder."""
@@ -144,15 +148,16 @@ class Guards:
         nan = left.may_be_nan or right.may_be_nan or not found.total
         if op == "%":
             return Double(self._remainder(left, right), found.values, nan)
+        reach = _reach(op, left, right)
         if op != "/" or not right.values.contains(0.0):
-            return Double(_operation(op, (left, right), left.sql, right.sql), found.values, nan)
+            return Double(_operation(op, left.sql, right.sql, reach), found.values, nan, reach=reach)
         if left.constant:
             endless = double(math.copysign(math.inf, left.constant))
             quotient = self.once(
                 [right.sql],
                 lambda b: (
                     f"CASE WHEN {right.is_zero(b)} THEN {endless} "
-                    f"ELSE {_operation('/', (left, right), left.sql, b)} END"
+                    f"ELSE {_operation('/', left.sql, b, reach)} END"
                 ),
             )
         else:
@@ -160,10 +165,10 @@ class Guards:
                 [left.sql, right.sql],
                 lambda a, b: (
                     f"CASE WHEN {right.is_zero(b)} THEN {a} * {INFINITY} "
-                    f"ELSE {_operation('/', (left, right), a, b)} END"
+                    f"ELSE {_operation('/', a, b, reach)} END"
                 ),
             )
-        return Double(f"({quotient})", found.values, nan)
+        return Double(f"({quotient})", found.values, nan, reach=reach)
 
     def _remainder(self, left: Double, right: Double) -> str:
         if not right.values.contains(0.0):
@@ -267,19 +272,31 @@ class Guards:
         )
 
 
-def _operation(op: ArithmeticOp, of: tuple[Double, Double], a: str, b: str) -> str:
+def _operation(op: ArithmeticOp, a: str, b: str, reach: tuple[float, float] | None) -> str:
     """Return an operation on numbers, marked if its result may leave the doubles."""
-    left, right = of
+    return f"({a} {op} {b})" if reach else f"CAST({a} {op} {b} AS DOUBLE)"
+
+
+def _reach(op: ArithmeticOp, left: Double, right: Double) -> tuple[float, float] | None:
+    """Return the magnitudes of a result, zero and infinity aside; ``None`` if it may leave the doubles."""
     match op:
         case "*":
-            most, least = _product(left.most, right.most), left.least * right.least
+            least, most = left.least * right.least, _product(left.most, right.most)
         case "/":
             least = 0.0 if math.isinf(right.most) else left.least / (right.most or 1.0)
             most = math.inf if right.least < _SMALL else _product(left.most, 1 / right.least)
         case _:
-            most, least = left.most + right.most, 1.0
-    inside = most < _LARGE and least > _SMALL
-    return f"({a} {op} {b})" if inside else f"CAST({a} {op} {b} AS DOUBLE)"
+            # A sum is never too small for a double: it is a multiple of the least one.
+            least, most = _SMALLEST, left.most + right.most
+    inside = most < _LARGE and (op in "+-" or least > _SMALL)
+    return (least, most) if inside else None
+
+
+def reach_of(found: Sequence[Double]) -> tuple[float, float] | None:
+    """Return the magnitudes of a number that is one of several, zero and infinity aside."""
+    if not any(one.reach for one in found):
+        return None
+    return min(one.least for one in found), max(one.most for one in found)
 
 
 def _product(x: float, y: float) -> float:

@@ -46,12 +46,13 @@ _SETTINGS = {
     "enable_sort": "off",
     "extra_float_digits": "1",
     "jit": "off",
+    "parallel_tuple_cost": "0",
     "search_path": "",
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
 """What statements rest on. Compiling them takes longer than it saves; and the planner, which cannot know how
-few cells there are, would sort all rows."""
+few cells there are, would sort all rows, and not let several processes make them."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WHO = "Name the user in the address or in PGUSER, and keep the password in PGPASSWORD or ~/.pgpass."

@@ -31,13 +31,16 @@ _MOMENTS = [
 
 
 def _records() -> list[Record]:
-    """Return records that a sum of ``v`` tells apart: each has a power of two of its own."""
+    """Return records that a sum of ``v`` tells apart: each has a power of two of its own, and one has zero."""
     rows = zip_longest(_TEXTS, _NUMBERS, _MOMENTS)
     shown = [(text, number, moment) for text, number, moment in rows]
     mixed = [("abc", None, _MOMENTS[2]), (None, 2.5, None), (None, None, None), ("a", -2.5, _MOMENTS[5])]
     return [
-        record_of(eps=0.5, v=2**place, x=x, job=job, day=day)
-        for place, (job, x, day) in enumerate([*shown, *mixed])
+        record_of(eps=0.5, v=0, x=2.5, job="a", day=None),
+        *(
+            record_of(eps=0.5, v=2**place, x=x, job=job, day=day)
+            for place, (job, x, day) in enumerate([*shown, *mixed])
+        ),
     ]
 
 
@@ -60,6 +63,7 @@ ROW_EXPRESSIONS = [
     *("x % 2", "x % -2", "7 % x", "x % v", "v % 7", "floor(v / 3)", "mod(x, 0.5)"),
     *("coalesce(sign(power(2, x)), -7)", "coalesce(sign(power(0.5, x)), -7)", "coalesce(sign(0 % x), -7)"),
     *("coalesce(sign(power(x, 3)), -7)", "coalesce(sign(power(abs(x), x)), -7)", "coalesce(power(1, x), -7)"),
+    *("1 / v * 0.5", "1 / v * (1 / v)", "x * (1 / v)", "(1 / v) / (2 / v)", "1 / v - 2 / v", "x / (1 / v)"),
     *("CAST(job AS DOUBLE)", "CAST(job AS INTEGER)", "CAST(job AS BIGINT)", "CAST(x AS INTEGER)"),
     *("CAST(x AS BIGINT)", "CAST(x AS VARCHAR)", "CAST(v AS VARCHAR)", "CAST(-x AS VARCHAR)"),
     *("CAST(day AS VARCHAR)", "CAST(x > 0 AS VARCHAR)", "CAST(x > 0 AS INTEGER)", "CAST(job AS DATE)"),

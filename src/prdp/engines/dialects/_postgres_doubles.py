@@ -50,19 +50,24 @@ def doubles(text: str) -> str:
 
 def once(template: str, **parts: exp.Expression) -> exp.Expression:
     """Return a template of PostgreSQL's with parts in it; long ones are computed once, in a subquery."""
-    if all(map(_is_short, parts.values())):
+    if all(map(is_short, parts.values())):
         return form(template, NAME, **parts)
     return bound(form(template, NAME, **{name: exp.column(f"prdp_{name}") for name in parts}), parts)
 
 
-def _is_short(node: exp.Expression) -> bool:
+def is_short(node: exp.Expression) -> bool:
+    """Return whether an expression may be computed again wherever it is mentioned."""
     return len(list(islice(node.walk(), _FEW + 1))) <= _FEW
 
 
 def bound(body: exp.Expression, parts: Mapping[str, exp.Expression]) -> exp.Expression:
-    """Return an expression in which ``prdp_a`` stands for part ``a``; OFFSET 0 keeps it from being copied."""
+    """Return an expression in which ``prdp_a`` stands for part ``a``.
+
+    The OFFSET keeps it from being copied; as a text it is a constant of its type at once, so that PostgreSQL
+    still shares the work among processes.
+    """
     named = ", ".join(f"{name} AS prdp_{name}" for name in parts)
-    return form(f"(SELECT body FROM (SELECT {named} OFFSET 0) AS once)", NAME, body=body, **parts)
+    return form(f"(SELECT body FROM (SELECT {named} OFFSET '0') AS once)", NAME, body=body, **parts)
 
 
 def number(value: float) -> exp.Expression:
@@ -115,7 +120,7 @@ def guarded(operation: exp.Expression) -> exp.Expression:
 def _product(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     if left != right:
         return once(_PRODUCT, a=left, b=right)
-    if _is_short(left):
+    if is_short(left):
         return form(_PRODUCT, NAME, a=left, b=left)
     name = exp.column("prdp_a")  # a square of a square is not computed four times
     return bound(form(_PRODUCT, NAME, a=name, b=name), {"a": left})
@@ -199,7 +204,7 @@ def _over(numerator: float, right: exp.Expression) -> exp.Expression:
 
 def _filled(template: str, edges: Mapping[str, exp.Expression], **parts: exp.Expression) -> exp.Expression:
     """Return a template with constants and operands in it."""
-    if all(map(_is_short, parts.values())):
+    if all(map(is_short, parts.values())):
         return form(template, NAME, **edges, **parts)
     names = {name: exp.column(f"prdp_{name}") for name in parts}
     return bound(form(template, NAME, **edges, **names), parts)

@@ -161,6 +161,9 @@ def case(node: exp.Case, write: Write) -> pl.Expr:
 def greatest(node: exp.Greatest, write: Write) -> pl.Expr:
     """Return the greatest of values, NaN above all; Polars' own passes over NaN."""
     operands = [write(one) for one in (node.this, *node.expressions)]
+    if isinstance(node.this, exp.Literal) and len(operands) == 2:  # NULL is passed over
+        limit, value = operands
+        return pl.when((value < limit).fill_null(True)).then(limit).otherwise(value)
     unknown = pl.any_horizontal(*(_is_nan(one) for one in operands))
     return pl.when(unknown).then(pl.lit(math.nan)).otherwise(pl.max_horizontal(*operands))
 

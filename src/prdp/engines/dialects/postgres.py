@@ -51,7 +51,7 @@ def _computed_once(node: exp.Expression) -> exp.Expression:
     (operands,) = node.this.expressions
     (name,) = node.expression.expressions
     return form(
-        f"(SELECT body FROM (SELECT a AS {name.name} OFFSET 0) AS once)",
+        f"(SELECT body FROM (SELECT a AS {name.name} OFFSET '0') AS once)",
         NAME,
         body=node.expression.this,
         a=operands,
@@ -67,9 +67,18 @@ def _rows_of(node: exp.Expression) -> exp.Expression:
 
 
 def _named(node: exp.Expression) -> exp.Expression:
-    """Give a subquery of a FROM clause the name that PostgreSQL asks for before version 16."""
-    if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+    """Say a subquery of a FROM clause, with the name that PostgreSQL asks for before version 16.
+
+    What it computes at length is computed there, once: without an OFFSET PostgreSQL would copy it to each
+    place that mentions it.
+    """
+    if not isinstance(node.parent, exp.From | exp.Join):
+        return node
+    if not node.alias:
         node.set("alias", exp.TableAlias(this=exp.to_identifier("chosen")))
+    items = node.this.selects if isinstance(node.this, exp.Select) else ()
+    if not all(map(doubles.is_short, items)):
+        node.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
     return node
 
 
