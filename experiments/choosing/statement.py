@@ -18,6 +18,7 @@ from experiments.choosing.cases import opened, sets
 from experiments.datasets import DataSet
 from experiments.options import options
 from prdp.plan.queries import Query
+from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.testing import simulate
 
@@ -40,20 +41,21 @@ def truth(query: Query, data: DataSet) -> float:
 def errors(
     data: DataSet, policy: str, queries: Sequence[Query], share: Fraction, *, runs: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """Return for each question the median of its absolute errors, alone and together."""
+    """Return for each question the median of its relative errors, alone and together; at most 1: lost."""
     table = opened(data, policy)
     tables = simulate(table, queries, share=share, runs=runs, seed=seed)
     found = {}
     for place, query in enumerate(queries):
         own = simulate(table, query, share=share / len(queries), runs=runs, seed=seed + 1 + place)
-        alone = [abs(float(one.exact) - truth(query, data)) for one in own]
-        together = [
-            abs(float(one.releases[0][place].exact) - truth(query, data))
-            for one in tables
-            if isinstance(one, ReleaseTable)
-        ]
-        found[query.word] = float(np.median(alone)), float(np.median(together))
+        drawn = [one.releases[0][place] for one in tables if isinstance(one, ReleaseTable)]
+        found[query.word] = _middle(own, truth(query, data)), _middle(drawn, truth(query, data))
     return found
+
+
+def _middle(releases: Sequence[Release], true: float) -> float:
+    """Return the median relative error of some answers; 1 where half of them or more are lost."""
+    errors = [abs(float(one.exact) - true) for one in releases]
+    return min(1.0, float(np.median(errors)) / true) if true else 0.0
 
 
 def main() -> None:
@@ -71,7 +73,8 @@ def main() -> None:
                         if alone and together:  # all records alike: their deviation, 0, is found
                             ratios.setdefault(word, []).append(math.log(together / alone))
             cells = (
-                f"{word} {math.exp(np.mean(logs)):.3f} ± {np.std(logs) / math.sqrt(len(logs)):.3f}"
+                f"{word} {math.exp(np.mean(logs)):.3f} ± {np.std(logs) / math.sqrt(len(logs)):.3f} "
+                f"(worst {math.exp(max(logs)):.2f})"
                 for word, logs in ratios.items()
             )
             print(

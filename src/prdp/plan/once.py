@@ -1,4 +1,4 @@
-"""Questions of one statement about the same column: what a richer one answers on its way shares its draws.
+"""Questions of one statement about the same column: what a richer one answers on its way is not drawn again.
 
 A mean has a noisy sum, a variance a noisy mean. Beside a mean, a sum needs no draw of its own: the mean is
 answered with the shares of both, and the sum is its part. In full: proofs/computed.md.

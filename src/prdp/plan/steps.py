@@ -31,11 +31,11 @@ _FINER_BITS = 20
 Columns = tuple[Sequence[Release], ...]
 """One run's answers to one query: for each of its columns, one a group."""
 
-Kept = dict[tuple[int, int], Any]
-"""What was drawn for several queries of a statement, by the number of the draw and that of the group."""
+KeptOfGroup = dict[int | None, Any]
+"""What was drawn for several queries of a statement, by the number of the draw."""
 
-Once = Callable[["Step", Callable[[], Any]], Any]
-"""Draws for a step, unless that was done for another query."""
+Kept = dict[int, KeptOfGroup]
+"""The same for each group, by its number; groups that are drawn together have the first one's."""
 
 Together = Literal["", "pooled", "joint"]
 """How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
@@ -232,7 +232,7 @@ class QueryPlan:
         What other queries of the statement have drawn already is in ``kept``, and is taken from there.
         """
         if self.together:
-            steps = self._begun(found, entropy, runs, kept)
+            steps = self._begun(found, entropy, runs, kept.setdefault(0, {}))
             complete = partial(self._completed, steps, found, entropy, abouts, simulated=simulated)
             if self.together == "joint":
                 return complete
@@ -240,7 +240,7 @@ class QueryPlan:
         else:
             rows = [
                 self._drawn_alone(
-                    cells, entropy, runs, about, partial(_once, kept, place), simulated=simulated
+                    cells, entropy, runs, about, kept.setdefault(place, {}), simulated=simulated
                 )
                 for place, (cells, about) in enumerate(zip(found, abouts, strict=True))
             ]
@@ -248,15 +248,19 @@ class QueryPlan:
         return lambda: drawn
 
     def _drawn_alone(
-        self, cells: Any, entropy: Entropy, runs: int, about: str, once: Once, *, simulated: bool
+        self, cells: Any, entropy: Entropy, runs: int, about: str, kept: KeptOfGroup, *, simulated: bool
     ) -> list[Row]:
         """Draw independent answers about one group, one after the other."""
-        first = [
-            [step.labelled(answers, about, simulated=simulated) for answers in drawn]
-            for step in self.steps
-            if step.sees is not None
-            for drawn in [once(step, partial(step.draw, step.sees(cells), entropy, runs))]
-        ]
+        first = []
+        for step in self.steps:
+            if step.sees is None:
+                continue
+            drawn = kept.get(step.once)
+            if drawn is None:
+                drawn = step.draw(step.sees(cells), entropy, runs)
+            if step.once is not None:
+                kept[step.once] = drawn
+            first.append([step.labelled(answers, about, simulated=simulated) for answers in drawn])
         if self.derived is None:
             return first[0]
         parts = (tuple(chain.from_iterable(each)) for each in zip(*first, strict=True))
@@ -266,18 +270,20 @@ class QueryPlan:
         ]
 
     def _begun(
-        self, found: Sequence[Any], entropy: Entropy, runs: int, kept: Kept
+        self, found: Sequence[Any], entropy: Entropy, runs: int, kept: KeptOfGroup
     ) -> list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]]:
         """Draw independent answers about all groups, one step after the other."""
-
-        def begin(step: Step, sees: Callable[[Any], Any]) -> Callable[[], Sequence[AnswerColumn]]:
-            return cache(step.begun(_seen(sees, found), self.together, entropy, runs))
-
-        return [
-            (step.labels[0], _once(kept, 0, step, partial(begin, step, step.sees)))
-            for step in self.steps
-            if step.sees is not None
-        ]
+        begun = []
+        for step in self.steps:
+            if step.sees is None:
+                continue
+            finish = kept.get(step.once)
+            if finish is None:
+                finish = step.begun(_seen(step.sees, found), self.together, entropy, runs)
+            if step.once is not None:
+                finish = kept[step.once] = cache(finish)
+            begun.append((step.labels[0], finish))
+        return begun
 
     def _completed(
         self,
@@ -315,16 +321,6 @@ def shares_drawn(plans: Iterable[QueryPlan]) -> list[Fraction]:
     alone = [step.share for plan in plans for step in plan.steps if step.once is None]
     shared = {step.once: step.share for plan in plans for step in plan.steps if step.once is not None}
     return [*alone, *shared.values()]
-
-
-def _once(kept: Kept, place: int, step: Step, draw: Callable[[], Any]) -> Any:
-    """Draw, or return what was drawn for another query of the statement, about the same group."""
-    if step.once is None:
-        return draw()
-    at = step.once, place
-    if at not in kept:
-        kept[at] = draw()
-    return kept[at]
 
 
 def _seen(sees: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
