@@ -149,6 +149,17 @@ def test_the_exact_place_is_stored_and_the_answer_says_where_it_started(tmp_path
     assert Fraction(stored["at"]) == first.clipping.at * first.step
     assert "started from" not in dict(first.choices)
     assert dict(second.choices)["started from"].startswith("the point of charge 0 (sum of v")
+    assert table.ledger.entries[1].release == second  # as it is read back, what was measured included
+
+
+def test_explain_says_where_a_question_would_start() -> None:
+    table = opened()
+    before = table.explain(prdp.sum("v"), share=TENTH)
+    table.sum("v", share="1/5")
+    after = table.explain(prdp.sum("v"), share=TENTH)
+    assert "proofs/clip.md" in before
+    assert "proofs/started.md" in after
+    assert "since  it starts from the point of charge 0 (sum of v" in after
 
 
 def test_a_standing_answer_is_found_without_the_hint() -> None:
