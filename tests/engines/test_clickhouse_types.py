@@ -13,7 +13,9 @@ from chdb.session import Session
 import prdp
 from prdp.engines.clickhouse import ClickHouseEngine, open_source
 from prdp.errors import InvalidRequest
+from prdp.plan.reads import CellRead
 from prdp.schema import Kind
+from prdp.testing.reference import reference_summary
 from tests.engines.asked_values import (
     PAIRS,
     RECORDS,
@@ -184,3 +186,22 @@ def test_long_operands_stay_what_they_are(chdb: Session) -> None:
         for place, (x, y, job) in enumerate(RECORDS)
     ]
     holds_long_operands(opened(chdb, "place Int64, x Float64, y Float64, job Nullable(String)", *rows))
+
+
+@pytest.mark.parametrize("kind", ["Int32", "Nullable(Int32)"])
+@pytest.mark.parametrize(
+    "condition", ["age >= 65", "NOT age >= 65 OR age = 70", "rate >= 65", "nullif(age, 70) > 1"]
+)
+def test_a_record_whose_condition_is_unknown_has_no_budget_whatever_may_be_null(
+    chdb: Session, kind: str, condition: str
+) -> None:
+    ages = [20, 65, 70, *([None] if kind != "Int32" else [])]
+    rows = [f"{'NULL' if age is None else age}, {'nan' if age == 65 else 66}" for age in ages]
+    engine = opened(chdb, f"age {kind}, rate Float64", *rows)
+    policy = prdp.Policy(f"CASE WHEN {condition} THEN 2 ELSE 4 END", at_least=1, at_most=4).within(
+        engine.schema, {}
+    )
+    records = [{"age": age, "rate": float("nan") if age == 65 else 66.0} for age in ages]
+    reading = CellRead(policy, policy.levels, {}, None, None)
+    (found,) = engine.summarise(reading)
+    assert list(found.cells) == list(reference_summary(records, reading).cells)

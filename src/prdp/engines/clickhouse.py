@@ -20,6 +20,7 @@ from prdp.engines._interrupts import read_or_fail
 from prdp.engines._sources import refuse_ambiguous
 from prdp.engines._statement_engine import Rows, StatementEngine
 from prdp.engines.dialects.clickhouse import CLICKHOUSE, RULES
+from prdp.engines.dialects.clickhouse_cases import decided_case
 from prdp.engines.dialects.translate import Dialect, Translated, masked, translated
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
@@ -126,7 +127,11 @@ def dialect_of(tables: Mapping[str, FoundTable]) -> Dialect:
         )
         return exp.Subquery(this=query, alias=node.args.get("alias"))
 
-    return Dialect(CLICKHOUSE.name, {**RULES, "Table": named}, CLICKHOUSE.shared)
+    # Of a join, a column may be NULL that is not in its table.
+    (table,) = tables.values() if len(tables) == 1 else (None,)
+    known = {name for name, kind in table.schema.items() if kind.required} if table else set()
+    rules = {**RULES, "Table": named, "Case": decided_case(known)}
+    return Dialect(CLICKHOUSE.name, rules, CLICKHOUSE.shared)
 
 
 def arrays_of(found: pyarrow.Table, said: Translated) -> Arrays:
