@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +157,18 @@ def test_what_is_said_is_what_is_run(tmp_path: Path) -> None:
     assert "FROM prdp_owners" in cells
     assert "FROM prdp_owners" in later
     assert "min(budget)" not in cells + later  # owners are folded once
+
+
+def test_an_engine_goes_away_with_its_last_user(tmp_path: Path) -> None:
+    """It is in no cycle: a connection to records does not wait for the collector of garbage."""
+    path = tmp_path / "rows.parquet"
+    write(path, columns())
+    engine = engine_of(path)
+    plan_of(path).draw(Reader(engine, stand_in=True), Seeded(5), 1)
+    gone = weakref.ref(engine)
+    gc.disable()
+    try:
+        del engine
+        assert gone() is None
+    finally:
+        gc.enable()
