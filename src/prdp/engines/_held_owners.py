@@ -60,12 +60,10 @@ class HeldOwners:
     rows that it reads itself: no owner may count for more than its cap of what is there then.
 
     Attributes:
-        engine: Runs statements.
         told: Says by what the source's content is known; None where nothing tells.
         held: The tables that are held now.
     """
 
-    engine: OwnerStatements
     told: Callable[[], object]
     held: set[str] = field(default_factory=set)
     numbers: count[int] = field(default_factory=count)
@@ -74,21 +72,23 @@ class HeldOwners:
         """Say whether owners are held between two looks: by public facts of the read and of the source."""
         return reading.adds_only and self.told() is not None
 
-    def fold(self, reading: OwnerRead, rows: str) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners, and the second look at them."""
+    def fold(
+        self, engine: OwnerStatements, reading: OwnerRead, rows: str
+    ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
+        """Return the cells of owners that an engine's statements fold, and the second look at them."""
         before, name = self.told(), f"{HELD}_{next(self.numbers)}"
         self.held.add(name)
-        self.engine.rows_of(f"CREATE TEMP TABLE {name} AS {folded_owners(reading, rows)}")
+        engine.rows_of(f"CREATE TEMP TABLE {name} AS {folded_owners(reading, rows)}")
         statement = OwnerStatement.of_held(reading, name)
-        found = statement.summaries(self.engine.columns(statement.sql))
+        found = statement.summaries(engine.columns(statement.sql))
 
         def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
             if name in self.held:
                 with suppress(EngineFailure):  # another thread may have let go of it
-                    totals = self.engine.rows_of(scaled_together(reading, rows, looks, name))
-                    if self.told() == before:
+                    totals = engine.rows_of(scaled_together(reading, rows, looks, name))
+                    if before is not None and self.told() == before:
                         return all_in_order(reading, totals, len(looks))
-            return self.engine.scale_together(reading, looks)
+            return engine.scale_together(reading, looks)
 
         return found, look
 
@@ -97,9 +97,9 @@ class HeldOwners:
         fold = f"CREATE TEMP TABLE {HELD} AS {folded_owners(reading, rows)}"
         return fold, OwnerStatement.of_held(reading, HELD).sql
 
-    def let_go(self) -> None:
+    def let_go(self, engine: OwnerStatements) -> None:
         """Drop what is held; what cannot be dropped now is dropped the next time."""
         for name in tuple(self.held):
             with suppress(EngineFailure):
-                self.engine.rows_of(f"DROP TABLE IF EXISTS {name}")
+                engine.rows_of(f"DROP TABLE IF EXISTS {name}")
                 self.held.discard(name)

@@ -90,7 +90,7 @@ class DuckDBEngine(StatementEngine):
         self.source = stoppable(STOPPED, source, self._lock)
         self._found_now = found
         self._found = found()
-        self._owners = HeldOwners(self, content)
+        self._owners = HeldOwners(content)
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
@@ -128,12 +128,12 @@ class DuckDBEngine(StatementEngine):
     def fold_and_look(self, reading: OwnerRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
         """Return the cells of owners and the second look at them; owners are held meanwhile."""
         if self._owners.holds(reading):
-            return self._owners.fold(reading, self._owner_rows(reading))
+            return self._owners.fold(self, reading, self._owner_rows(reading))
         return self.fold_owners(reading), partial(self.scale_together, reading)
 
     def let_go(self) -> None:
         """Drop the owners that are held for a second look."""
-        self._owners.let_go()
+        self._owners.let_go(self)
 
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
