@@ -31,7 +31,7 @@ _MOMENTS = [
 
 
 def _records() -> list[Record]:
-    """Return records that a sum of ``v`` tells apart: each has a power of two of its own, and one has zero."""
+    """Return records that a sum of ``v`` tells apart: each has its own power of two, and one zero."""
     rows = zip_longest(_TEXTS, _NUMBERS, _MOMENTS)
     shown = [(text, number, moment) for text, number, moment in rows]
     mixed = [("abc", None, _MOMENTS[2]), (None, 2.5, None), (None, None, None), ("a", -2.5, _MOMENTS[5])]
