@@ -30,6 +30,10 @@ _NUMBERS = count()
 
 
 class TestJoined(JoinContract):
+    """Fewer questions of each kind: a statement of joins takes long to be read."""
+
+    brief = True
+
     @pytest.fixture(autouse=True)
     def _session(self, chdb: Session, tmp_path: Path) -> None:
         self.session, self.folder = chdb, tmp_path
@@ -72,7 +76,7 @@ def test_every_pair_of_whole_types_is_joined(chdb: Session) -> None:
             policy=prdp.Policy.constant(10**9),
             stand_in=True,
         )
-        assert join.over("orders").count(share=1).value == 100, (one, other)
+        assert join.over("orders").count(share=1).value == pytest.approx(100, abs=0.01), (one, other)
 
 
 def test_values_of_a_public_table_are_python_s(chdb: Session) -> None:
