@@ -115,6 +115,10 @@ class TestSum(OnThisUniverse):
     tied_at = Fraction(500)
     runs = 120
 
+    def tables(self) -> list[Any]:
+        """Compare answers and draws on single records: what is said does not hang on how many there are."""
+        return self._small_tables()
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         return fine(records)
 

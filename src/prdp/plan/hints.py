@@ -65,6 +65,13 @@ class Asker:
     source: str = ""
     edition: str = ""
 
+    def may_learn_from(self, text: str) -> bool:
+        """Say whether a question's text is one that may tell a point."""
+        if '"by"' in text or not any(f'"query": "{name}"' in text for name in _PARTS):
+            return False
+        facts = facts_of(text)
+        return facts is not None and self.same(facts)
+
     def same(self, facts: Mapping[str, Any]) -> bool:
         """Say whether another question was about the same records, if perhaps of another edition.
 
@@ -91,10 +98,8 @@ def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> 
         return None
     best: dict[str, tuple[tuple[bool, Fraction, int], dict[str, Any]]] = {}
     moved: set[str] = set()
-    for charge in answered(_may_tell):
-        facts = facts_of(charge.purpose)
-        if facts is None or not asker.same(facts):
-            continue
+    for charge in answered(asker.may_learn_from):  # only their releases are decoded
+        facts = facts_of(charge.purpose) or {}
         edition = facts.get("edition", "") == asker.edition
         for kind, part, clipping in _points(facts["ask"], charge.release):
             if kind in moved or kind not in shares:
@@ -157,11 +162,6 @@ def _kinds(query: QueryPlan) -> Iterator[tuple[int, str, Fraction]]:
 
 def _sum_of(column: str, grain: str) -> str:
     return f"sum of {column} in {grain}"
-
-
-def _may_tell(text: str) -> bool:
-    """Say whether a question may tell a point, by one look at its text."""
-    return '"by"' not in text and any(f'"query": "{name}"' in text for name in _PARTS)
 
 
 def _conditions(where: Node | None) -> set[str]:
