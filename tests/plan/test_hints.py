@@ -92,6 +92,27 @@ def test_no_point_is_taken_from_a_smaller_share() -> None:
     assert hint_of(mean, entry(0, table, at=7))
 
 
+def test_no_step_of_a_statement_takes_a_point_from_a_smaller_share_whatever_the_order() -> None:
+    table = opened()
+    table.mean("v", share=TENTH)  # its count had a quarter of that
+    count, mean = prdp.count(), prdp.mean("v")
+    for queries in ((count, mean), (mean, count)):
+        assert "count" not in json.loads(table.plan(*queries, share="2/10").hint(table.ledger) or "{}")
+
+
+def test_a_filter_that_is_recorded_longer_than_it_may_be_written_stops_nobody(tmp_path: Path) -> None:
+    def table() -> prdp.Table:
+        return opened(tmp_path / "a.ledger")
+
+    longest = " AND ".join(f"v<>{number}" for number in range(1000, 1820))
+    table().where(longest).count(share="1/100")
+    assert table().count(share="1/50").share == Fraction(1, 50)
+    again = table().where(longest).count(share="1/200")
+    assert again.share == Fraction(1, 200)
+    assert table().where("v IN (" + ",".join(map(str, range(1900))) + ")").count(share="1/50")
+    assert table().where("age < 50").mean("v", share="1/50")
+
+
 def test_of_several_the_same_edition_comes_first_then_the_larger_share_then_the_newer() -> None:
     table, before = opened(edition="2026-W47"), opened(edition="2026-W46")
     plan = table.plan(prdp.sum("v"), share=TENTH)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.declare.exact import fraction_of, spelled
-from prdp.errors import LedgerError
+from prdp.errors import ExpressionError, LedgerError
 from prdp.expressions.nodes import And, Node, canonical
 from prdp.expressions.parse import parse
 from prdp.mechanisms.clip import Clip
@@ -82,8 +82,7 @@ class Asker:
             return False
         if facts.get("over", []) != sorted(self.over) or facts.get("source", "") != self.source:
             return False
-        other = parse(facts["where"]) if "where" in facts else None
-        return _conditions(other) == _conditions(self.where)
+        return _same_condition(facts.get("where"), self.where)
 
 
 def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> str | None:
@@ -93,7 +92,9 @@ def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> 
     edition come first, then larger shares, then newer ones: nothing of how a point fits the records takes
     part. One that found many records far beyond its point ends all before it.
     """
-    shares = {kind: step for query in queries for _, kind, step in _kinds(query)}
+    shares: dict[str, Fraction] = {}
+    for _, kind, share in (step for query in queries for step in _kinds(query)):
+        shares[kind] = max(share, shares.get(kind, share))
     if not shares:
         return None
     best: dict[str, tuple[tuple[bool, Fraction, int], dict[str, Any]]] = {}
@@ -164,10 +165,20 @@ def _sum_of(column: str, grain: str) -> str:
     return f"sum of {column} in {grain}"
 
 
-def _conditions(where: Node | None) -> set[str]:
+def _same_condition(text: str | None, where: Node | None) -> bool:
+    """Say whether a recorded filter is another one, whatever the order of its parts."""
+    if text is None or where is None:
+        return text is None and where is None
+    if text == canonical(where):
+        return True
+    try:
+        return _conditions(parse(text)) == _conditions(where)
+    except ExpressionError:  # as it is recorded, a filter may be longer than one may be written
+        return False
+
+
+def _conditions(where: Node) -> set[str]:
     """Return all that a record must meet, whatever the order."""
-    if where is None:
-        return set()
     return {canonical(part) for part in (where.parts if isinstance(where, And) else (where,))}
 
 
