@@ -78,6 +78,7 @@ ONLY_IN = {
         "engines/dialects/spark_texts.py",
         "engines/clickhouse.py",
         "engines/dialects/clickhouse.py",
+        "engines/dialects/clickhouse_cases.py",
         "engines/dialects/clickhouse_moments.py",
         "engines/dialects/clickhouse_numbers.py",
         "engines/dialects/clickhouse_texts.py",

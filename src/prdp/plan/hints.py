@@ -169,8 +169,11 @@ def _same_condition(text: str | None, where: Node | None) -> bool:
     """Say whether a recorded filter is another one, whatever the order of its parts."""
     if text is None or where is None:
         return text is None and where is None
-    if text == canonical(where):
+    own = canonical(where)
+    if text == own:
         return True
+    if len(text) != len(own):  # whatever the order, the parts are as long
+        return False
     try:
         return _conditions(parse(text)) == _conditions(where)
     except ExpressionError:  # as it is recorded, a filter may be longer than one may be written

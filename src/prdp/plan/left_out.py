@@ -56,11 +56,13 @@ def remedy(policy: Policy) -> str:
     """Return how a policy could give a budget to records without a value; empty where nobody is without.
 
     >>> remedy(Policy("10000 / cost")), remedy(Policy("1"))
-    ('coalesce(cost, ...) in the policy would give them one', '')
+    ('coalesce(cost, ...) in the policy would give them one: put a usual value there', '')
     """
     unknown = unknown_by(policy.expression)
-    names = ", ".join(shown_name(name) for name in sorted(unknown[0])) if unknown else ""
-    return f"coalesce({names}, ...) in the policy would give them one" if unknown else ""
+    if not unknown:
+        return ""
+    names = ", ".join(map(shown_name, sorted(unknown[0])))
+    return f"coalesce({names}, ...) in the policy would give them one: put a usual value there"
 
 
 def _whose(owners: Owners | None) -> str:
