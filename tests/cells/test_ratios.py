@@ -26,6 +26,8 @@ POLICIES = {
     "e / (1 + v)": 1,
     "CASE WHEN v < 1000 THEN 8 WHEN v < 50000 THEN 0.5 ELSE 0.01 END": 3,
     "CASE WHEN v = 77 THEN 50 ELSE 0.01 END": 2,
+    "CASE WHEN coalesce(v, 5) < 1000 THEN 8 WHEN e > 1 THEN 0.5 ELSE 0.01 END": 3,
+    "CASE WHEN e > 1 THEN CASE WHEN v < 5 THEN 1 + 1 ELSE 0.02 END WHEN v < 0 THEN 50 ELSE 0.02 END": 2,
 }
 
 

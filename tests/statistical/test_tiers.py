@@ -159,3 +159,13 @@ def test_records_without_value_do_not_make_a_table_rich() -> None:
     found = simulate(table, prdp.sum("v"), share="1/10", runs=100, seed=0)
     lost = sum(release.value < 0.01 * values.sum() for release in found)
     assert lost < 10
+
+
+def test_a_count_is_covered_whatever_the_conditions_of_a_stepwise_policy_read() -> None:
+    express = np.random.default_rng(0).random(60_000) < 0.2
+    policy = "CASE WHEN express THEN 0.02 ELSE 5 END"
+    table = prdp.open({"express": express}, policy=policy, name="t", stand_in=True)
+    answers = simulate(table, prdp.count(), share="1/10", runs=200, seed=1)
+    held = sum(low <= express.size <= high for low, high in (answer.interval() for answer in answers))
+    assert held >= 0.95 * 200 - 4 * (200 * 0.95 * 0.05) ** 0.5
+    assert abs(float(np.median([answer.value for answer in answers])) - express.size) < 1_000

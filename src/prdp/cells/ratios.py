@@ -16,8 +16,9 @@ from typing import Protocol
 from prdp.cells.cell import magnitudes
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Ratios, Span
+from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import Interval, bound
-from prdp.expressions.nodes import walk
+from prdp.expressions.nodes import Case, Node, columns, walk
 from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
 from prdp.policy import Policy, ranges_of
@@ -81,6 +82,8 @@ def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None
     else:
         column = _cut_column(reading)
         pieces = _pieces(reading, column) if column else _whole(reading)
+    if measure is None:
+        pieces = _apart(policy.expression, pieces)
     if not pieces:
         return None
     values: list[Span] = []
@@ -116,6 +119,27 @@ def _whole(reading: _Public) -> list[Piece]:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
     budgets = _budgets(reading, _ranges(reading))
     return [(Interval(1.0, 1.0), budgets)] if budgets else []
+
+
+def _apart(policy: Node, pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces of a count under a CASE of constants, one a budget, whatever its conditions read."""
+    constants = _constants(policy)
+    if constants is None:
+        return pieces
+    spans = [budgets for _, budgets in pieces]
+    found = sorted(one for one in constants if any(span.contains(one) for span in spans))
+    return [(Interval(1.0, 1.0), Interval(one, one)) for one in found]
+
+
+def _constants(node: Node) -> set[float] | None:
+    """Return the numbers that an expression can be, if its branches are constants; else None."""
+    if isinstance(node, Case):
+        parts = [_constants(value) for value in (*(value for _, value in node.branches), node.default)]
+        return None if None in parts else set().union(*filter(None, parts))
+    if columns(node):
+        return None
+    value = evaluate(node, {})
+    return {value} if isinstance(value, float) else set()
 
 
 def _computed(reading: _Public, measure: Measure) -> list[Piece]:
