@@ -32,7 +32,7 @@ class Above:
 
         A sum counts in whole or not at all: how much of it lies below the reach, nobody has said.
 
-        >>> Above(4.0, 9.0, 1.0).weight(3), Above(4.0, 9.0, 1.0, left_out=True).weight(3)
+        >>> Above(4.0, 9.0, 1.0).weight(3.0), Above(4.0, 9.0, 1.0, left_out=True).weight(3.0)
         (2.0, 1.0)
         """
         if self.end / 2 >= reach:
