@@ -160,7 +160,7 @@ def show_result(found: Mapping[str, Any]) -> None:
         "",
         made,
         "",
-        "from, to: the 95 % interval of the noise; of a sum or a mean, with what was cut.",
+        "from, to: the 95 % interval of the noise; of a sum or a mean, also what is cut within reach.",
         *(f"{plain(what)}: {plain(chosen)}" for what, chosen in first["choices"]),
         *unheard,
         "",

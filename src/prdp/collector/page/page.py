@@ -94,8 +94,8 @@ def _result(result: Mapping[str, Any]) -> str:
     chosen = {tuple(choice): None for answer in answers for choice in answer["choices"]}
     choices = "".join(f"<li>{escape(what)}: {escape(value)}</li>" for what, value in chosen)
     return (
-        f"{head}<figure>{picture(lines)}<figcaption>Dots are answers; lines are the 95 % interval of the "
-        f"noise.</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
+        f"{head}<figure>{picture(lines)}<figcaption>Dots are answers; lines are their 95 % intervals, "
+        f"within what is said below.</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
         + (f"<p>Chosen on the way:</p><ul>{choices}</ul>" if choices else "")
     )
 

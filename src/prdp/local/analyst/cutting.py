@@ -100,12 +100,12 @@ def above_cut(
 def above_top(octaves: Octaves, grain: float) -> tuple[Above, ...]:
     """Return what the sums of octaves above the last heavy one say: all of it was left out.
 
-    >>> left = above_top(Octaves((50.0, 4.0, 9.0), (1.0, 2.0, 3.0), (True, False, False)), grain=1.0)
-    >>> [(octave.end, octave.amount) for octave in left]  # amount · (end - 1) is the sum
-    [(2.0, 4.0), (4.0, 3.0)]
+    >>> left = above_top(Octaves((50.0, 4.0, -9.0), (1.0, 2.0, 3.0), (True, False, False)), grain=1.0)
+    >>> [(octave.end, octave.amount) for octave in left]
+    [(2.0, 4.0), (4.0, -9.0)]
     """
     left = zip(octaves.totals[octaves.top + 1 :], octaves.deviations[octaves.top + 1 :], strict=True)
     return tuple(
-        Above(2.0**place, grain * total / (2.0**place - 1), grain * noise / (2.0**place - 1))
+        Above(2.0**place, grain * total, grain * noise, left_out=True)
         for place, (total, noise) in enumerate(left, start=1)
     )

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
-from prdp.local.analyst.pull import Above, ends_of, pulled
+from prdp.local.analyst.pull import Above, ends_of
 
 REACH = 8.0
 """Up to how many times their cut values are taken to go, unless somebody says otherwise."""
@@ -47,7 +47,7 @@ class Estimate:
         bias: What the interval does not cover, in words.
         unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
         above: What the rounds say of values beyond the cut of a sum, by octaves; empty where that is nothing.
-        signed: Whether values of both signs were cut.
+        signed: Whether values may be negative, so that what was cut may have pulled either way.
     """
 
     question: str
@@ -70,7 +70,10 @@ class Estimate:
         """The errors that the interval does not cover."""
         said = ["The interval is that of the noise alone.", self.bias]
         if self.above:
-            said[0] = f"The interval has the noise and what is cut of values up to {REACH:g} times their cut."
+            said[0] = (
+                f"The interval has the noise and what is cut of values up to {REACH:g} times their cut. It "
+                "leaves aside what lies further out, which may be most of the sum."
+            )
         if self.unheard:
             said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
         if len(set(self.rounds)) > 1:
@@ -84,8 +87,9 @@ class Estimate:
     def interval(self, level: float | Exact = 0.95, *, reach: float = REACH) -> tuple[float, float]:
         """Return the ends between which the answer lies with about this probability.
 
-        For a sum or a mean, the upper end also allows for values that were cut: of those that go no further
-        than ``reach`` times their cut, the rounds say how much that is at most. For all else, and with
+        For a sum or a mean, it also allows for values that were cut or left out: of those that go no further
+        than ``reach`` times their cut, the rounds say how much that is at most. What lies further out is left
+        aside. It widens the upper end, and where values may be negative the lower one. For all else, and with
         ``reach=1``, it is the interval of the noise alone.
 
         >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
@@ -104,7 +108,7 @@ class Estimate:
         if self.unheard:
             return -math.inf, math.inf
         z = NormalDist().inv_cdf((1 + chance) / 2)
-        return ends_of(self.value, self.deviation, pulled(self.above, reach), z, signed=self.signed)
+        return ends_of(self.value, self.deviation, self.above, reach, z, signed=self.signed)
 
     def __str__(self) -> str:
         mark = "; simulated" if self.simulated else ""
@@ -116,7 +120,7 @@ class Estimate:
             low, high = self.interval()
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
-                f"(95 %, reach {REACH:g}; {facts})"
+                f"(95 % within reach {REACH:g}: if no value is beyond {REACH:g} times its cut; {facts})"
             )
         lines = [
             f"  {part.label}: {_with_reach(part.value, part.deviation)}"

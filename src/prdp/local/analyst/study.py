@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -42,6 +42,7 @@ _CUT = (
     "often by more than the interval. With a chance of at most {beta:g} a round, an octave in which nobody "
     "is counts as heard: the noise, and the interval, are then far larger than usual."
 )
+_CUT_SIGNED = _CUT.replace("pulls the sum toward zero", "may move the sum either way")
 _CUT_MEAN = (
     "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
     "budgets are left out of the count: the mean may be off either way, often by more than the interval. "
@@ -263,9 +264,15 @@ class SumStudy(Study):
         unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
         return self._estimate(
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
-            choices=said.choices, bias=_CUT_MEAN if self.mean else _CUT, unheard=unheard, above=above,
+            choices=said.choices, bias=self._bias, unheard=unheard, above=above,
             signed=self.measure.low < 0,
         )  # fmt: skip
+
+    @property
+    def _bias(self) -> str:
+        if self.mean:
+            return _CUT_MEAN
+        return _CUT_SIGNED if self.measure.low < 0 < self.measure.high else _CUT
 
     @property
     def _form(self) -> Literal["bit", "laplace"]:
@@ -364,4 +371,6 @@ def _quotient(above: tuple[float, float], below: tuple[float, float]) -> tuple[f
 
 
 def _divided(above: tuple[Above, ...], count: float) -> tuple[Above, ...]:
-    return tuple(Above(octave.end, octave.amount / count, octave.deviation / count) for octave in above)
+    return tuple(
+        replace(octave, amount=octave.amount / count, deviation=octave.deviation / count) for octave in above
+    )
