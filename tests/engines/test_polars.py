@@ -209,7 +209,7 @@ def test_lazy_frames_are_joined_by_polars() -> None:
     )
     assert isinstance(shop._engine, PolarsTables)
     assert shop.over("orders").sum("price", share=1).value is not None
-    with pytest.raises(InvalidRequest, match="lazy frames state their own"):
+    with pytest.raises(InvalidRequest, match="lazy ones of Polars state their own"):
         prdp.open_join(
             {"people": people, "orders": orders},
             private="people",
