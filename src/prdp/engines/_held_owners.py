@@ -20,6 +20,7 @@ from prdp.cells.summary import Summary
 from prdp.engines._owner_statements import OwnerStatements
 from prdp.engines._owners import OwnerStatement, all_in_order, folded_owners, scaled_together
 from prdp.engines._shown import later_together
+from prdp.engines.progress import untold, watched
 from prdp.errors import EngineFailure
 from prdp.plan.reads import OwnerRead
 
@@ -55,18 +56,21 @@ class HeldOwners:
         self, engine: OwnerStatements, reading: OwnerRead, rows: str
     ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
         """Return the cells of owners that an engine's statements fold, and the second look at them."""
-        same = _all_of(self._made(engine, _ROWS, rows))
-        owners = self._made(engine, _OWNERS, folded_owners(reading, same))
-        statement = OwnerStatement.of_held(reading, owners)
-        found = statement.summaries(engine.columns(statement.sql))
+        with watched():  # several statements, of which people hear as one pass
+            same = _all_of(self._made(engine, _ROWS, rows))
+            owners = self._made(engine, _OWNERS, folded_owners(reading, same))
+            statement = OwnerStatement.of_held(reading, owners)
+            found = statement.summaries(engine.columns(statement.sql))
 
         def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
             with self.lock:
                 if self.held.get(owners) is not None:
                     totals = engine.rows_of(scaled_together(reading, same, looks, owners))
                     return all_in_order(reading, totals, len(looks))
-            anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
-            return all_in_order(reading, engine.rows_of(scaled_together(reading, anew, looks)), len(looks))
+            with watched():
+                anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
+                totals = engine.rows_of(scaled_together(reading, anew, looks))
+            return all_in_order(reading, totals, len(looks))
 
         return found, look
 
@@ -81,7 +85,7 @@ class HeldOwners:
 
     def let_go(self, engine: OwnerStatements) -> None:
         """Drop what this thread's question holds, and what nobody could drop before."""
-        with self.lock:
+        with untold(), self.lock:
             mine = [name for name, who in self.held.items() if who in (threading.get_ident(), None)]
             self.held.update(dict.fromkeys(mine))
             for name in mine:
