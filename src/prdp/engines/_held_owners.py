@@ -1,16 +1,16 @@
-"""Owners that one statement has folded, held by the database until the question is answered.
+"""Rows of owners that one statement has read, and owners folded from them, held until a question is answered.
 
 A question about groups of owners looks twice: at what each owner adds in all, and at its groups once a
-clipping point is drawn. Both looks need the owners, and to fold them is most of the work. What is held is no
-more than the second statement would hold while it runs: it is in the same database, in no file but those
-that DuckDB itself spills to, and dropped when the question is answered or has failed.
+clipping point is drawn. Who is above its cap and what is added up must come from the same rows, and nothing
+tells reliably that a file has not changed between two reads: so it is read once, into a table of the same
+database, in no file but those that DuckDB itself spills to. What a question's own thread has made is dropped
+when the question is answered or has failed.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,87 +19,92 @@ from prdp.cells.owners import Look
 from prdp.cells.summary import Summary
 from prdp.engines._owner_statements import OwnerStatements
 from prdp.engines._owners import OwnerStatement, all_in_order, folded_owners, scaled_together
+from prdp.engines._shown import later_together
+from prdp.engines.progress import untold, watched
 from prdp.errors import EngineFailure
 from prdp.plan.reads import OwnerRead
 
 SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
 """Returns, for several looks, each group's totals."""
 
-HELD = "prdp_owners"
-"""What tables of held owners are called; those that are made have a number besides."""
-
-_RECENTLY = 2 * 10**9
-"""A file that was written less than so many nanoseconds ago may be written again at the same time of its."""
-
-
-def unchanged(files: Iterable[str]) -> Callable[[], object]:
-    """Return what tells whether files are still the ones that they were: None where that cannot be told.
-
-    Nothing of a record is looked at: which files, how long, and when somebody wrote to them.
-    """
-    listed = tuple(files)
-
-    def told() -> object:
-        with suppress(OSError):
-            facts = [os.stat(file) for file in listed]
-            if max(fact.st_mtime_ns for fact in facts) + _RECENTLY < time.time_ns():
-                return tuple(
-                    (fact.st_dev, fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns)
-                    for fact in facts
-                )
-        return None
-
-    return told
+_ROWS, _OWNERS = "prdp_rows", "prdp_owners"
+"""What tables of held rows and owners are called; those that are made have a number besides."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOwners:
-    """What folds owners once for both looks, as long as the source stays as it is.
-
-    Where that cannot be told, and where it has changed between the looks, the second statement folds the
-    rows that it reads itself: no owner may count for more than its cap of what is there then.
+    """What reads a source once for both looks at its owners; threads may share it.
 
     Attributes:
-        told: Says by what the source's content is known; None where nothing tells.
-        held: The tables that are held now.
+        read_once: Whether rows of this source are held: a public fact of what kind of source it is.
+        held: The tables that are held now, and the thread whose question each is for; None where a table
+            could not be dropped at its question's end, so that whoever is next drops it.
+        lock: Held while a table that another thread may let go of is read, and while tables are dropped.
+        numbers: Numbers for tables.
     """
 
-    told: Callable[[], object]
-    held: set[str] = field(default_factory=set)
+    read_once: bool
+    held: dict[str, int | None] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: count[int] = field(default_factory=count)
 
     def holds(self, reading: OwnerRead) -> bool:
-        """Say whether owners are held between two looks: by public facts of the read and of the source."""
-        return reading.adds_only and self.told() is not None
+        """Say whether rows are held between two looks: by public facts of the read and of the source."""
+        return self.read_once and reading.adds_only
 
     def fold(
         self, engine: OwnerStatements, reading: OwnerRead, rows: str
     ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
         """Return the cells of owners that an engine's statements fold, and the second look at them."""
-        before, name = self.told(), f"{HELD}_{next(self.numbers)}"
-        self.held.add(name)
-        engine.rows_of(f"CREATE TEMP TABLE {name} AS {folded_owners(reading, rows)}")
-        statement = OwnerStatement.of_held(reading, name)
-        found = statement.summaries(engine.columns(statement.sql))
+        with watched():  # several statements, of which people hear as one pass
+            same = _all_of(self._made(engine, _ROWS, rows))
+            owners = self._made(engine, _OWNERS, folded_owners(reading, same))
+            statement = OwnerStatement.of_held(reading, owners)
+            found = statement.summaries(engine.columns(statement.sql))
 
         def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-            if name in self.held:
-                with suppress(EngineFailure):  # another thread may have let go of it
-                    totals = engine.rows_of(scaled_together(reading, rows, looks, name))
-                    if before is not None and self.told() == before:
-                        return all_in_order(reading, totals, len(looks))
-            return engine.scale_together(reading, looks)
+            with self.lock:
+                if self.held.get(owners) is not None:
+                    totals = engine.rows_of(scaled_together(reading, same, looks, owners))
+                    return all_in_order(reading, totals, len(looks))
+            with watched():
+                anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
+                totals = engine.rows_of(scaled_together(reading, anew, looks))
+            return all_in_order(reading, totals, len(looks))
 
         return found, look
 
     def shown(self, reading: OwnerRead, rows: str) -> tuple[str, ...]:
         """Return the statements of the first look, for people."""
-        fold = f"CREATE TEMP TABLE {HELD} AS {folded_owners(reading, rows)}"
-        return fold, OwnerStatement.of_held(reading, HELD).sql
+        folded = folded_owners(reading, _all_of(_ROWS))
+        return _table(_ROWS, rows), _table(_OWNERS, folded), OwnerStatement.of_held(reading, _OWNERS).sql
+
+    def shown_together(self, reading: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of the second look, for people."""
+        return later_together(reading, _all_of(_ROWS), looks, _OWNERS)
 
     def let_go(self, engine: OwnerStatements) -> None:
-        """Drop what is held; what cannot be dropped now is dropped the next time."""
-        for name in tuple(self.held):
-            with suppress(EngineFailure):
-                engine.rows_of(f"DROP TABLE IF EXISTS {name}")
-                self.held.discard(name)
+        """Drop what this thread's question holds, and what nobody could drop before."""
+        with untold(), self.lock:
+            mine = [name for name, who in self.held.items() if who in (threading.get_ident(), None)]
+            self.held.update(dict.fromkeys(mine))
+            for name in mine:
+                with suppress(EngineFailure):
+                    engine.rows_of(f"DROP TABLE IF EXISTS {name}")
+                    del self.held[name]
+
+    def _made(self, engine: OwnerStatements, kind: str, query: str) -> str:
+        """Hold what a query finds; return the table's name, which is on the list before there is a table."""
+        name = f"{kind}_{next(self.numbers)}"
+        with self.lock:
+            self.held[name] = threading.get_ident()
+        engine.rows_of(_table(name, query))
+        return name
+
+
+def _table(name: str, query: str) -> str:
+    return f"CREATE TEMP TABLE {name} AS {query}"
+
+
+def _all_of(name: str) -> str:
+    return f"SELECT * FROM {name}"

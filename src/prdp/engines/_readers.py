@@ -13,7 +13,6 @@ from prdp.engines import _csv, _database_files, _json_lines
 from prdp.engines._database import frame_query, parquet_query
 from prdp.engines._database_files import DatabaseTable, is_sqlite
 from prdp.engines._frames import required_columns
-from prdp.engines._held_owners import unchanged
 from prdp.engines._lakes import is_delta, lake_folder
 from prdp.engines._source_query import SourceQuery
 from prdp.engines._sources import local_files
@@ -55,11 +54,11 @@ def _files_query(
     connection: Any, name: str, files: list[str], types: Mapping[str, str] | None
 ) -> SourceQuery:
     if all(file.endswith(_PARQUET) for file in files):
-        return replace(parquet_query(connection, files, types), content=unchanged(files))
+        return replace(parquet_query(connection, files, types), read_once=True)
     if all(file.endswith(_csv.ENDINGS) for file in files):
-        return SourceQuery(_csv.csv_sql(files, types), content=unchanged(files))
+        return SourceQuery(_csv.csv_sql(files, types), read_once=True)
     if all(file.endswith(_json_lines.ENDINGS) for file in files):
-        return SourceQuery(_json_lines.json_sql(files, types), content=unchanged(files))
+        return SourceQuery(_json_lines.json_sql(files, types), read_once=True)
     if all(file.endswith(_ARROW) for file in files):
         _refuse_without("pyarrow", "arrow", files[0])
         from prdp.engines._arrow_files import ArrowFiles  # noqa: PLC0415

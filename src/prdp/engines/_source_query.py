@@ -18,8 +18,8 @@ class SourceQuery:
         found: Public facts as they are now, which may not change between opening and asking.
         made: What a view of the caller's makes of its table; else nothing.
         required: The columns that have no NULL, as the source declares.
-        content: What the records are known by: as long as it stays the same, statements read the same ones.
-            None where nothing says so.
+        read_once: Whether a question that looks at rows twice holds what it has read: no second read is sure
+            to find the same rows.
     """
 
     sql: str
@@ -28,7 +28,7 @@ class SourceQuery:
     found: Callable[[], object] = tuple
     made: Callable[[], str] = str
     required: frozenset[str] = frozenset()
-    content: Callable[[], object] = lambda: None
+    read_once: bool = False
 
 
 def all_reached(

@@ -25,11 +25,10 @@ from prdp.engines._database import (
     schema_of,
 )
 from prdp.engines._database_files import in_database
-from prdp.engines._held_owners import HELD, HeldOwners, SecondLook
+from prdp.engines._held_owners import HeldOwners, SecondLook
 from prdp.engines._interrupts import advised, stoppable
 from prdp.engines._readers import source_query
 from prdp.engines._relations import Relation
-from prdp.engines._shown import later_together
 from prdp.engines._statement_engine import StatementEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
@@ -62,7 +61,7 @@ class DuckDBEngine(StatementEngine):
         own_column: bool = True,
         source: Callable[[], str] = str,
         found: Callable[[], object] = tuple,
-        content: Callable[[], object] = lambda: None,
+        read_once: bool = False,
     ) -> None:
         """Take a table over.
 
@@ -76,7 +75,7 @@ class DuckDBEngine(StatementEngine):
             own_column: Whether the shortcut for one-column policies may be taken.
             source: Says what a relation of the caller's makes of its table, or refuses it.
             found: Says more public facts of the source, as they are now.
-            content: Says by what the records are known; None where nothing tells that they have changed.
+            read_once: Whether rows are held where a question looks at them twice.
         """
         super().__init__()
         self._run = run
@@ -90,7 +89,7 @@ class DuckDBEngine(StatementEngine):
         self.source = stoppable(STOPPED, source, self._lock)
         self._found_now = found
         self._found = found()
-        self._owners = HeldOwners(content)
+        self._owners = HeldOwners(read_once)
         self.schema: Schema = self._described()
 
     def ensure_there(self) -> None:
@@ -126,13 +125,13 @@ class DuckDBEngine(StatementEngine):
         return guarded(lambda: self._arrow(sql), self._lock)
 
     def fold_and_look(self, reading: OwnerRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners and the second look at them; owners are held meanwhile."""
+        """Return the cells of owners and the second look at them; their rows are held meanwhile."""
         if self._owners.holds(reading):
             return self._owners.fold(self, reading, self._owner_rows(reading))
         return self.fold_owners(reading), partial(self.scale_together, reading)
 
     def let_go(self) -> None:
-        """Drop the owners that are held for a second look."""
+        """Drop the rows that are held for a second look of this thread's question."""
         self._owners.let_go(self)
 
     def shown(self, read: Any) -> tuple[str, ...]:
@@ -143,8 +142,9 @@ class DuckDBEngine(StatementEngine):
 
     def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of several looks that follow drawn clipping points; nothing is run."""
-        held = HELD if self._owners.holds(read) else None
-        return later_together(read, self._owner_rows(read), looks, held)
+        if self._owners.holds(read):
+            return self._owners.shown_together(read, looks)
+        return super().shown_together(read, looks)
 
     def _described(self) -> Schema:
         rows: Rows = stoppable(
@@ -256,5 +256,5 @@ def _own_engine(
         own_column=own_column,
         source=given.made,
         found=given.found,
-        content=given.content,
+        read_once=given.read_once,
     )

@@ -69,6 +69,16 @@ def progress(listener: Listener) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
+@contextmanager
+def untold() -> Iterator[None]:
+    """Tell nobody of statements that are no pass over the records."""
+    token = _LISTENER.set(None)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
 def listened_to() -> bool:
     """Say whether anybody listens."""
     return _LISTENER.get() is not None
