@@ -54,7 +54,7 @@ TYPES = _option(
 )
 KEYS = _option(
     "--keys",
-    "A grouping column's public keys: a file, or values: job=chef,clerk.",
+    "A grouping column's public keys: a file with one on each line, or values: job=chef,clerk.",
     "COLUMN=FILE",
     column_values,
 )
