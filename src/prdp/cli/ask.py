@@ -141,7 +141,7 @@ def _draw(answers: SqlAnswers, where: str, *, aside: bool) -> None:
     Args:
         answers: What to draw.
         where: The file, or the terminal.
-        aside: Whether the standard output holds what a program reads, so that a picture goes to the error one.
+        aside: Whether a picture goes to standard error, since a program reads the standard output.
     """
     if answers.released is None or not len(answers):
         raise InvalidRequest("there is nothing to plot: the statement gave no released number.")

@@ -270,7 +270,7 @@ def _ask_keys(declared: dict[str, Any], name: str) -> None:
             table = given.name_of(declared["source"], declared.get("table"))
             given.project_of(table, declared | {"keys": said}).keys_of(table)
 
-    asked = "a file with one on each line, or a,b,c"
+    asked = "a file, one on each line, or a,b,c"
     _asked(f"Public keys of {name}, to group by: {asked} (none: no groups)?", "none", check=read)
     if said:
         declared.setdefault("keys", {}).update(said)

@@ -84,8 +84,9 @@ def stand_in(opened: Project, name: str, like: str) -> tuple[Project, Any]:
     if opened.is_join(name):
         each = ", ".join(f"{table!r}: ..." for table in opened.tables_of(name))
         raise InvalidRequest(
-            f"{name} is a join, and --like is one file: a join has a stand-in for each of its tables. In Python, "
-            f"prdp.project().open({name!r}, stand_in={{{each}}}) takes them all, and simulate tries questions."
+            f"{name} is a join, and joins cannot be previewed from one file: they need a stand-in for each "
+            f"table. In Python, prdp.project().open({name!r}, stand_in={{{each}}}) takes them, and "
+            "prdp.testing.simulate tries questions on it."
         )
     if not is_law(like):
         return opened, like

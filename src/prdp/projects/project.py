@@ -24,7 +24,7 @@ from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import PublicPlace, read_keys, read_public
 from prdp.projects.named import named_in
 from prdp.projects.roles import PublicSource, refuse_private_sources
-from prdp.projects.written import NAME, ProjectText, find, listed, read
+from prdp.projects.written import NAME, Place, ProjectText, find, listed, read
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.roles import common_source
@@ -275,7 +275,9 @@ class Project(Mapping[str, Table | Join]):
     def refuse_private(self, name: str) -> None:
         """Refuse a private source as one of the public ones that questions about an entry may read."""
         section, said = self._said(name)
-        files = [((PUBLIC, table), file) for table, file in self.file.content.get(PUBLIC, {}).items()]
+        files: list[tuple[Place, str]] = [
+            ((PUBLIC, table), file) for table, file in self.file.content.get(PUBLIC, {}).items()
+        ]
         for column, keys in said.get("keys", {}).items():
             if isinstance(keys, dict) and "file" in keys:
                 files.append(((section, name, "keys", column), keys["file"]))

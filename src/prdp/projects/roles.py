@@ -1,4 +1,4 @@
-"""Refuse a private source of a project where something public is expected; by its files, which are not read."""
+"""Refuse a private source where a project says that something is public; by its files, which are not read."""
 
 from __future__ import annotations
 
