@@ -119,7 +119,7 @@ def ask(
         _announce(opened.ledger_of(name))
     show_answers(answers, form, output)
     if plot is not None:
-        _draw(answers, plot)
+        _draw(answers, plot, aside=output is None and form in (Format.JSON, Format.CSV))
 
 
 def read_statement_from(given: str) -> str:
@@ -135,8 +135,14 @@ def _announce(place: Path | str) -> None:
     complain(f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, grains and types.")
 
 
-def _draw(answers: SqlAnswers, where: str) -> None:
-    """Draw the numbers of answers, in the terminal or into a file."""
+def _draw(answers: SqlAnswers, where: str, *, aside: bool) -> None:
+    """Draw the numbers of answers, in the terminal or into a file.
+
+    Args:
+        answers: What to draw.
+        where: The file, or the terminal.
+        aside: Whether a picture goes to standard error, since a program reads the standard output.
+    """
     if answers.released is None or not len(answers):
         raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
     if where != TERMINAL:
@@ -147,8 +153,8 @@ def _draw(answers: SqlAnswers, where: str) -> None:
         if all(hasattr(cell, "interval") for cell in cells):
             keys = [[cell for cell in row if not hasattr(cell, "interval")] for row in answers.rows]
             drawn = histogram if is_histogram(keys, cells) else bars
-            write(f"\n{name}")
-            write("\n".join(drawn(_labels(keys), cells, min(Console().width, 100))))
+            picture = drawn(_labels(keys), cells, min(Console().width, 100))
+            write("\n".join(["", name, *picture]), aside=aside)
 
 
 def _labels(keys: list[list[Any]]) -> list[str]:

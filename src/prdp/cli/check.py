@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line, in_toml
 from prdp.cli.completion import tables_here
+from prdp.cli.formats import key_in_words
 from prdp.cli.large_budgets import warned
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, number, show, show_json
@@ -28,6 +29,8 @@ from prdp.testing.sample import LEFT_OUT, sample_counts
 
 OK, LOOK, WRONG = "ok", "!", "!!"
 """What stands before a line: all is well, look at this, and nothing can be asked until it is mended."""
+
+_FIRST = 3  # keys
 
 Line = tuple[str, str, str]
 
@@ -108,13 +111,24 @@ def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
     for column, keys in facts.keys.items():
         found = keys == PRIVATE or isinstance(keys, dict)
         listed = _searched(facts, column, keys) if found else f"{len(keys):,} public ones"
+        first = "" if found else _first(keys)
         if column.lower() in columns:
             refused = "" if found else opened.refused_keys(name, column, keys)
-            yield f"keys of {column}", refused or listed, WRONG if refused else OK
+            yield f"keys of {column}", refused or listed + first, WRONG if refused else OK
         elif near := get_close_matches(column.lower(), columns, n=1):
             yield f"keys of {column}", f"{listed}; did you mean {columns[near[0]]}?", LOOK
         else:
-            yield f"keys of {column}", f"{listed}, of what a statement calls so", OK
+            yield f"keys of {column}", f"{listed}{first}, of what a statement calls so", OK
+
+
+def _first(keys: Sequence[Any]) -> str:
+    """Name the first keys of a list, by which a wrong file or a head among them is seen.
+
+    >>> _first(["north", "south"]), _first([1, 2, 3, 4])
+    (': north, south', ': 1, 2, 3, ...')
+    """
+    named = [key_in_words(key) for key in keys[:_FIRST]]
+    return ": " + ", ".join(named + ["..."] * (len(keys) > _FIRST)) if named else ""
 
 
 def _searched(facts: Facts, column: str, keys: object) -> str:

@@ -20,7 +20,6 @@ from prdp.declare.exact import exact
 from prdp.engines._csv import parted_otherwise
 from prdp.engines._public_file import guessed_types
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
-from prdp.projects.keys import read_keys
 from prdp.projects.project import project
 from prdp.projects.toml_text import table_text
 from prdp.projects.written import NAME, listed
@@ -93,6 +92,7 @@ def init(
     if asks:
         _ask_the_rest(declared, columns)
     name = given.name_of(source, declared.get("table"))
+    given.project_of(name, declared).refuse_private(name)
     _write(name, declared)
     if texts:
         write(_taken_for_text(texts))
@@ -267,9 +267,11 @@ def _ask_keys(declared: dict[str, Any], name: str) -> None:
         said.clear()
         if text != "none":
             said.update(given.entry("", "", keys=[f"{name}={text}"])["keys"])
-            read_keys(said[name], name, Path())
+            table = given.name_of(declared["source"], declared.get("table"))
+            given.project_of(table, declared | {"keys": said}).keys_of(table)
 
-    _asked(f"Public keys of {name}, to group by: a file, or a,b,c (none: no groups)?", "none", check=read)
+    asked = "a file, one on each line, or a,b,c"
+    _asked(f"Public keys of {name}, to group by: {asked} (none: no groups)?", "none", check=read)
     if said:
         declared.setdefault("keys", {}).update(said)
 

@@ -10,9 +10,17 @@ from contextlib import suppress
 from io import TextIOWrapper
 
 
-def write(text: str) -> None:
-    """Print a text and flush it, so that a closed pipe is noticed here and not at the very end."""
-    print(text, flush=True)
+def write(text: str, *, aside: bool = False) -> None:
+    """Print a text and flush it, so that a closed pipe is noticed here and not at the very end.
+
+    Args:
+        text: What to print.
+        aside: Whether it goes to standard error, beside what a program reads.
+    """
+    if not aside:
+        print(text, flush=True)
+    elif sys.stderr is not None:
+        print(text, file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:

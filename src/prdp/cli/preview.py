@@ -16,6 +16,7 @@ from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
+from prdp.errors import InvalidRequest
 from prdp.projects.named import named_in
 from prdp.projects.project import Project, project
 from prdp.projects.written import listed
@@ -80,6 +81,13 @@ def preview(
 
 def stand_in(opened: Project, name: str, like: str) -> tuple[Project, Any]:
     """Return the stand-in that an option names, a file or made-up records, and the project to ask it with."""
+    if opened.is_join(name):
+        each = ", ".join(f"{table!r}: ..." for table in opened.tables_of(name))
+        raise InvalidRequest(
+            f"{name} is a join, and joins cannot be previewed from one file: they need a stand-in for each "
+            f"table. In Python, prdp.project().open({name!r}, stand_in={{{each}}}) takes them, and "
+            "prdp.testing.simulate tries questions on it."
+        )
     if not is_law(like):
         return opened, like
     facts = opened.facts(name)

@@ -54,7 +54,8 @@ TYPES = _option(
 )
 KEYS = _option(
     "--keys",
-    "A grouping column's public keys: a file, or values: job=chef,clerk.",
+    "A grouping column's public keys: a file, one on each line (the first may be the column's name), or "
+    "values: job=chef,clerk.",
     "COLUMN=FILE",
     column_values,
 )

@@ -23,9 +23,11 @@ from prdp.projects.checked import check
 from prdp.projects.fields import PUBLIC, SECTIONS
 from prdp.projects.keys import PublicPlace, read_keys, read_public
 from prdp.projects.named import named_in
-from prdp.projects.written import NAME, ProjectText, find, listed, read
+from prdp.projects.roles import PublicSource, refuse_private_sources
+from prdp.projects.written import NAME, Place, ProjectText, find, listed, read
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
+from prdp.tables.roles import common_source
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
 
@@ -179,6 +181,7 @@ class Project(Mapping[str, Table | Join]):
 
     def listed_for(self, name: str) -> dict[str, Any]:
         """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""
+        self.refuse_private(name)
         tables = {
             table: read_public(said, self.folder) for table, said in self.file.content.get(PUBLIC, {}).items()
         }
@@ -188,6 +191,10 @@ class Project(Mapping[str, Table | Join]):
         """Return the names by which a statement can mean a table or join: of a join, its tables'."""
         section, said = self._said(name)
         return [name] if section == "tables" else list(said["tables"])
+
+    def is_join(self, name: str) -> bool:
+        """Say whether an entry is a join of several tables."""
+        return self._said(name)[0] == "joins"
 
     def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
         """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
@@ -222,6 +229,7 @@ class Project(Mapping[str, Table | Join]):
     def _open(self, name: str, stand_in: Any, account: Mapping[str, Any]) -> Table | Join:
         """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
         section, said = self._said(name)
+        self.refuse_private(name)
         try:
             opener = open_table if section == "tables" else open_join
             options = self._options(name, said)
@@ -257,12 +265,44 @@ class Project(Mapping[str, Table | Join]):
             [origin_of(one, table=name) for one, name in zip(*_each(source, table), strict=True)]
             for source in (self._source_of(name), stand_in)
         )
-        shared = next(filter(None, (one.shared(two) for one in real for two in like)), "")
+        shared = next(filter(None, (common_source(real, one) for one in like)), "")
         if shared:
             raise InvalidRequest(
                 f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "
                 "give its records away. Take public or made-up records like them."
             )
+
+    def refuse_private(self, name: str) -> None:
+        """Refuse a private source as one of the public ones that questions about an entry may read."""
+        section, said = self._said(name)
+        files: list[tuple[Place, str]] = [
+            ((PUBLIC, table), file) for table, file in self.file.content.get(PUBLIC, {}).items()
+        ]
+        for column, keys in said.get("keys", {}).items():
+            if isinstance(keys, dict) and "file" in keys:
+                files.append(((section, name, "keys", column), keys["file"]))
+        public = [PublicSource(place, str(self.folder / file)) for place, file in files]
+        for table, source in self._files_of(name):
+            if table in said.get("public", ()):
+                public.append(PublicSource((section, name, "tables", table), source))
+        private = [
+            (table, source)
+            for entry in self
+            for table, source in self._files_of(entry)
+            if table not in self._said(entry)[1].get("public", ())
+        ]
+        refuse_private_sources(self.file, public, private)
+
+    def _files_of(self, name: str) -> list[tuple[str, Any]]:
+        """Return the sources of an entry that are files, by their tables; none of a database or catalog."""
+        section, said = self._said(name)
+        if "database" in said or (section == "tables" and _is_in_catalog(said)):
+            return []
+        try:
+            source = self._source_of(name)
+        except InvalidRequest:  # a variable that is not set: told when it is opened
+            return []
+        return list(source.items()) if section == "joins" else [(name, source)]
 
     def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
         if name not in self._entries:
@@ -281,6 +321,7 @@ class Project(Mapping[str, Table | Join]):
 
     def keys_of(self, name: str) -> dict[str, Any]:
         """Return the listed keys of a table's grouping columns."""
+        self.refuse_private(name)
         _, said = self._said(name)
         return {
             column: read_keys(value, column, self.folder, self._database_of(name))

@@ -27,14 +27,19 @@ def table_text(name: str, declared: Mapping[str, Any]) -> str:
     bounds = { x = [0, 1e9] }
     <BLANKLINE>
     """
-    lines = [f"[tables.{_key(name)}]"]
+    lines = [f"[tables.{bare_or_quoted(name)}]"]
     for key, field in TABLE.items():
         if key in declared:
             lines += [f"# {field.help}", f"{key} = {_value(declared[key], field.kind in _NUMERIC)}"]
     return "\n".join(lines) + "\n"
 
 
-def _key(name: str) -> str:
+def bare_or_quoted(name: str) -> str:
+    """Return a key as TOML has it: bare where it can be.
+
+    >>> bare_or_quoted("age"), bare_or_quoted("net kg")
+    ('age', '"net kg"')
+    """
     return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
@@ -50,7 +55,7 @@ def _value(value: Any, numeric: bool) -> str:
         case list():
             return f"[{', '.join(_value(one, numeric) for one in value)}]"
         case dict():
-            inner = ", ".join(f"{_key(key)} = {_value(one, numeric)}" for key, one in value.items())
+            inner = ", ".join(f"{bare_or_quoted(key)} = {_value(one, numeric)}" for key, one in value.items())
             return f"{{ {inner} }}"
         case _:
             return str(value)

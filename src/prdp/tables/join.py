@@ -134,7 +134,7 @@ def open_join(
         ledger=account,
         tables=(private,),
         _reader=Reader(JoinSource(engine, tree), stand_in),
-        _origins=tuple(origins.values()),
+        _origins=tuple(origin for table, origin in origins.items() if table not in tree.public),
         one_row_each=alone,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,

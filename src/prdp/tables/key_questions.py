@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from prdp.plan.planner import Planner
 from prdp.release.table import ReleaseTable
 from prdp.run.answer import answer
 from prdp.tables.opened import Opened
+from prdp.tables.roles import common_source
 
 
 class KeyQuestions(Opened):
@@ -209,12 +210,24 @@ class KeyQuestions(Opened):
 
     def _refuse_shared(self, keys: object, what: str) -> None:
         """Refuse keys that come from the records themselves."""
-        if keys is None or isinstance(keys, str | Path | ReleaseTable):
+        if keys is None or isinstance(keys, str | Path | list | tuple | ReleaseTable):
             return
-        given = origin_of(keys)
-        shared = next(filter(None, (origin.shared(given) for origin in self._origins)), "")
-        if shared:
+        self._refuse_source(keys, what, "List the keys that are public knowledge: keys=['clerk', 'chef'].")
+
+    def _refuse_private(self, keys: object, tables: object) -> None:
+        """Refuse the records themselves as keys, or as a public table, of a statement."""
+        for column, listed in keys.items() if isinstance(keys, Mapping) else ():
+            self._refuse_shared(listed, f"keys={{{column!r}: ...}}")
+        for name, table in tables.items() if isinstance(tables, Mapping) else ():
+            if not isinstance(table, str | Path | list | tuple):  # which are no tables in memory
+                instead = (
+                    "Give a table that anybody may know; what the records hold is asked in the statement."
+                )
+                self._refuse_source(table, f"tables={{{name!r}: ...}}", instead)
+
+    def _refuse_source(self, given: object, what: str, instead: str) -> None:
+        if shared := common_source(self._origins, origin_of(given)):
             raise InvalidRequest(
                 f"{what} and the table have one source ({shared}), but which values occur may give a "
-                "record away. List the keys that are public knowledge: keys=['clerk', 'chef']."
+                f"record away. {instead}"
             )

@@ -133,6 +133,7 @@ class Queried(KeyQuestions, Questions[Release]):
         """
         from prdp.sql.asked import answered  # noqa: PLC0415  (its parser is an extra)
 
+        self._refuse_private(keys, tables)
         return answered(
             text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, fresh=fresh
         )
@@ -159,6 +160,7 @@ class Queried(KeyQuestions, Questions[Release]):
         """
         from prdp.sql.asked import explained  # noqa: PLC0415  (its parser is an extra)
 
+        self._refuse_private(keys, tables)
         return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
 
     def quantiles(

@@ -6,7 +6,7 @@ record; as private and as public table, by none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +26,11 @@ class Declared(Protocol):
     @property
     def key(self) -> str:
         """The column that names them."""
+
+
+def common_source(private: Iterable[Origin], given: Origin) -> str:
+    """Return in words what a source has in common with private ones; empty if nothing is known to be."""
+    return next(filter(None, (_shared(origin, given) for origin in private)), "")
 
 
 def refuse_two_names(origins: Mapping[str, Origin], tree: Tree) -> None:
