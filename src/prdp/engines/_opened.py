@@ -1,6 +1,8 @@
-"""Refuse to copy or fork what one process opened: its account must not be doubled."""
+"""Refuse to copy or fork what one process opened, whose account must not be doubled, or what has changed."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from prdp.errors import InvalidRequest
 from prdp.safety.forks import this_process
@@ -27,3 +29,22 @@ class InOneProcess:
                 "one, with a ledger file that all processes share, such as ledger='accounts.ledger'. "
                 "Nothing was charged."
             )
+
+
+def ensure_same(find: Callable[[], object], opened: object) -> None:
+    """Refuse a table of a database that is gone or has other columns by now.
+
+    Args:
+        find: Looks the table up again; reads no record.
+        opened: What it was when it was opened.
+    """
+    reason = "its columns have changed"
+    try:
+        if find() == opened:
+            return
+    except InvalidRequest as error:
+        reason = str(error)
+    raise InvalidRequest(
+        f"the table cannot be read any more, or is not what was opened: {reason.rstrip('.')}. Nothing was "
+        "charged; open it again."
+    ) from None

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 from prdp.engines._cells import Arrays
 from prdp.engines._given import refuse_unless_table_name
+from prdp.engines._opened import ensure_same
 from prdp.engines._postgres_catalog import PostgresTable, relation
 from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
 from prdp.engines._statement_tables import StatementTables
-from prdp.errors import InvalidRequest
 
 
 class PostgresTables(StatementTables):
@@ -45,16 +45,7 @@ class PostgresTables(StatementTables):
     def ensure_there(self) -> None:
         """Refuse tables that are gone or have other columns by now; reads no record."""
         self.refuse_elsewhere()
-        reason = "its columns have changed"
-        try:
-            if self._described() == self._relations:
-                return
-        except InvalidRequest as error:
-            reason = str(error)
-        raise InvalidRequest(
-            f"a table cannot be read any more, or is not what was opened: {reason.rstrip('.')}. Nothing was "
-            "charged; open it again."
-        ) from None
+        ensure_same(self._described, self._relations)
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""

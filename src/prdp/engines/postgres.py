@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prdp.engines._cells import Arrays
+from prdp.engines._opened import ensure_same
 from prdp.engines._postgres_arrow import as_arrow
 from prdp.engines._postgres_catalog import PostgresTable, relation
 from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
@@ -49,16 +50,7 @@ class PostgresEngine(StatementEngine):
     def ensure_there(self) -> None:
         """Refuse a table that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
-        reason = "its columns have changed"
-        try:
-            if self._described() == self._relation:
-                return
-        except InvalidRequest as error:
-            reason = str(error)
-        raise InvalidRequest(
-            f"the table cannot be read any more, or is not what was opened: {reason.rstrip('.')}. Nothing "
-            "was charged; open it again."
-        ) from None
+        ensure_same(self._described, self._relation)
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""

@@ -10,6 +10,7 @@ from typing import Any
 from prdp.engines._cells import Arrays
 from prdp.engines._engine_checks import has_passed
 from prdp.engines._mariadb import MARIADB_SERVER
+from prdp.engines._opened import ensure_same
 from prdp.engines._sql_backend import SqlBackend, SqlTable
 from prdp.engines._sql_database import SqlDatabase
 from prdp.engines._statement_engine import Rows, StatementEngine
@@ -57,16 +58,7 @@ class SqlEngine(StatementEngine):
     def ensure_there(self) -> None:
         """Refuse a table that is gone or has other columns by now; reads no record."""
         self.refuse_elsewhere()
-        reason = "its columns have changed"
-        try:
-            if self._found() == self._table:
-                return
-        except InvalidRequest as error:
-            reason = str(error)
-        raise InvalidRequest(
-            f"the table cannot be read any more, or is not what was opened: {reason.rstrip('.')}. Nothing "
-            "was charged; open it again."
-        ) from None
+        ensure_same(self._found, self._table)
 
     def columns(self, sql: str) -> Arrays:
         """Run a statement and return its columns as arrays, masked where there is NULL."""
