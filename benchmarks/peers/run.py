@@ -43,9 +43,10 @@ def environment(name: str, folder: Path) -> Path:
 
 def asked(python: Path, script: str, path: Path) -> dict[str, Any]:
     """Return what a script measured."""
-    done = subprocess.run(
-        [python, HERE / f"{script}.py", path], check=True, capture_output=True, text=True, cwd=HERE
-    )
+    with tempfile.TemporaryDirectory() as folder:  # Spark leaves a warehouse where it is started
+        done = subprocess.run(
+            [python, HERE / f"{script}.py", path], check=True, capture_output=True, text=True, cwd=folder
+        )
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
