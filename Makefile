@@ -6,10 +6,11 @@ LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
 # A test tool that runs as a command only, in an environment of its own: it wants newer packages than prdp.
 OPENAPI := .venv-openapi
-# Of tests/engines, not those that hold a newer DuckDB's optimiser to be as careless as it is, nor those of
-# types that a newer Polars has; nor Spark and ClickHouse, whose lowest is what all tests run with.
+# Of tests/engines, not those that hold a newer DuckDB's optimiser to be as careless as it is; nor Spark,
+# ClickHouse and Polars, whose lowest is what all tests run with, nor MariaDB, whose server is the same.
 LOWEST_TESTS := tests/engines --ignore-glob='*test_spark*' --ignore-glob='*test_clickhouse*' \
-	--ignore-glob='*test_postgres_*' tests/expressions/test_parse.py tests/test_policy.py tests/tables/test_table.py \
+	--ignore-glob='*test_polars*' --ignore-glob='*test_mariadb*' --ignore-glob='*test_postgres_*' \
+	tests/expressions/test_parse.py tests/test_policy.py tests/tables/test_table.py \
 	tests/tables/test_groups.py tests/declare/test_keys.py tests/release/test_release.py tests/tables/test_custom.py \
 	tests/ledger/test_durable.py tests/tables/test_join.py tests/tables/test_roles.py tests/cli/test_app.py \
 	tests/collector/test_server.py tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
