@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,7 +57,12 @@ def answers_as_duckdb_does(tables: Mapping[str, object], database: object = None
     joins = [opened(TABLES, stand_in=True), opened(tables, database, stand_in=True)]
     for ask in QUESTIONS:
         first, second = (simulate(*ask(join), share="1/4", runs=2, seed=5) for join in joins)
-        assert repr(first) == repr(second)
+        assert _said(first) == _said(second)
+
+
+def _said(answers: object) -> str:
+    """Return answers as they are shown, but for whom a policy leaves out, which a source's types decide."""
+    return re.sub(r"leaves out [^;\n]*(?:; |\n)?", "", repr(answers))
 
 
 def answers_sql(join: Join) -> None:
