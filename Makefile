@@ -14,6 +14,8 @@ LOWEST_TESTS := tests/engines --ignore-glob='*test_spark*' --ignore-glob='*test_
 	tests/tables/test_groups.py tests/declare/test_keys.py tests/release/test_release.py tests/tables/test_custom.py \
 	tests/ledger/test_durable.py tests/tables/test_join.py tests/tables/test_roles.py tests/cli/test_app.py \
 	tests/collector/test_server.py tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
+# One process more than there are processors: many tests wait for servers and other programs.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -44,7 +46,7 @@ $(OPENAPI)/ready: pyproject.toml
 	@touch $@
 
 test: $(VENV)/dev $(OPENAPI)/ready  ## set up, then run every test
-	@$(BIN)/python -m pytest -n auto -q
+	@$(BIN)/python -m pytest -n $(WORKERS) -q
 
 $(LOWEST)/dev: pyproject.toml
 	@test -x $(LOWEST)/bin/python || $(LOWEST_PYTHON) -m venv $(LOWEST)
@@ -55,7 +57,7 @@ $(LOWEST)/dev: pyproject.toml
 
 test-lowest: $(LOWEST)/dev  ## the tests that matter most, with Python 3.11 and the lowest version of every dependency
 	@$(LOWEST)/bin/python -m tests.lowest --installed
-	@$(LOWEST)/bin/python -m pytest -n auto -q -W default::DeprecationWarning $(LOWEST_TESTS)
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) -q -W default::DeprecationWarning $(LOWEST_TESTS)
 
 check: $(VENV)/dev  ## linters and types
 	@$(BIN)/ruff check .
