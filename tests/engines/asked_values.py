@@ -37,6 +37,15 @@ def total(engine: StatementEngine, column: str, grain: Fraction, most: int) -> i
     return sum(cell.total for cell in found.cells)
 
 
+def tells_clerks_apart(engine: StatementEngine) -> None:
+    """Hold an engine to the bytes of texts: clerk, Clerk, CLERK, clérk in two forms, and one with a blank."""
+    keys: list[object] = ["clerk", "Clerk", "clérk", "cle\u0301rk", "clerk "]
+    assert counts(engine, "job", keys) == [1, 1, 1, 1, 0]
+    assert counts(engine, "job", keys, "job = 'clerk'") == [1, 0, 0, 0, 0]
+    assert counts(engine, "job", keys, "job > 'D'") == [1, 0, 1, 1, 0]
+    assert counts(engine, "upper(job)", ["CLERK", "CLÉRK"]) == [3, 1]
+
+
 def read_in_every_way(engine: StatementEngine, column: str, key: object) -> None:
     """Read a column's values as keys that are searched for, and as owners: none may fail."""
     policy = ONE.within(engine.schema, {})

@@ -25,6 +25,7 @@ from prdp.release.bias import Clipping
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, flip_probabilities, worst_loss
 from prdp.testing.mechanism_contract import Twin
+from tests.exact.pulls import chance_of_more
 from tests.exact.universe import (
     ODD,
     RECORDS,
@@ -349,19 +350,12 @@ def too_far(
     summary = replace(summary, largest=summary.largest << room)  # points go on for so many octaves
     summary = (on_spans(summary) if crowd == "two spans" else summary).refined(4)
     clip = Clip(replace(FINDER, tunings=((None, STEEP), (None, STEEP))))
-    law: Any = clip.law(summary, Fraction(1)).laws[0]
-    points = Points.spanning(summary, STEEP.stride)
-    failures = 0.0
-    for place, ball in enumerate(flip_probabilities(law.first)):
-        clipping = replace(clip.clipping(summary, Fraction(1), 0, place), blind=False)
-        bound = clipping.pull(chance, reach)
-        assert bound is not None
-        allowed = reach * points.per_quantum(place)
-        within = [cell for cell in summary.cells if cell.key.high <= allowed * cell.key.quanta]
-        lost = sum(cell.total - cell.clipped(points.cap(place, cell.key.quanta)) for cell in within)
-        if lost > part_of_bound * bound:
-            failures += float(ball.mid())
-    return failures
+
+    def bound(clipping: Clipping) -> Fraction | None:
+        whole = clipping.pull(chance, reach)
+        return None if whole is None else part_of_bound * whole
+
+    return chance_of_more(summary, clip, bound, reach)
 
 
 @pytest.mark.parametrize("crowd", CROWDS)

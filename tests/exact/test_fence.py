@@ -16,8 +16,9 @@ from prdp.mechanisms._points import Points
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.testing.exact_loss import flip_probabilities
+from prdp.release.bias import Clipping
 from prdp.testing.mechanism_contract import Twin
+from tests.exact.pulls import chance_of_more
 from tests.exact.test_clip import quieter
 from tests.exact.universe import RECORDS, OnThisUniverse, Record, summary_of
 
@@ -131,19 +132,11 @@ def too_far(crowd: str, reach: Fraction, chance: Fraction, *, known: bool = True
     """
     summary = summary_of([record for record, count in CROWDS[crowd] for _ in range(count)]).refined(4)
     clip = Clip(replace(FINDER, tunings=((None, FAR), (None, FAR))))
-    law: Any = clip.law(summary, Fraction(1)).laws[0]
-    points = Points.spanning(summary, FAR.stride)
-    failures = 0.0
-    for place, ball in enumerate(flip_probabilities(law.first)):
-        clipping = replace(clip.clipping(summary, Fraction(1), 0, place), blind=False)
-        clipping = clipping if known else replace(clipping, spared=Fraction(0))
-        bound = clipping.pull(chance, reach)
-        assert bound is not None
-        allowed = reach * points.per_quantum(place)
-        within = [cell for cell in summary.cells if cell.key.high <= allowed * cell.key.quanta]
-        lost = sum(cell.total - cell.clipped(points.cap(place, cell.key.quanta)) for cell in within)
-        failures += float(ball.mid()) if lost > bound else 0.0
-    return failures
+
+    def bound(clipping: Clipping) -> Fraction | None:
+        return (clipping if known else replace(clipping, spared=Fraction(0))).pull(chance, reach)
+
+    return chance_of_more(summary, clip, bound, reach)
 
 
 @pytest.mark.parametrize("crowd", CROWDS)

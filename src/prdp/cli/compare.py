@@ -26,6 +26,8 @@ _POLICIES = typer.Option(
     show_default=False,
 )
 Found = tuple[str, str, Errors]
+StandIns = dict[str, tuple[Project, Any]]
+"""For each table that is asked, its stand-in and the project to ask it with."""
 
 
 @at_the_command_line
@@ -54,19 +56,21 @@ def compare(
     if not asked:
         raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')
     tried = policies_of(said.content)
-    found = _found(opened, tried, asked, like, share=share, runs=runs)
+    names = dict.fromkeys(named_in(text, opened) for text in asked)
+    stand_ins = {name: stand_in(opened, name, like) for name in names}
+    found = _found(opened, tried, asked, stand_ins, share=share, runs=runs)
     if as_json:
         show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
                     "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
     else:
-        _show(found, share, runs, _left_out(opened, tried, asked, like))
+        _show(found, share, runs, _left_out(tried, stand_ins))
 
 
 def _found(
     opened: Project,
     policies: dict[str, dict[str, Any]],
     asked: list[str],
-    like: str,
+    stand_ins: StandIns,
     *,
     share: str,
     runs: int,
@@ -76,7 +80,7 @@ def _found(
     with counting("simulating answers", len(policies) * len(asked)) as progress:
         for text in asked:
             name = named_in(text, opened)
-            asking, records = stand_in(opened, name, like)
+            asking, records = stand_ins[name]
             for policy, declared in policies.items():
                 other = asking.with_policy(name, declared)
                 lines = preview(other, name, text, records, share=part, runs=runs)
@@ -85,11 +89,11 @@ def _found(
     return found
 
 
-def _left_out(opened: Project, policies: dict[str, dict[str, Any]], asked: list[str], like: str) -> list[str]:
+def _left_out(policies: dict[str, dict[str, Any]], stand_ins: StandIns) -> list[str]:
     """Return, for each policy that leaves records out, how many of the stand-in's."""
     said = [
-        (policy, left_out_of(opened.with_policy(name, declared), name, stand_in(opened, name, like)[1]))
-        for name in dict.fromkeys(named_in(text, opened) for text in asked)
+        (policy, left_out_of(asking.with_policy(name, declared), name, records))
+        for name, (asking, records) in stand_ins.items()
         for policy, declared in policies.items()
     ]
     return [f"{plain(policy)}: {left_out}" for policy, left_out in said if left_out]

@@ -213,17 +213,16 @@ def _ask_at_most(declared: dict[str, Any]) -> None:
     """Ask for the largest budget where the policy and the bounds leave it open, or leave it large."""
     name = given.name_of(declared["source"], declared.get("table"))
 
-    def said_of(at_most: str | None) -> str:
+    def wrong_with_it() -> str:
         """Return what is wrong with the largest budget; empty where nothing is."""
-        limits = {"at_most": at_most} if at_most else {}
         try:
-            return warned(given.project_of(name, declared | limits).facts(name).policy)
+            return warned(given.project_of(name, declared).facts(name).policy)
         except PolicyError as error:
             return str(error) if "at_most=" in str(error) else ""
         except PrdpError:  # is told when the file is tried
             return ""
 
-    if "at_most" in declared or not (wrong := said_of(None)):
+    if "at_most" in declared or not (wrong := wrong_with_it()):
         return
     write(plain(wrong[:1].upper() + wrong[1:]))
     answer = _asked("The largest budget of any record (none: as it is)?", str(LARGE), check=_check_budget)

@@ -54,10 +54,6 @@ _FORMS = {
 _MOST_DIGITS = 38
 
 
-def _named(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
 def _refuse_version(version: str, shown: str) -> None:
     found = _VERSION.search(version)
     if found is None:
@@ -89,10 +85,10 @@ def _find(ask: Ask, shown: str, table: str, rows_are_records: bool) -> SqlTable:
     for column, *facts in ask(_COLUMNS, schema, name):
         types[column], form = _read_as(*facts)
         if form:
-            read[column] = form.format(_named(column))
+            read[column] = form.format(MARIADB_SERVER.named(column))
     refuse_ambiguous(list(types))
     query = " ".join(str(ask(_VIEW, schema, name)[0][0]).split()) if view else ""
-    return SqlTable(f"{_named(schema)}.{_named(name)}", types, read, query)
+    return SqlTable(f"{MARIADB_SERVER.named(schema)}.{MARIADB_SERVER.named(name)}", types, read, query)
 
 
 def _read_as(  # noqa: PLR0911, PLR0917  (one return a type; the catalog's row)

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from psycopg.pq import Format
 from prdp.engines._cells import Arrays
 from prdp.engines._interrupts import read_or_fail
 from prdp.engines.dialects.postgres import POSTGRES
-from prdp.engines.dialects.translate import Translated, masked, translated, with_halves
+from prdp.engines.dialects.translate import Translated, masked, translated, with_halves, with_sources
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import DatabaseAddress, read_address
 from prdp.safety.database_connection import connected
@@ -57,7 +56,6 @@ few cells there are, would sort all rows, and not let several processes make the
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WHO = "Name the user in the address or in PGUSER, and keep the password in PGPASSWORD or ~/.pgpass."
 _REACHED = "Check the address, and that the server can be reached from here."
-_LONGEST_KEPT = 20_000
 _WHOLE = {20, 21, 23}
 _DOUBLE, _TRUTH, _NUMERIC = 701, 16, 1700
 _EPOCH = 946_684_800_000_000
@@ -186,21 +184,8 @@ class PostgresDatabase:
 
 
 def in_postgres(sql: str) -> Translated:
-    """Return one of prdp's statements as PostgreSQL runs it; usual ones are kept for the next time."""
-    return _kept(sql) if len(sql) <= _LONGEST_KEPT else translated(sql, POSTGRES)
-
-
-@lru_cache(maxsize=256)
-def _kept(sql: str) -> Translated:
+    """Return one of prdp's statements as PostgreSQL runs it."""
     return translated(sql, POSTGRES)
-
-
-def with_sources(sources: str, statement: str) -> str:
-    """Return a statement that begins with what is said of its tables."""
-    if not sources:
-        return statement
-    rest = statement.removeprefix("WITH ")
-    return f"WITH {sources}{', ' if rest != statement else ' '}{rest}"
 
 
 def _why(error: psycopg.Error) -> str:

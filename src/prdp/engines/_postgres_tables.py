@@ -8,8 +8,9 @@ from prdp.engines._cells import Arrays
 from prdp.engines._given import refuse_unless_table_name
 from prdp.engines._opened import ensure_same
 from prdp.engines._postgres_catalog import PostgresTable, relation
-from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
+from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres
 from prdp.engines._statement_tables import StatementTables
+from prdp.engines.dialects.translate import with_sources
 
 
 class PostgresTables(StatementTables):

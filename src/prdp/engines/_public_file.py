@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -60,50 +62,47 @@ def _listed(path: Path, column: str) -> list[str] | None:
 
 def _lines(path: Path) -> list[str]:
     """Return the lines of a text file that are not empty."""
-    with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
-        try:
-            rows = database.read_csv(
-                _plain(path), header=False, all_varchar=True, delimiter=_NO_SEPARATOR, quotechar="",
-                escapechar="", columns={"line": "VARCHAR"}, auto_detect=False,
-            ).fetchall()  # fmt: skip
-        except duckdb.Error:
-            raise InvalidRequest(f"{path.name} cannot be read as a public file.") from None
+    with _reading(path, "a public file") as database:
+        rows = database.read_csv(
+            _plain(path), header=False, all_varchar=True, delimiter=_NO_SEPARATOR, quotechar="",
+            escapechar="", columns={"line": "VARCHAR"}, auto_detect=False,
+        ).fetchall()  # fmt: skip
     return [line for (line,) in rows if line]
 
 
 def public_columns(path: Path) -> dict[str, list[object]]:
     """Return the columns of a public Parquet or CSV file; a CSV file's are texts."""
-    with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
-        try:
-            if path.suffix.lower() in _PARQUET:
-                rows = database.read_parquet(_plain(path))
-            else:
-                rows = database.read_csv(_plain(path), header=True, all_varchar=True)
-            found = rows.fetchall()
-        except duckdb.Error:
-            raise InvalidRequest(f"{path.name} cannot be read as a public file.") from None
+    with _reading(path, "a public file") as database:
+        if path.suffix.lower() in _PARQUET:
+            rows = database.read_parquet(_plain(path))
+        else:
+            rows = database.read_csv(_plain(path), header=True, all_varchar=True)
+        found = rows.fetchall()
         return {name: [row[place] for row in found] for place, name in enumerate(rows.columns)}
 
 
 def guessed_types(path: Path) -> dict[str, str]:
     """Return the SQL types that the first records of a public CSV file look like; of Parquet, its own."""
     delimiter = "\t" if ".tsv" in path.name else ","
-    with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
-        try:
-            if path.suffix.lower() in _PARQUET:
-                rows = database.read_parquet(_plain(path))
-            else:
-                rows = database.read_csv(
-                    _plain(path),
-                    header=True,
-                    delimiter=delimiter,
-                    sample_size=GUESSED_FROM,
-                    ignore_errors=True,
-                )
-        except duckdb.Error:
-            raise InvalidRequest(f"{path.name} cannot be read as a file to guess types from.") from None
+    with _reading(path, "a file to guess types from") as database:
+        if path.suffix.lower() in _PARQUET:
+            rows = database.read_parquet(_plain(path))
+        else:
+            rows = database.read_csv(
+                _plain(path), header=True, delimiter=delimiter, sample_size=GUESSED_FROM, ignore_errors=True
+            )
         found = zip(rows.columns, map(str, rows.types), strict=True)
         return {name: kind if column_type(kind).kind is not Kind.OTHER else "VARCHAR" for name, kind in found}
+
+
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Have a database to read a public file with; one that cannot be read is refused."""
+    with duckdb.connect(config={"autoinstall_known_extensions": False}) as database:
+        try:
+            yield database
+        except duckdb.Error:
+            raise InvalidRequest(f"{path.name} cannot be read as {what}.") from None
 
 
 def _plain(path: Path) -> str:

@@ -83,8 +83,7 @@ class Frame:
                 raise InvalidRequest(
                     f"Spark would replace a part of the name {column.name!r}: rename the column."
                 )
-        kinds = {column.name: column_type(column.dataType.simpleString()) for column in found}
-        return {column.name: _as_declared(kinds[column.name], column) for column in found}
+        return {column.name: _as_declared(column) for column in found}
 
     @contextmanager
     def viewed(self, schema: Schema) -> Iterator[None]:
@@ -111,7 +110,8 @@ def column_type(native: str) -> ColumnType:
     return ColumnType(kind, native=name)
 
 
-def _as_declared(kind: ColumnType, column: Any) -> ColumnType:
+def _as_declared(column: Any) -> ColumnType:
+    kind = column_type(column.dataType.simpleString())
     return kind if column.nullable else kind.never_null()
 
 

@@ -10,9 +10,7 @@ from prdp.declare.keys import MOST_KEYS
 from prdp.engines._key_masses import joined_mass_statement
 from prdp.engines._owner_rows import id_sql, rows_of_join
 from prdp.engines._owner_statements import OwnerStatements, Rows
-from prdp.engines._owners import (
-    OwnerStatement,
-)
+from prdp.engines._owners import OwnerStatement
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.schema import Schema

@@ -127,9 +127,10 @@ def dialect_of(tables: Mapping[str, FoundTable]) -> Dialect:
         )
         return exp.Subquery(this=query, alias=node.args.get("alias"))
 
-    # Of a join, a column may be NULL that is not in its table.
-    (table,) = tables.values() if len(tables) == 1 else (None,)
-    known = {name for name, kind in table.schema.items() if kind.required} if table else set()
+    known: set[str] = set()
+    if len(tables) == 1:  # of a join, a column may be NULL that is not in its table
+        (table,) = tables.values()
+        known = {name for name, kind in table.schema.items() if kind.required}
     rules = {**RULES, "Table": named, "Case": decided_case(known)}
     return Dialect(CLICKHOUSE.name, rules, CLICKHOUSE.shared)
 

@@ -9,8 +9,9 @@ from prdp.engines._cells import Arrays
 from prdp.engines._opened import ensure_same
 from prdp.engines._postgres_arrow import as_arrow
 from prdp.engines._postgres_catalog import PostgresTable, relation
-from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres, with_sources
+from prdp.engines._postgres_session import PostgresDatabase, Rows, in_postgres
 from prdp.engines._statement_engine import StatementEngine
+from prdp.engines.dialects.translate import with_sources
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import is_database
 from prdp.schema import Schema

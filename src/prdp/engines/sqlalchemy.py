@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from prdp.engines._cells import Arrays
@@ -14,12 +13,11 @@ from prdp.engines._opened import ensure_same
 from prdp.engines._sql_backend import SqlBackend, SqlTable
 from prdp.engines._sql_database import SqlDatabase
 from prdp.engines._statement_engine import Rows, StatementEngine
-from prdp.engines.dialects.translate import Translated, translated
+from prdp.engines.dialects.translate import Translated, translated, with_sources
 from prdp.errors import InvalidRequest
 
 _RECORDS = "prdp_records"
 _LONGEST = 4_000_000
-_LONGEST_KEPT = 20_000
 BACKENDS = {"mariadb": MARIADB_SERVER, "mysql": MARIADB_SERVER}
 """By the word that an address begins with."""
 
@@ -75,9 +73,7 @@ class SqlEngine(StatementEngine):
     def written(self, sql: str) -> str:
         """Return a statement as the database runs it."""
         statement = self._said(sql).sql
-        source = self._database.backend.source_of(self._table, _RECORDS, statement)
-        rest = statement.removeprefix("WITH ")
-        return f"WITH {source}{', ' if rest != statement else ' '}{rest}"
+        return with_sources(self._database.backend.source_of(self._table, _RECORDS, statement), statement)
 
     def _said(self, sql: str) -> Translated:
         return _in_dialect(sql, self._database.backend)
@@ -89,19 +85,14 @@ class SqlEngine(StatementEngine):
 
 
 def _in_dialect(sql: str, backend: SqlBackend) -> Translated:
-    """Return one of prdp's statements as a database runs it; usual ones are kept for the next time."""
-    said = _kept(sql, backend) if len(sql) <= _LONGEST_KEPT else translated(sql, backend.dialect)
+    """Return one of prdp's statements as a database runs it."""
+    said = translated(sql, backend.dialect)
     if len(said.sql) > _LONGEST:
         raise InvalidRequest(
             f"this question is too long in the SQL of {backend.title}: shorten its expressions, or let the "
             "database compute a part of them as a column."
         )
     return said
-
-
-@lru_cache(maxsize=256)
-def _kept(sql: str, backend: SqlBackend) -> Translated:
-    return translated(sql, backend.dialect)
 
 
 def backend_of(address: str) -> SqlBackend:

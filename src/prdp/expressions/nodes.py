@@ -263,6 +263,11 @@ def conjunction(parts: Iterable[Node], span: Span | None = None) -> And:
     return And(_flat(parts, And), span=span)
 
 
+def conjuncts(where: Node | None) -> tuple[Node, ...]:
+    """Return all that holds where a condition does; nothing for no condition."""
+    return where.parts if isinstance(where, And) else () if where is None else (where,)
+
+
 def disjunction(parts: Iterable[Node], span: Span | None = None) -> Or:
     """Return the Or of parts, with no Or inside another."""
     return Or(_flat(parts, Or), span=span)

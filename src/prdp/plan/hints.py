@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import ExpressionError, LedgerError
-from prdp.expressions.nodes import And, Node, canonical
+from prdp.expressions.nodes import Node, canonical, conjuncts
 from prdp.expressions.parse import parse
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.started import StartedClip
@@ -175,14 +175,9 @@ def _same_condition(text: str | None, where: Node | None) -> bool:
     if len(text) != len(own):  # whatever the order, the parts are as long
         return False
     try:
-        return _conditions(parse(text)) == _conditions(where)
+        return set(map(canonical, conjuncts(parse(text)))) == set(map(canonical, conjuncts(where)))
     except ExpressionError:  # as it is recorded, a filter may be longer than one may be written
         return False
-
-
-def _conditions(where: Node) -> set[str]:
-    """Return all that a record must meet, whatever the order."""
-    return {canonical(part) for part in (where.parts if isinstance(where, And) else (where,))}
 
 
 _PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2}

@@ -27,7 +27,6 @@ from prdp.expressions.moments import added
 from prdp.expressions.nodes import (
     MIRRORED,
     Among,
-    And,
     Arithmetic,
     Call,
     Case,
@@ -44,6 +43,7 @@ from prdp.expressions.nodes import (
     Or,
     canonical,
     columns,
+    conjuncts,
 )
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of
@@ -84,7 +84,7 @@ class GroupItem:
 
 def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[Any] | None:
     """Return the public keys of an entry of GROUP BY; None where they do not follow from what is public."""
-    conditions = _conjuncts(where)
+    conditions = conjuncts(where)
     if item.part:
         return _moments(item, conditions)
     listed = _listed(item.checked.text, conditions)
@@ -139,7 +139,7 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
     if not isinstance(node, Column) or item.part:
         return list(keys)
     name, kind = node.name, planner.schema[node.name]
-    decisive = [condition for condition in _conjuncts(where) if columns(condition) == {name}]
+    decisive = [condition for condition in conjuncts(where) if columns(condition) == {name}]
 
     def may_be(key: Any) -> bool:
         try:
@@ -161,10 +161,6 @@ def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, pla
         for item, column in zip(items, zip(*keys, strict=True), strict=True)
     ]
     return [key for key in keys if all(part in allowed for part, allowed in zip(key, kept, strict=True))]
-
-
-def _conjuncts(where: Node | None) -> Sequence[Node]:
-    return where.parts if isinstance(where, And) else (where,) if where is not None else ()
 
 
 def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from prdp.engines.dialects.double_edges import BEYOND, greatest_double, least_double
 from prdp.engines.dialects.translate import Rule, form
 
 NAME = "mysql"
@@ -23,9 +24,6 @@ GREATEST = sys.float_info.max
 
 _LARGEST = math.nextafter(GREATEST, 0.0)
 """The largest that is finite here."""
-
-_BEYOND = Fraction(2) ** 1024 - Fraction(2) ** 970
-"""From here on a result rounds to infinity."""
 
 
 def double(value: float) -> str:
@@ -131,13 +129,13 @@ def guarded(operation: exp.Expression) -> exp.Expression:  # noqa: PLR0911  (one
     first, second = constant(left), constant(right)
     match operation:
         case exp.Mul() if second and math.isfinite(second):
-            return _scaled("a * c", left, second, _BEYOND / abs(Fraction(second)))
+            return _scaled("a * c", left, second, BEYOND / abs(Fraction(second)))
         case exp.Mul() if first and math.isfinite(first):
-            return _scaled("a * c", right, first, _BEYOND / abs(Fraction(first)))
+            return _scaled("a * c", right, first, BEYOND / abs(Fraction(first)))
         case exp.Mul():
             return form(_PRODUCT, NAME, a=left, b=right)
         case exp.Div() if second:
-            return _scaled("a / c", left, second, _BEYOND * abs(Fraction(second)))
+            return _scaled("a / c", left, second, BEYOND * abs(Fraction(second)))
         case exp.Div() if first:
             return _over(first, right)
         case exp.Div():
@@ -175,28 +173,17 @@ def _scaled(template: str, of: exp.Expression, by: float, limit: Fraction) -> ex
     """Return a product or quotient with a constant: from which size of the other it is infinite is known."""
     signs = "inf ELSE - inf" if by > 0 else "- inf ELSE inf"
     written = doubles(f"CASE WHEN ABS(a) >= f THEN CASE WHEN a > 0 THEN {signs} END ELSE {template} END")
-    first = number(_least_double(limit) if limit < _BEYOND else GREATEST)
+    first = number(least_double(limit) if limit < BEYOND else GREATEST)
     return form(written, NAME, a=of, f=first, c=number(by))
 
 
 def _over(numerator: float, right: exp.Expression) -> exp.Expression:
     """Return a constant over a number that is not zero."""
-    last = _greatest_double(abs(Fraction(numerator)) / _BEYOND)
+    last = greatest_double(abs(Fraction(numerator)) / BEYOND)
     signs = "inf ELSE - inf" if numerator > 0 else "- inf ELSE inf"
     large = f"WHEN ABS(b) <= f THEN CASE WHEN b > 0 THEN {signs} END " if last > 0 else ""
     written = doubles(f"CASE {large}WHEN ABS(b) >= inf THEN 0e0 ELSE c / b END")
     return form(written, NAME, b=right, f=number(last), c=number(numerator))
-
-
-def _least_double(edge: Fraction) -> float:
-    """Return the smallest double that is at least an edge."""
-    near = float(edge)
-    return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
-
-
-def _greatest_double(edge: Fraction) -> float:
-    near = float(edge)
-    return near if Fraction(near) <= edge else math.nextafter(near, 0.0)
 
 
 _EXPONENT = "LEAST(GREATEST(b, - 2^66 ), 2^66 ) * LN(ABS(a))"

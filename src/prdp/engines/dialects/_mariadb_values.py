@@ -12,7 +12,7 @@ from itertools import zip_longest
 from sqlglot import exp
 
 from prdp.engines.dialects._mariadb_doubles import NAME, doubles, guarded, number, operand, operation, said
-from prdp.engines.dialects.translate import Rule, form
+from prdp.engines.dialects.translate import Rule, counts_from_one, form, replaced_columns
 from prdp.errors import InvalidRequest
 
 WIDE = "DECIMAL(65, 0)"
@@ -251,9 +251,7 @@ def element(node: exp.Expression) -> exp.Expression:
     (place,) = node.expressions
     if not isinstance(node.this, exp.Array):
         raise InvalidRequest("MariaDB has no word for so long an expression, which this question needs.")
-    unchanged = place.type is not None and place.type.this == exp.DType.UNKNOWN
-    # sqlglot has made whole numbers count from zero, and has left alone what it knows no type of.
-    shifted = place.copy() if unchanged else form("a + 1", NAME, a=place)
+    shifted = place.copy() if counts_from_one(place) else form("a + 1", NAME, a=place)
     listed = [
         item.this.copy() if isinstance(item, exp.Cast) else item.copy() for item in node.this.expressions
     ]
@@ -263,11 +261,7 @@ def element(node: exp.Expression) -> exp.Expression:
 
 def select(node: exp.Expression) -> exp.Expression:
     """Say lists whose elements are rows, side by side, and ``* REPLACE``."""
-    star = node.expressions[0]
-    if isinstance(star, exp.Star) and star.args.get("replace"):
-        first = node.args["from_"].this.this
-        kept = [exp.column(item.alias_or_name, quoted=True) for item in first.expressions]
-        node.set("expressions", [*kept, *(item.copy() for item in star.args["replace"])])
+    if replaced_columns(node):
         return node
     found = [item.find(exp.Explode) for item in node.expressions]
     if not all(found):

@@ -14,15 +14,13 @@ from itertools import islice
 
 from sqlglot import exp
 
+from prdp.engines.dialects.double_edges import BEYOND, greatest_double, least_double
 from prdp.engines.dialects.translate import form
 from prdp.grids import SLACK
 
 NAME = "postgres"
 _FEW = 8
 """So many nodes may an operand have that a guard mentions more than once."""
-
-_BEYOND = Fraction(2) ** 1024 - Fraction(2) ** 970
-"""From here on a result rounds to infinity."""
 
 _NOTHING = Fraction(1, 2**1075)
 """Up to here a result rounds to zero."""
@@ -168,16 +166,16 @@ def _limited(
         argument: What the other operand's magnitude is where the result's is at an edge.
         exact: The constant again, exactly.
     """
-    large, small = (argument(edge, abs(exact)) for edge in (_BEYOND, _NOTHING))
+    large, small = (argument(edge, abs(exact)) for edge in (BEYOND, _NOTHING))
     cases = ""
-    if large < _BEYOND:
-        first = _least_double(large)
+    if large < BEYOND:
+        first = least_double(large)
         signed = "inf ELSE - inf" if by > 0 else "- inf ELSE inf"
         cases += f"WHEN abs(a) BETWEEN f AND inf THEN CASE WHEN a > 0 THEN {signed} END "
         first_node = number(first)
     else:
         first_node = number(0.0)
-    last = _greatest_double(small)
+    last = greatest_double(small)
     if last > 0:
         cases += "WHEN abs(a) <= l THEN 0 "
     if not cases:
@@ -189,15 +187,15 @@ def _limited(
 def _over(numerator: float, right: exp.Expression) -> exp.Expression:
     """Return a constant over a number that is not zero."""
     size = abs(Fraction(numerator))
-    last, first = _greatest_double(size / _BEYOND), size / _NOTHING
+    last, first = greatest_double(size / BEYOND), size / _NOTHING
     cases = ""
     if last > 0:
         signed = "inf ELSE - inf" if numerator > 0 else "- inf ELSE inf"
         cases += f"WHEN abs(b) <= l THEN CASE WHEN b > 0 THEN {signed} END "
-    if first < _BEYOND:
+    if first < BEYOND:
         cases += "WHEN abs(b) BETWEEN f AND inf THEN 0 "
     edges = {"l": number(last), "c": number(numerator)}
-    edges["f"] = number(_least_double(first) if first < _BEYOND else 0.0)
+    edges["f"] = number(least_double(first) if first < BEYOND else 0.0)
     template = doubles(f"CASE {cases}ELSE c / b END") if cases else "c / b"
     return _filled(template, edges, b=right)
 
@@ -208,17 +206,6 @@ def _filled(template: str, edges: Mapping[str, exp.Expression], **parts: exp.Exp
         return form(template, NAME, **edges, **parts)
     names = {name: exp.column(f"prdp_{name}") for name in parts}
     return bound(form(template, NAME, **edges, **names), parts)
-
-
-def _least_double(edge: Fraction) -> float:
-    """Return the smallest double that is at least an edge."""
-    near = float(edge)
-    return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
-
-
-def _greatest_double(edge: Fraction) -> float:
-    near = float(edge)
-    return near if Fraction(near) <= edge else math.nextafter(near, 0.0)
 
 
 def exponential(node: exp.Expression) -> exp.Expression:

@@ -7,25 +7,20 @@ within an expression, nor for a search in many bins: such questions are refused.
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlglot import exp
 
 from prdp.engines.dialects._mariadb_doubles import DOUBLES, NAME
 from prdp.engines.dialects._mariadb_doubles import literal as number_literal
 from prdp.engines.dialects._mariadb_values import VALUES
 from prdp.engines.dialects._mariadb_values import literal as text_literal
-from prdp.engines.dialects.translate import Dialect
+from prdp.engines.dialects.translate import Dialect, named_subquery
 from prdp.errors import InvalidRequest
 
 
 def _literal(node: exp.Expression) -> exp.Expression:
     return text_literal(node) if node.is_string else number_literal(node)
-
-
-def _named(node: exp.Expression) -> exp.Expression:
-    """Give a subquery of a FROM clause the name that MariaDB asks for."""
-    if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
-        node.set("alias", exp.TableAlias(this=exp.to_identifier("chosen", quoted=True)))
-    return node
 
 
 def _quoted(node: exp.Expression) -> exp.Expression:
@@ -55,7 +50,7 @@ MARIADB = Dialect(
         "Identifier": _quoted,
         "Join": _join,
         "Literal": _literal,
-        "Subquery": _named,
+        "Subquery": partial(named_subquery, quoted=True),
     },
     shared=frozenset(
         {

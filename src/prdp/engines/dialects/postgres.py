@@ -12,7 +12,13 @@ from prdp.engines.dialects import _postgres_doubles as doubles
 from prdp.engines.dialects import _postgres_values as values
 from prdp.engines.dialects._postgres_doubles import NAME
 from prdp.engines.dialects._postgres_values import call, operand, said
-from prdp.engines.dialects.translate import Dialect, counts_from_one, form
+from prdp.engines.dialects.translate import (
+    Dialect,
+    counts_from_one,
+    form,
+    named_subquery,
+    replaced_columns,
+)
 
 _TYPES = {"INT128": exp.DType.DECIMAL, "TINYINT": exp.DType.INT, "TIMESTAMPNTZ": exp.DType.TIMESTAMP}
 
@@ -72,8 +78,7 @@ def _named(node: exp.Expression) -> exp.Expression:
     """
     if not isinstance(node.parent, exp.From | exp.Join):
         return node
-    if not node.alias:
-        node.set("alias", exp.TableAlias(this=exp.to_identifier("chosen")))
+    named_subquery(node)
     items = node.this.selects if isinstance(node.this, exp.Select) else ()
     if not all(map(doubles.is_short, items)):
         node.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
@@ -96,13 +101,7 @@ def _join(node: exp.Expression) -> exp.Expression:
 
 
 def _select(node: exp.Expression) -> exp.Expression:
-    """Say ``* REPLACE (...)`` as the columns of the first table, and what is in the place of another one."""
-    star = node.expressions[0]
-    if not (isinstance(star, exp.Star) and star.args.get("replace")):
-        return node
-    first = node.args["from_"].this.this
-    kept = [exp.column(item.alias_or_name, quoted=True) for item in first.expressions]
-    node.set("expressions", [*kept, *(item.copy() for item in star.args["replace"])])
+    replaced_columns(node)
     return node
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import sqlglot
@@ -24,11 +24,12 @@ Rule = Callable[[exp.Expression], exp.Expression]
 
 _HALF = 1 << 64
 _DEEPEST = 50_000
+_LONGEST_KEPT = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
-    """What an engine says otherwise than DuckDB.
+    """What an engine says otherwise than DuckDB; each is equal to itself alone.
 
     Attributes:
         name: The dialect's name, to sqlglot.
@@ -58,13 +59,22 @@ class Translated:
 
 
 def translated(sql: str, dialect: Dialect) -> Translated:
-    """Return one of prdp's statements in a dialect.
+    """Return one of prdp's statements in a dialect; usual ones are kept for the next time.
 
     Raises:
         InvalidRequest: The dialect has no word for something in it.
     """
+    return _kept(sql, dialect) if len(sql) <= _LONGEST_KEPT else _made(sql, dialect)
+
+
+def _made(sql: str, dialect: Dialect) -> Translated:
     with _room():
         return _translated(sqlglot.parse_one(sql, dialect="duckdb"), dialect)
+
+
+@lru_cache(maxsize=256)
+def _kept(sql: str, dialect: Dialect) -> Translated:
+    return _made(sql, dialect)
 
 
 @contextmanager
@@ -121,6 +131,40 @@ def with_halves(found: Arrays, wide: Mapping[str, Sequence[int | None]]) -> Arra
 def masked(values: NDArray[np.generic], missing: NDArray[np.bool_]) -> NDArray[np.generic]:
     """Return a column as DuckDB would give it: masked where there is NULL."""
     return np.ma.MaskedArray(values, mask=missing)
+
+
+def with_sources(sources: str, statement: str) -> str:
+    """Return a statement that begins with what is said of its tables.
+
+    >>> with_sources("t AS (SELECT 1 AS x)", "SELECT x FROM t")
+    'WITH t AS (SELECT 1 AS x) SELECT x FROM t'
+    """
+    if not sources:
+        return statement
+    rest = statement.removeprefix("WITH ")
+    return f"WITH {sources}{', ' if rest != statement else ' '}{rest}"
+
+
+def named_subquery(node: exp.Expression, *, quoted: bool = False) -> exp.Expression:
+    """Give a subquery of a FROM clause the name that some databases ask for."""
+    if isinstance(node.parent, exp.From | exp.Join) and not node.alias:
+        node.set("alias", exp.TableAlias(this=exp.to_identifier("chosen", quoted=quoted)))
+    return node
+
+
+def replaced_columns(node: exp.Expression) -> bool:
+    """Say ``* REPLACE (...)`` as the columns of the first table, and what is in the place of another one.
+
+    Returns:
+        Whether a SELECT had it.
+    """
+    star = node.expressions[0]
+    if not (isinstance(star, exp.Star) and star.args.get("replace")):
+        return False
+    first = node.args["from_"].this.this
+    kept = [exp.column(item.alias_or_name, quoted=True) for item in first.expressions]
+    node.set("expressions", [*kept, *(item.copy() for item in star.args["replace"])])
+    return True
 
 
 def counts_from_one(place: exp.Expression) -> bool:
