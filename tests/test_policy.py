@@ -199,6 +199,9 @@ def test_a_policy_that_does_not_fit_the_table_is_refused(text: str) -> None:
         ("CASE WHEN opened < DATE '2020-01-01' THEN 20 ELSE 1 END", "with opened=2020-01-01"),
         ("age / balance", "within the bounds: for example, with age=120, balance=1e12 the budget is"),
         ("10000 / (balance - age)", "the budget is"),
+        ("20 - coalesce(age, 0)", "with age from 10 to 120: for example, with age=120 the budget is -100"),
+        ("CASE WHEN age IS NULL THEN 50 ELSE 20 - age END", "with age from 10 to 120"),
+        ("CASE WHEN coalesce(age, 5) < 50 THEN 1 ELSE 20 END", "with age from 0 to"),
     ],
 )
 def test_records_that_the_bounds_allow_and_the_policy_leaves_out_are_named(text: str, sentence: str) -> None:
@@ -207,6 +210,13 @@ def test_records_that_the_bounds_allow_and_the_policy_leaves_out_are_named(text:
     assert said is not None
     assert said.startswith("the policy leaves out records with")
     assert sentence in said
+
+
+def test_a_whole_number_whose_budget_is_the_least_is_not_said_to_be_left_out() -> None:
+    policy = Policy("10 - coalesce(age, 0)", at_least=1, at_most=10).within(SCHEMA, BOUNDS)
+    said = policy.left_out(BOUNDS, whole={"age"})
+    assert said is not None
+    assert "with age from 10 to 120: " in said
 
 
 @pytest.mark.parametrize(

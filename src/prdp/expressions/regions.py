@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice, product
+from typing import Any
 
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.functions import SIGNATURES
@@ -19,6 +20,7 @@ from prdp.expressions.nodes import (
     Case,
     Column,
     Compare,
+    IsNull,
     Moment,
     Node,
     Not,
@@ -58,13 +60,37 @@ class Threshold:
 def invalid_regions(node: Node, column: str, within: Interval, threshold: Threshold) -> list[Interval]:
     """Return where, in the range of its only column, an expression gives no valid budget."""
     regions: list[Interval] = []
-    for piece in _decided(node, column, within, threshold):
+    for piece in _decided(_of_known_values(node), column, within, threshold):
         last = regions[-1] if regions else None
         if last is not None and math.nextafter(last.high, math.inf) >= piece.low:
             regions[-1] = Interval(last.low, piece.high)
         else:
             regions.append(piece)
     return regions
+
+
+def _of_known_values(node: Node) -> Node:
+    """Return an expression that gives the same to every record whose columns all have values.
+
+    >>> from prdp.expressions.nodes import canonical
+    >>> from prdp.expressions.parse import parse
+    >>> canonical(_of_known_values(parse("10 - coalesce(age, 0)")))
+    '10 - age'
+    """
+    match node:
+        case Call(name="coalesce", args=(Column() as first, *_)):
+            return first
+        case IsNull(operand=Column()):
+            return Boolean(value=False, span=node.span)
+        case _:
+            parts = {part.name: getattr(node, part.name) for part in fields(node) if part.name != "span"}
+            return replace(node, **{name: _each_of_known_values(part) for name, part in parts.items()})
+
+
+def _each_of_known_values(part: Any) -> Any:
+    if isinstance(part, tuple):
+        return tuple(map(_each_of_known_values, part))
+    return _of_known_values(part) if isinstance(part, Node) else part
 
 
 def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval]:
@@ -81,12 +107,31 @@ def _decided(node: Node, column: str, within: Interval, threshold: Threshold) ->
         if threshold.nowhere(found):
             yield piece
         elif middle is None:
-            ends = (piece.low, piece.high)
-            if not all(threshold.is_valid(evaluate(node, {column: end})) for end in ends):
-                yield piece
+            yield from _without_valid_end(
+                piece, lambda value: threshold.is_valid(evaluate(node, {column: value}))
+            )
         else:
             waiting.append(Interval(math.nextafter(middle, math.inf), piece.high))
             waiting.append(Interval(piece.low, middle))
+
+
+def _without_valid_end(piece: Interval, is_valid: Callable[[float], bool]) -> Iterator[Interval]:
+    """Yield a narrow piece without what is valid at one of its ends; nothing where both are."""
+    low, high = piece.low, piece.high
+    match is_valid(low), is_valid(high):
+        case False, False:
+            yield piece
+        case True, False:
+            yield Interval(_last(high, low, is_valid), high)
+        case False, True:
+            yield Interval(low, _last(low, high, is_valid))
+
+
+def _last(invalid: float, valid: float, is_valid: Callable[[float], bool]) -> float:
+    """Return the last number that is not valid on the way from one that is not to one that is."""
+    while (middle := invalid / 2 + valid / 2) not in (invalid, valid):
+        invalid, valid = (invalid, middle) if is_valid(middle) else (middle, valid)
+    return invalid
 
 
 def _cut_at_constants(node: Node, within: Interval) -> list[Interval]:
