@@ -41,7 +41,15 @@ def test_the_readme_s_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
-ELSEWHERE = {*WHOLE_PAGES, "collector.md", "expressions.md", "interface.md", "keys.md", "sources.md", "sql.md"}
+ELSEWHERE = {
+    *WHOLE_PAGES,
+    "collector.md",
+    "expressions.md",
+    "interface.md",
+    "keys.md",
+    "sources.md",
+    "sql.md",
+}
 """Pages that another test runs, and reads what they print."""
 PAGES = sorted(
     {
