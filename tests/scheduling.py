@@ -18,6 +18,7 @@ FIRST = (
     "tests/docs/",
     "tests/cli/",
     "tests/collector/",
+    "tests/exact/",
 )
 """Where tests take longest, the slowest alone first; the rest follows in the order of its names."""
 
