@@ -18,6 +18,8 @@ LOWEST_TESTS := tests/engines --ignore-glob='*test_spark*' --ignore-glob='*test_
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes: each would compile all of prdp again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-lowest check format docs notebooks bench questions paper paper-quick clean
 

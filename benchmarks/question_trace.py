@@ -51,10 +51,10 @@ class Trace:
         self.entered.add(code)
         if threading.current_thread() is not threading.main_thread():
             return
-        stack = [name_of(own) for own in reversed(list(own_frames(frame)))]
-        self.calls.append((len(stack) - 1, stack[-1]))
-        if not self.way and stack[-1].startswith("mechanisms.") and code.co_name in MECHANISMS:
-            self.way = stack
+        stack, name = list(own_frames(frame)), name_of(code)  # the others' names are long in the making
+        self.calls.append((len(stack) - 1, name))
+        if not self.way and name.startswith("mechanisms.") and code.co_name in MECHANISMS:
+            self.way = [name_of(own) for own in reversed(stack)]
 
 
 def is_own(code: CodeType) -> bool:

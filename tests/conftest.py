@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.ledger.places import place
 from tests.mariadb import mariadb
 from tests.postgres import new_database, postgres, postgres_server, pytest_runtest_makereport
+from tests.scheduling import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.spark import connect, spark
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "place",
     "postgres",
     "postgres_server",
+    "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
+    "pytest_xdist_make_scheduler",
     "spark",
 ]
 

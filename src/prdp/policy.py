@@ -225,7 +225,7 @@ class Policy:
             (name,) = self.columns
             regions = invalid_regions(self.expression, name, ranges[name], threshold)
             if name in whole:
-                regions = [inner for region in regions if not (inner := _whole_part(region)).empty]
+                regions = [inner for region in regions if not (inner := whole_part(region)).empty]
             return self._regions_sentence(name, regions) if regions else None
         example = invalid_example(self.expression, ranges, threshold)
         if example is None:
@@ -380,7 +380,7 @@ def ranges_of(bounds: Bounds) -> dict[str, Interval]:
     }
 
 
-def _whole_part(region: Interval) -> Interval:
+def whole_part(region: Interval) -> Interval:
     """Return the whole numbers of a region as the interval from the first to the last."""
     low = math.ceil(region.low) if math.isfinite(region.low) else region.low
     high = math.floor(region.high) if math.isfinite(region.high) else region.high

@@ -33,6 +33,25 @@ def test_bounds_that_are_missing_are_advised_as_the_project_file_has_them(folder
     assert "prdp.open" not in said
 
 
+def test_what_is_advised_for_a_column_that_is_no_bare_word_is_taken(folder: Path) -> None:
+    (folder / "loans.csv").write_text("höhe,net kg\n" + "1,2\n" * 50)
+    declared = """
+[tables.loans]
+source = "loans.csv"
+policy = "1"
+types = { "höhe" = "BIGINT", "net kg" = "BIGINT" }
+"""
+    for column, quoted in (("höhe", '"höhe"'), ("net kg", '"net kg"')):
+        (folder / "prdp.toml").write_text(declared)
+        text = f'SELECT SUM("{column}") FROM loans'
+        said = " ".join(refused("ask", text, "--share", "0.1").split())
+        advised = f"bounds = {{ {quoted} = [0, 1e12] }}"
+        assert f"{advised} in prdp.toml" in said
+        (folder / "prdp.toml").write_text(declared + advised)
+        assert quickly("ask", text, "--share", "0.1").exit_code == 0
+        (folder / "loans.ledger").unlink()
+
+
 def test_and_as_options_where_these_declare_the_table(folder: Path) -> None:
     said = refused(
         "ask", "SELECT AVG(fine) FROM loans", "--share", "0.1", "--table", "loans.csv", "--policy", "1",

@@ -36,6 +36,24 @@ def test_the_only_ledger_of_the_folder_is_shown_in_a_pipe_within_80_columns(fold
     assert "! unanswered" in ran.stdout
 
 
+def test_answers_that_a_terminal_has_no_room_for_stand_below_the_others_with_their_keys(
+    folder: Path,
+) -> None:
+    columns = {"branch": np.array(["north", "south"] * 500), "fine": np.arange(1000), "days": np.arange(1000)}
+    bounds = {"fine": (0, 10**6), "days": (0, 10**6)}
+    table = prdp.open(columns, policy="1000", bounds=bounds, ledger=folder / "a.ledger")
+    asked = [prdp.count(), prdp.sum("fine"), prdp.mean("fine"), prdp.sum("days")]
+    released = table.group_by("branch", keys=["north", "south"]).agg(*asked, share="1/2")
+    shown = quickly("ledger").stdout.splitlines()
+    heads = [line.split() for line in shown if line.strip().startswith("branch ")]
+    assert [name for head in heads for name in head if name != "branch"] == released.names[1:]
+    assert len(heads) > 1
+    for line in shown:
+        if line.strip().startswith(("north", "south")):
+            assert len(line) <= 80
+            assert line.count("(") == line.count(")") >= 1
+
+
 def test_whose_rows_are_protected_together_is_among_the_facts(folder: Path) -> None:
     prdp.open(
         {"who": np.arange(3)}, policy=prdp.Policy.constant(1), protect="who", ledger=folder / "t.ledger"

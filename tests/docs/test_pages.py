@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from functools import cache
@@ -82,3 +83,12 @@ def test_headings_are_linked_as_repositories_spell_them(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert anchors(page) == {"prdptoml-and-more", "what-is-not", "what-is-not-1"}
+
+
+def test_no_message_names_a_page_by_a_path_that_an_installed_prdp_does_not_have() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        explained = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in explained:
+                assert not re.search(r"\bdocs/[\w/]*\.md", node.value), (path.name, node.lineno)

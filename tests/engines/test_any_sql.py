@@ -82,6 +82,8 @@ def _unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 class TestAnySql(EngineContract):
+    brief = True  # the dialect that is said is PostgreSQL's, which is asked everything in test_postgres.py
+
     @pytest.fixture(autouse=True)
     def _place(self, address: str) -> Iterator[None]:
         with place_for(address) as place:

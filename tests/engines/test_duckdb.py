@@ -65,6 +65,8 @@ class TestArrow(InMemory):
 
 
 class TestTwoKeys(InMemory):
+    brief = True
+
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         return open_source(arrow(records), None, own_column=False)
 
@@ -116,11 +118,15 @@ class TestRelation(EngineContract):
 
 
 class TestPolars(InMemory):
+    brief = True
+
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         return open_source(pl.from_arrow(arrow(records)), None)
 
 
 class TestPandas(InMemory):
+    brief = True
+
     def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
         frame = arrow(records).to_pandas(types_mapper=pd.ArrowDtype)
         return open_source(frame, None)

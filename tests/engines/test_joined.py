@@ -85,6 +85,8 @@ class PythonTables:
 
 
 class TestPython(JoinContract):
+    brief = True
+
     def engine(self, tables: Tables) -> PythonTables:
         return PythonTables(tables)
 

@@ -46,6 +46,8 @@ class TestFrame(EqualityContract, EngineContract):
 
 
 class TestParquet(EngineContract):
+    brief = True
+
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path

@@ -26,6 +26,8 @@ def stored(keep: kept.Keep) -> Storage:
 
 
 class TestStorage(StorageContract):
+    brief = True  # the engine that answers is the one of test_storage.py, which is asked everything
+
     def storages(self) -> Mapping[str, Storage]:
         return {name: stored(keep) for name, keep in kept.FORMS.items()}
 
@@ -33,6 +35,7 @@ class TestStorage(StorageContract):
 class FromFolder(EngineContract):
     """A table in a folder, which can be lost and changed."""
 
+    brief = True  # what is computed of rows that are read is held to the reference in test_duckdb.py
     keep: ClassVar[kept.Keep]
 
     @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from prdp.errors import ExpressionError
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, columns
 from prdp.expressions.parse import parse
+from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS
 from prdp.schema import ColumnType, Kind
 
 SCHEMA = {
@@ -77,6 +78,9 @@ def test_conditions_of_every_kind_of_column_are_accepted(text: str) -> None:
         ("CASE WHEN job = 1 THEN 1 END", "1", "Write '1', in quotes."),
         ("CASE WHEN balance > '5' THEN 1 END", "'5'", "without quotes"),
         ("CASE WHEN opened > '2020-01-31' THEN 1 END", "'2020-01-31'", "Write DATE '2020-01-31'."),
+        ("opened > '2020-01-31 10:00'", "'2020-01-31 10:00'", "Write TIMESTAMP '2020-01-31 10:00'."),
+        ("opened > '2025-02-30'", "'2025-02-30'", HOW_TO_WRITE_MOMENTS),
+        ("opened > 'June'", "'June'", HOW_TO_WRITE_MOMENTS),
         ("CASE WHEN job IN ('a', 2) THEN 1 END", "2", "cannot be compared"),
         ("CASE WHEN balance = job THEN 1 END", "job", "a number cannot be compared with a text"),
         ("CASE WHEN balance = NULL THEN 1 END", "balance", "IS NULL"),

@@ -234,6 +234,37 @@ def test_listed_keys_that_where_leaves_out_are_no_groups(where: str, left: list[
     assert [key[:2] for key in values(text, keys=pairs)] == [(job, 5) for job in left]
 
 
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("age BETWEEN 20 AND 45", [20, 30, 40]),
+        ("age >= 20 AND age < 40", [20, 30]),
+        ("30 > age AND age > 9", [10, 20]),
+        ("age IN (15, 38) AND job = 'chef'", [10, 20, 30]),
+        ("NOT (age < 60 OR age > 69)", [60]),
+        ("age < 20 OR job = 'chef'", list(range(0, 110, 10))),
+        ("age > 9 AND age < 10", list(range(0, 110, 10))),
+        ("age IS NULL", list(range(0, 110, 10))),
+    ],
+)
+def test_bins_that_where_leaves_out_are_no_groups(where: str, left: list[int]) -> None:
+    text = f"SELECT floor(age / 10) * 10 AS decade, COUNT(*) FROM accounts WHERE {where} GROUP BY decade"
+    found = values(text)
+    assert [decade for decade, _ in found] == left
+    listed = {"decade": list(range(0, 110, 10))}
+    assert [decade for decade, _ in values(text, keys=listed)] == left
+    whole = values(f"SELECT COUNT(*) FROM accounts WHERE {where}")
+    assert whole == [(sum(count for _, count in found),)]
+
+
+def test_a_range_in_where_is_enough_to_know_the_bins_of_a_number_without_bounds() -> None:
+    table = prdp.open({"x": np.arange(100)}, policy=HUGE, name="numbers")
+    text = "SELECT floor(x / 10) * 10 AS bin, COUNT(*) FROM numbers WHERE x >= 30 {} GROUP BY bin"
+    with pytest.raises(prdp.SqlError, match="are not known"):
+        table.sql(text.format(""), share="1/2")
+    assert table.sql(text.format("AND x < 60"), share="1/2").values == [(30, 10), (40, 10), (50, 10)]
+
+
 def test_a_where_that_leaves_no_listed_key_is_refused_before_it_costs_anything() -> None:
     table = accounts()
     text = "SELECT job, COUNT(*) FROM accounts WHERE job = 'miller' GROUP BY job"

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 
 import pytest
 from scipy.stats import chi2
@@ -48,14 +49,12 @@ def p_value(observed: Sequence[int], chances: Sequence[float]) -> float:
     return float(chi2.sf(statistic, len(pooled) - 1))
 
 
-def samples(share: Fraction) -> list[tuple[FoundKey, ...]]:
+@cache
+def drawn() -> list[tuple[FoundKey, ...]]:
+    """Draw when a test asks; a quantum of mass is nothing beside the noise: all 40 keys have one law."""
     held = {(CLASS.nth(rank),): 1 for rank in range(HELD)}
     masses = KeyMasses.of(LEVELS, held)
-    return KeyFinder(DOMAIN).answers(masses, share, Seeded(SEED), RUNS)
-
-
-SAMPLE = samples(SHARE)
-"""A quantum of mass is nothing beside the noise, so all 40 keys have one law."""
+    return KeyFinder(DOMAIN).answers(masses, SHARE, Seeded(SEED), RUNS)
 
 
 def numbers_fit(sample: Sequence[Sequence[FoundKey]], scale: float, least: int) -> float:
@@ -81,23 +80,23 @@ SCALE = FINDER.scale(KeyMasses.of(LEVELS, {}), SHARE)
 
 
 def test_the_number_of_false_keys_is_binomial() -> None:
-    assert numbers_fit(SAMPLE, float(SCALE), LEAST) > P_THRESHOLD
+    assert numbers_fit(drawn(), float(SCALE), LEAST) > P_THRESHOLD
 
 
 def test_their_masses_are_geometric_beyond_the_threshold() -> None:
-    assert min(one.mass for found in SAMPLE for one in found) >= LEAST
-    assert masses_fit(SAMPLE, float(SCALE), LEAST) > P_THRESHOLD
+    assert min(one.mass for found in drawn() for one in found) >= LEAST
+    assert masses_fit(drawn(), float(SCALE), LEAST) > P_THRESHOLD
 
 
 def test_their_names_are_equally_likely() -> None:
-    observed = Counter(one.key[0] for found in SAMPLE for one in found)
+    observed = Counter(one.key[0] for found in drawn() for one in found)
     assert p_value([observed[CLASS.nth(rank)] for rank in range(KEYS)], [1 / KEYS] * KEYS) > P_THRESHOLD
 
 
 def test_pairs_of_names_are_equally_likely() -> None:
     """So that keys with noise of their own and keys without are not seen to differ."""
     observed: Counter[int] = Counter()
-    for found in SAMPLE:
+    for found in drawn():
         held = sum(one.key[0] in {CLASS.nth(rank) for rank in range(HELD)} for one in found)
         if len(found) == 10:
             observed[held] += 1
@@ -112,7 +111,7 @@ def test_pairs_of_names_are_equally_likely() -> None:
 def test_noise_that_is_15_percent_off_does_not_fit(
     fits: Callable[[Sequence[Sequence[FoundKey]], float, int], float], wrong_by: Fraction
 ) -> None:
-    assert fits(SAMPLE, float(SCALE * (1 + wrong_by)), LEAST) < P_THRESHOLD
+    assert fits(drawn(), float(SCALE * (1 + wrong_by)), LEAST) < P_THRESHOLD
 
 
 def poisson(mean: float) -> list[float]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import wraps
+from shlex import quote
 from typing import Any
 
 from prdp.errors import InvalidRequest, PrdpError
+from prdp.projects.toml_text import bare_or_quoted
 
 _ARGUMENT = re.compile(
     r"\b(?P<name>bounds|grain|types|keys|shares?|at_most|at_least|protect|between|tables)="
@@ -30,6 +32,8 @@ def in_toml(message: str) -> str:
 
     >>> in_toml("Write bounds={'age': (0, 10**12)} in prdp.open; wide bounds cost nothing.")
     'Write bounds = { age = [0, 1e12] } in prdp.toml; wide bounds cost nothing.'
+    >>> in_toml("Write bounds={'höhe': (0, 10**12)} in prdp.open.")
+    'Write bounds = { "höhe" = [0, 1e12] } in prdp.toml.'
     >>> in_toml("Ask for share='1/5' or less.")
     'Ask for --share 1/5 or less.'
     """
@@ -79,9 +83,9 @@ def _said(found: re.Match[str], *, options: bool) -> str:
     if name == "tables":
         return ", ".join(f'{table} = "{table}.csv"' for table, _ in pairs) + " in [public] of prdp.toml"
     if options or name in _ASKED:
-        each = [f"{column}={_plain(part)}" for column, part in pairs] or [_plain(value)]
+        each = [quote(f"{column}={_plain(part)}") for column, part in pairs] or [_plain(value)]
         return " ".join(f"{_OPTIONS[name]} {one}" for one in each)
-    listed = ", ".join(f"{column} = {_toml(part)}" for column, part in pairs)
+    listed = ", ".join(f"{bare_or_quoted(column)} = {_toml(part)}" for column, part in pairs)
     more = ", ..." if value.endswith("...}") else ""
     if name == "keys":
         return f"{listed} in [tables.NAME.keys] of prdp.toml"

@@ -36,6 +36,7 @@ _WHERE = typer.Option(
 _BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
 _BAR = 50
 _MOST_ROWS = 12
+_INDENT = 5
 _FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
 
 
@@ -195,7 +196,7 @@ def _entry(entry: Entry, clock_went_back: bool) -> list[RenderableType]:
     mark = "  (! the clock went back)" if clock_went_back else ""
     first = f"{entry.number:>3}  {when}  {plain(entry.who)}  share {entry.share}{mark}"
     texts = [in_words(entry.purpose), *_answer(entry.release)]
-    return [first, *(Padding(plain(text), (0, 0, 0, 5)) for text in texts)]
+    return [first, *(Padding(plain(text), (0, 0, 0, _INDENT)) for text in texts)]
 
 
 def _answer(release: Released | None) -> list[str]:
@@ -209,7 +210,7 @@ def _answer(release: Released | None) -> list[str]:
         return [f"{release.short} ({release.kind}{flag})"]
     if len(release) > _MOST_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
-    return release.lines
+    return release.lines_within(Console().width - _INDENT)
 
 
 def _facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

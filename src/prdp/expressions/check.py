@@ -32,7 +32,7 @@ from prdp.expressions.nodes import (
     Text,
     canonical,
 )
-from prdp.expressions.spelling import number_text, shown_name, text_literal
+from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, moment_from, number_text, shown_name, text_literal
 from prdp.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -291,7 +291,9 @@ def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: 
     """Return what to write so that a literal has the other side's kind."""
     match literal, other:
         case Text(), Kind.MOMENT:
-            return f"Write DATE {text_literal(literal.value)}."
+            word = "DATE" if len(literal.value) <= len("2020-01-31") else "TIMESTAMP"
+            known = moment_from(literal.value) is not None
+            return f"Write {word} {text_literal(literal.value)}." if known else HOW_TO_WRITE_MOMENTS
         case Text(), Kind.NUMBER:
             return "Write the number without quotes."
         case Number(), Kind.TEXT:

@@ -45,7 +45,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.read_functions import READ_APART, FunctionReader
 from prdp.expressions.screen import screen
-from prdp.expressions.spelling import UNWRITABLE, moment_from
+from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, UNWRITABLE, moment_from
 from prdp.expressions.tokens import Token, tokens_of
 
 MOST_CHARACTERS = 10_000
@@ -310,6 +310,5 @@ class _Reader(FunctionReader):
     def _moment(self, word: str, literal: Token) -> Node:
         value = moment_from(literal.content)
         if value is None or (word == "date" and len(literal.content) > len("2020-01-31")):
-            advice = "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 10:00:00', without a zone."
-            self._refuse(literal.span, "this is not a date or time", advice)
+            self._refuse(literal.span, "this is not a date or time", HOW_TO_WRITE_MOMENTS)
         return Moment(value, span=literal.span)

@@ -83,6 +83,9 @@ def moment_literal(value: datetime) -> str:
     return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
 
 
+HOW_TO_WRITE_MOMENTS = "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 10:00:00', without a zone."
+
+
 def moment_from(text: str) -> datetime | None:
     """Return the date or time that a text says in ISO form without a zone, if it does.
 

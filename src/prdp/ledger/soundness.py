@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BACKUPS = (
     "A backup does not know what was spent since it was made: before anything is asked under one, charge it "
-    "with at least that much, or with all that it has left if nobody knows (docs/ledger.md)."
+    "with at least that much, or with all that it has left if nobody knows."
 )
 
 

@@ -292,15 +292,21 @@ class ReleaseTable:
     @property
     def lines(self) -> list[str]:
         """The heads and the answers as lines of text, the first ones if they are many."""
-        rows = [self._heads(), *self._cells()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return [
-            "  ".join(
-                cell.ljust(width) if place < len(self.by) else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
+        return self.lines_within(math.inf)
+
+    def lines_within(self, room: float) -> list[str]:
+        """Return the same; answers for which there is no room stand below the others, with the keys again."""
+        columns = [
+            _aligned(column, left=place < len(self.by))
+            for place, column in enumerate(zip(self._heads(), *self._cells(), strict=True))
         ]
+        keys = columns[: len(self.by)]
+        blocks = [keys]
+        for column in columns[len(self.by) :]:
+            wide = len("  ".join(cells[0] for cells in (*blocks[-1], column))) > room
+            blocks += [keys] if wide and blocks[-1] != keys else []
+            blocks[-1] = [*blocks[-1], column]
+        return ["  ".join(row).rstrip() for block in blocks for row in zip(*block, strict=True)]
 
     def __repr__(self) -> str:
         return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}{self._mark}>"
@@ -354,6 +360,12 @@ class ReleaseTable:
         """Return which records counted for less, where that is the same for all rows."""
         said = {dict(one.choices).get(shown.CLIPPED) for column in self._examples for one in column}
         return [text for text in said if text] if len(said) == 1 else []
+
+
+def _aligned(column: Sequence[str], *, left: bool) -> list[str]:
+    """Return the cells of a column, all as wide as the widest."""
+    width = max(map(len, column))
+    return [cell.ljust(width) if left else cell.rjust(width) for cell in column]
 
 
 Released = Release | ReleaseTable | CustomRelease

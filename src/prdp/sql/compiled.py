@@ -31,7 +31,7 @@ from prdp.sql.grouping import (
 )
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
-from prdp.sql.refused import refuse_construct
+from prdp.sql.refused import LISTED, refuse_construct
 from prdp.sql.relation import Names, RowRelation
 from prdp.sql.subqueries import first_names, rows_of
 from prdp.sql.writer import CheckedText, Writer, nothing_special
@@ -168,7 +168,7 @@ def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
             if part is odd or (isinstance(part, list) and odd in part)
         )
         place = odd if hasattr(odd, "walk") else select
-        statement.refuse(place, f"{name.strip('_').upper()} is not read here", "docs/sql.md lists what is.")
+        statement.refuse(place, f"{name.strip('_').upper()} is not read here", LISTED)
 
 
 def _refuse_no_aggregate(statement: SqlStatement, select: Any) -> NoReturn:

@@ -22,7 +22,7 @@ from prdp.declare.key_search import PRIVATE, SEARCHED_BY
 from prdp.declare.keys import MOST_KEYS, typed_key
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.intervals import bound
+from prdp.expressions.intervals import Ranges, bound, narrowed
 from prdp.expressions.moments import added
 from prdp.expressions.nodes import (
     MIRRORED,
@@ -46,7 +46,7 @@ from prdp.expressions.nodes import (
     conjuncts,
 )
 from prdp.plan.planner import Planner
-from prdp.policy import ranges_of
+from prdp.policy import ranges_of, whole_part
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.writer import CheckedText
@@ -95,7 +95,7 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
     if item.checked.kind is Kind.BOOLEAN:
         return [False, True]
     found = _constants(item.checked.node)
-    found = _numbers(item, conditions, planner) if found is None else found
+    found = _numbers(item, where, planner) if found is None else found
     denied = _denied(item.checked.text, conditions)
     return None if found is None else [value for value in found if value not in denied]
 
@@ -137,7 +137,7 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
     """Return the keys that WHERE leaves a group for, as far as the key alone decides: both are public."""
     node = item.checked.node
     if not isinstance(node, Column) or item.part:
-        return list(keys)
+        return _within(item, keys, where, planner)
     name, kind = node.name, planner.schema[node.name]
     decisive = [condition for condition in conjuncts(where) if columns(condition) == {name}]
 
@@ -149,6 +149,23 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
         return all(evaluate(condition, {name: typed}) is True for condition in decisive)
 
     return [key for key in keys if may_be(key)]
+
+
+def _within(item: GroupItem, keys: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:
+    """Return the numbers that an expression can give, as far as WHERE says which its columns hold."""
+    node, held = item.checked.node, _held(where, {}, planner)
+    if item.part or item.checked.kind is not Kind.NUMBER or not columns(node) & held.keys():
+        return list(keys)
+    ends = bound(node, held)
+    return [key for key in keys if not isinstance(key, int | float) or ends.low <= key <= ends.high]
+
+
+def _held(where: Node | None, declared: Ranges, planner: Planner) -> Ranges:
+    """Return which numbers columns hold where WHERE is true; what is declared, if there are none."""
+    left = narrowed(where, declared, holds=True) if where is not None else None
+    schema = planner.schema
+    found = {name: whole_part(ends) if schema[name].integer else ends for name, ends in (left or {}).items()}
+    return declared if left is None or any(ends.empty for ends in found.values()) else found
 
 
 def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, planner: Planner) -> Any:
@@ -258,14 +275,14 @@ def _constants(node: Node) -> list[Any] | None:
     return list(found)
 
 
-def _numbers(item: GroupItem, conditions: Sequence[Node], planner: Planner) -> list[Any] | None:
+def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any] | None:
     """Return all multiples of an expression's grain between its ends, by bounds and by WHERE."""
     if item.checked.kind is not Kind.NUMBER:
         return None
     node = item.checked.node
     grain = derived_grain(node, planner.schema, planner.grain)
-    ends = bound(node, ranges_of(planner.bounds))
-    limits = _limits(item.checked.text, conditions)
+    ends = bound(node, _held(where, ranges_of(planner.bounds), planner))
+    limits = _limits(item.checked.text, conjuncts(where))
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
     if not grain or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):

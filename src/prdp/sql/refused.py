@@ -218,6 +218,9 @@ _NAMES = (
 )
 """Functions that a misspelled name may mean."""
 
+LISTED = "The page SQL of prdp's documentation lists what is."
+"""An installed prdp has no pages, so that none is named by its path."""
+
 _REFUSED = {construct.node: construct for construct in REFUSED}
 
 
@@ -232,4 +235,4 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
     near = get_close_matches(shown.upper(), _NAMES, n=1, cutoff=0.6) if kind == "Anonymous" else []
     meant = f"Did you mean {near[0]}? " if near else ""
-    statement.refuse(node, f"{shown} is not read here", f"{meant}docs/sql.md lists what is.")
+    statement.refuse(node, f"{shown} is not read here", f"{meant}{LISTED}")

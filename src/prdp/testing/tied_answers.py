@@ -52,9 +52,9 @@ def untied(
     at_once = [runs] * len(tables) if isinstance(runs, int) else runs
     said_of: dict[Hashable, tuple[object, object]] = {}
     for place, (table, many) in enumerate(zip(tables, at_once, strict=True)):
-        drawing, answering = Seeded(seed + place), Seeded(seed + place)
+        drawing, answering, its_law = Seeded(seed + place), Seeded(seed + place), law(table)
         for count in (many, *(1,) * _ONE_BY_ONE):
-            drawn = list(law(table).draw(drawing, count))
+            drawn = list(its_law.draw(drawing, count))
             said = list(answers(table, answering, count))
             if len(said) != len(drawn):
                 return f"{count} runs give {len(drawn)} draws and {len(said)} answers"

@@ -79,7 +79,7 @@ def application(
     app = FastAPI(
         title="prdp collector",
         version=__version__,
-        description="Takes the reports of clients who trust nobody. docs/collector.md describes the format.",
+        description="Takes reports of clients who trust nobody; prdp's documentation describes the format.",
         lifespan=lifespan,
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
