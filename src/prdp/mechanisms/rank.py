@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import accumulate, pairwise
-from math import lcm
 from typing import Any
 
 import numpy as np
 
-from prdp.cells.columns import Places, product, totals_at
+from prdp.cells.columns import Column, exact_column, plus, product, shifted, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms._points import Points
-from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
@@ -32,12 +31,15 @@ _FITS = 1 << 62
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
+_FINER = 12
+"""To how many binary places the price of mass is rounded down, so that penalties are whole numbers."""
+
 _AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
 """How many ranges away from an answer the weights on either side of it are measured."""
 
 
 def _tuning(fall: str) -> Tuning:
-    return Tuning(choice=Fraction(17, 100), answer=Fraction(45, 100), fall=Fraction(fall))
+    return Tuning(choice=Fraction(17, 100), answer=Fraction(65, 100), fall=Fraction(fall))
 
 
 _LARGE_SHARE, _SMALL_SHARE, _POOR = map(_tuning, ("2.5", "1.6", "1.1"))
@@ -56,11 +58,11 @@ class Rank:
         with r and the table without it.
 
     Why:
-        The octaves to look in are one choice by the budget mass outside of them. A record weighs at most
-        b · E(r), with b found by a private search. It moves what is wrong with a range by at most E(r) either
-        way, so k choices with weights exp(-a · share · wrong / 2k) cost a · share · E(r). Last, the noisy
-        weights around the answers have a record in one of them. The parts of the share add up to 1.
-        In full: proofs/rank.md.
+        A record weighs at most b · E(r), with b found by a private search. It moves what is wrong with a range
+        by at most E(r) either way, and what lies outside of octaves by at most E(r) one way. So k choices by
+        permute-and-flip, with a part of a · share / k for the octaves and half of the rest for the ranks,
+        cost a · share · E(r). Last, the noisy weights around the answers have a record in one of them.
+        The parts of the share add up to 1. In full: proofs/rank.md.
 
     Attributes:
         quantiles: Which parts of the weight are to lie below the answers; between 0 and 1.
@@ -69,10 +71,11 @@ class Rank:
         per_octave: How finely the summary's magnitudes are cut.
         finder: How the weights' clipping point is found; None where all records have the same budget, and
             weigh 1.
-        bracket: The part of the share that chooses octaves.
-        answer: Where nothing is searched, the part that chooses ranges.
+        answer: Where nothing is searched, the part of the share that chooses ranges.
         sides: The part that measures the weights around the answers.
-        fall: By how much the log-weight of a bracket falls with each octave that it holds.
+        whereabouts: What of the choice of an outermost quantile's range goes by where the mass lies. The
+            nearer a quantile is to the median, the less; a median's goes by ranks alone.
+        fall: By how much the log-weight of a range falls with each octave between it and the mass.
         bits: How many bits finer than a record the lattice of weights is.
     """
 
@@ -81,10 +84,10 @@ class Rank:
     high: int
     per_octave: int = FINE_PER_OCTAVE
     finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
-    bracket: Fraction = Fraction(20, 100)
-    answer: Fraction = Fraction(60, 100)
+    answer: Fraction = Fraction(80, 100)
     sides: Fraction = Fraction(15, 100)
-    fall: Fraction = Fraction(1, 2)
+    whereabouts: Fraction = Fraction(3, 16)
+    fall: Fraction = Fraction(1)
     bits: int = 20
 
     name = "rank"
@@ -95,7 +98,7 @@ class Rank:
         searched = [self.answer]
         if self.finder is not None:
             searched = [self.finder.gate + each.choice + each.answer for _, each in self.finder.tunings]
-        if max(searched) + self.bracket + self.sides > 1:
+        if max(searched) + self.sides > 1 or not 0 <= self.whereabouts < 1:
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -118,27 +121,22 @@ class Rank:
         return "" if self.finder is None else "well protected records weigh less than others"
 
     def law(self, summary: Summary, share: Fraction) -> Gated | Then:
-        """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., weights around))))."""
+        """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
         weighed = self._weighed(summary)
         ranges = self.ranges(summary)
-        octaves = self.octaves(ranges, summary, share)
+        masses = ranges.masses(summary)
 
         def drawn(tuning: Tuning | None, place: int) -> Then:
             point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
             weights = self.weights(ranges, summary, point)
             price = share * summary.levels.quantum / point
-            wrong = [self.wrong(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
             around = cache(partial(self.around, ranges, weights, price))
-
-            def inside(bracket: int) -> Law:
-                span = _span(ranges, bracket)
-                choices = [
-                    self.choice(quantile, each[slice(*span)], part * price / len(self.quantiles))
-                    for quantile, each in zip(self.quantiles, wrong, strict=True)
-                ]
-                return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, span, ranges)))
-
-            return Then(octaves, cache(inside))
+            each = part * price / len(self.quantiles)
+            choices = [
+                self.choice(quantile, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), each, point)
+                for quantile in self.quantiles
+            ]
+            return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, ranges)))
 
         if self.finder is None:
             return drawn(None, 0)
@@ -147,17 +145,6 @@ class Rank:
     def ranges(self, summary: Summary) -> Ranges:
         """Return the candidates."""
         return ranges_between(self.low, self.high, summary.largest, self.per_octave)
-
-    def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        """Return the choice of a bracket: little mass outside and few octaves inside are likelier."""
-        masses = np.array([0, *accumulate(ranges.masses(summary))], dtype=object)
-        price = share * self.bracket * summary.levels.quantum
-        parts = lcm(price.denominator, self.fall.denominator)
-        per_octave, per_quantum = int(self.fall * parts), int(price * parts)
-        first, last = _ends_of_brackets(len(masses) - 1)
-        outside = masses[-1] - masses[last + 1] + masses[first]
-        penalties = (last - first).astype(object) * per_octave + outside * per_quantum
-        return ExponentialChoice(tuple(penalties.tolist()), Fraction(1, parts))
 
     def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^bits."""
@@ -190,16 +177,39 @@ class Rank:
             below = up_to
         return found + [abs(below - target)] * (count - len(found))
 
-    def choice(self, quantile: Fraction, wrong: Sequence[int], part: Fraction) -> ExponentialChoice:
+    def choice(
+        self,
+        quantile: Fraction,
+        ranges: Ranges,
+        masses: Sequence[int],
+        wrong: Sequence[int],
+        part: Fraction,
+        point: Fraction,
+    ) -> PermuteAndFlip:
         """Return the choice of one quantile's range.
 
         Args:
             quantile: The part of the weight that is to lie below.
+            ranges: The candidates.
+            masses: The budget mass in each octave, in quanta.
             wrong: What is wrong with each range, in parts of the lattice.
             part: What a weight of 1 costs of the budget.
+            point: How much a quantum of budget may weigh.
         """
         of_all, parts = quantile.numerator, quantile.denominator
-        return ExponentialChoice(tuple(wrong), part / (2 * max(of_all, parts - of_all)))
+        looked = self.whereabouts * abs(2 * quantile - 1)
+        unit = part * (1 - looked) / (2 * max(of_all, parts - of_all))
+        mass = looked * part * point / unit
+        finer = max(0, _FINER + mass.denominator.bit_length() - mass.numerator.bit_length())
+        unit /= 1 << finer
+        before = self.beforehand(ranges, masses, int(mass * (1 << finer)), int(self.fall / unit))
+        penalties = plus(shifted(exact_column(wrong), finer), before)
+        return PermuteAndFlip(tuple(penalties.tolist()), unit)
+
+    def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
+        """Return by how much each range's log-weight is lowered, whatever its rank: by where the mass lies."""
+        octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
+        return np.repeat(octaves, np.diff(ranges.octaves))
 
     def around(
         self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, edges: Sequence[int]
@@ -223,17 +233,16 @@ class Rank:
         order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
         known = cache(partial(self._known, weighed, share))
 
-        def said(which: int, place: int, bracket: int, rest: Any) -> tuple[Answer, ...]:
+        def said(which: int, place: int, rest: Any) -> tuple[Answer, ...]:
             *chosen, weights = _flat(rest, len(self.quantiles))
-            span = _span(ranges, bracket)
-            edges = _edges(chosen, span, ranges)
+            edges = _edges(chosen, ranges)
             scale, clipping, choices = known(which, place)
             in_order = sorted(zip(order, sorted(chosen), strict=True))
             lows = tuple(ranges.ends[edge][0] for edge in edges)
             highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
             return tuple(
                 Answer(
-                    sum(ranges.ends[span[0] + at]) // 2,
+                    sum(ranges.ends[at]) // 2,
                     Fraction(1),
                     (),
                     choices,
@@ -244,8 +253,8 @@ class Rank:
 
         drawn = self.law(summary, share).draw(entropy, runs)
         if self.finder is None:
-            return [said(0, 0, bracket, rest) for bracket, rest in drawn]
-        return [said(which, place, bracket, rest) for which, (place, (bracket, rest)) in drawn]
+            return [said(0, 0, rest) for rest in drawn]
+        return [said(which, place, rest) for which, (place, rest) in drawn]
 
     def _known(
         self, weighed: Summary, share: Fraction, which: int, place: int
@@ -286,42 +295,29 @@ def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> l
     return found
 
 
-def brackets(octaves: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last octave of every run of them.
+def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> list[int]:
+    """Return the penalty of each octave: the least, over runs of octaves that hold it, of what a run costs.
 
-    >>> list(brackets(2))
-    [(0, 0), (0, 1), (1, 1)]
+    A run costs ``per_octave`` for each octave after its first, and ``per_quantum`` for the mass outside of it.
+
+    >>> whereabouts([0, 50, 0, 0], per_quantum=1, per_octave=10)  # from 50 on, a run would leave the mass out
+    [10, 0, 10, 20]
     """
-    return ((first, last) for first in range(octaves) for last in range(first, octaves))
+    below = [0, *accumulate(masses)]
+    octaves = range(len(masses))
+    begun = accumulate((per_quantum * below[first] - per_octave * first for first in octaves), min)
+    ended = accumulate((per_octave * last - per_quantum * below[last + 1] for last in octaves[::-1]), min)
+    whole = per_quantum * below[-1]
+    return [whole + start + end for start, end in zip(begun, reversed(list(ended)), strict=True)]
 
 
-@lru_cache(maxsize=16)
-def _ends_of_brackets(octaves: int) -> tuple[Places, Places]:
-    """Return the first octaves of all brackets, and the last ones, in the order of ``brackets``."""
-    first, last = zip(*brackets(octaves), strict=True)
-    return np.array(first, np.intp), np.array(last, np.intp)
+def _edges(chosen: Sequence[int], ranges: Ranges) -> tuple[int, ...]:
+    """Return before which ranges the weights around chosen ones are cut."""
+    cuts = {edge for at in chosen for away in _AROUND for edge in (at - away, at + away + 1)}
+    return tuple(sorted(edge for edge in cuts if 0 < edge < len(ranges.ends)))
 
 
-def _span(ranges: Ranges, bracket: int) -> tuple[int, int]:
-    """Return the first range of a bracket, and the first one after it."""
-    octaves = len(ranges.octaves) - 1
-    first = 0
-    while bracket >= octaves - first:
-        bracket -= octaves - first
-        first += 1
-    return ranges.octaves[first], ranges.octaves[first + bracket + 1]
-
-
-def _edges(chosen: Sequence[int], span: tuple[int, int], ranges: Ranges) -> tuple[int, ...]:
-    """Return before which ranges the weights around chosen ones, counted from a bracket's first, are cut."""
-    last = len(ranges.ends)
-    cuts = {
-        edge for at in chosen for away in _AROUND for edge in (span[0] + at - away, span[0] + at + away + 1)
-    }
-    return tuple(sorted(edge for edge in cuts if 0 < edge < last))
-
-
-def _one_after_the_other(choices: Sequence[ExponentialChoice], then: Callable[[tuple[int, ...]], Law]) -> Law:
+def _one_after_the_other(choices: Sequence[PermuteAndFlip], then: Callable[[tuple[int, ...]], Law]) -> Law:
     """Return a law that draws from each choice, and then from what follows from them all."""
 
     def rest(drawn: tuple[int, ...]) -> Law:
