@@ -26,7 +26,7 @@ AROUND = 0.2
 BOUNDS = ((40, False), (40, True), (27, False))
 """Octaves on each side of zero, and whether there is a side below zero."""
 QUANTILES = ((0.5,), (0.25, 0.75), (0.05, 0.95), (0.01, 0.99))
-RICHNESS = (20.0, 60.0, 200.0, 600.0, 2000.0, 20_000.0)
+RICHNESS = (20.0, 40.0, 60.0, 200.0, 600.0, 2000.0, 20_000.0)
 LEAST = 1e-3  # percent: what is off by less is off by nothing
 
 _EDGES = np.concatenate([[0], 10.0 ** np.arange(-5, -0.4, 0.5), [0.5, 0.75, 1]])
@@ -134,7 +134,7 @@ def at_once(
     rich: float,
     several: int,
     *,
-    most: float = 3 / 16,
+    most: float = 1 / 4,
     even: float = 0.0,
     fall: float = 1.0,
     draw: Callable[[Floats], Floats] = flips,
@@ -171,11 +171,12 @@ WAYS: dict[str, Way] = {
     "before": octaves_first,
     "ranks alone, exponential": partial(at_once, most=0.0, draw=choice),
     "ranks alone": partial(at_once, most=0.0),
-    "3/16 |2q-1|, fall 1": at_once,
+    "1/4 |2q-1|, fall 1": at_once,
     "the same, exponential": partial(at_once, draw=choice),
     "1/8 |2q-1|": partial(at_once, most=1 / 8),
-    "1/4 |2q-1|": partial(at_once, most=1 / 4),
-    "1/8 for all": partial(at_once, even=1 / 8),
+    "3/16 |2q-1|": partial(at_once, most=3 / 16),
+    "3/8 |2q-1|": partial(at_once, most=3 / 8),
+    "1/4 for all": partial(at_once, even=1 / 4),
     "fall 0.7": partial(at_once, fall=0.7),
     "fall 1.4": partial(at_once, fall=1.4),
     "inward 0.7 times": partial(at_once, lean=0.7),

@@ -86,7 +86,7 @@ class Rank:
     finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
     answer: Fraction = Fraction(80, 100)
     sides: Fraction = Fraction(15, 100)
-    whereabouts: Fraction = Fraction(3, 16)
+    whereabouts: Fraction = Fraction(1, 4)
     fall: Fraction = Fraction(1)
     bits: int = 20
 
