@@ -4,7 +4,8 @@
 ``--several 5`` asks for five quantiles at once. *error* is the mean rank error over that of ``before``
 (octaves first and then a range within them), its geometric mean over sets, bounds and quantiles with its
 standard error, and the worst case; *lost* is how often the rank is off by more than 40 %, *far* how often the
-answer is more than 2 octaves away, both in percent. See README.md.
+answer is more than 2 octaves away, both in percent. ``--started`` compares with choices that know an earlier
+answer of the quantile (``--first`` times as rich, ``--moved`` by so many octaves). See README.md.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,8 @@ LEAST = 1e-3  # percent: what is off by less is off by nothing
 
 _EDGES = np.concatenate([[0], 10.0 ** np.arange(-5, -0.4, 0.5), [0.5, 0.75, 1]])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_TIMES = np.concatenate([(b - a) / 2 * _NODES + (a + b) / 2 for a, b in zip(_EDGES, _EDGES[1:], strict=False)])
-_PARTS = np.concatenate([(b - a) / 2 * _WEIGHTS for a, b in zip(_EDGES, _EDGES[1:], strict=False)])
+_TIMES = np.concatenate([(b - a) / 2 * _NODES + (a + b) / 2 for a, b in pairwise(_EDGES)])
+_PARTS = np.concatenate([(b - a) / 2 * _WEIGHTS for a, b in pairwise(_EDGES)])
 
 
 def flips(penalties: Floats) -> Floats:
@@ -62,7 +63,7 @@ class Table:
     @property
     def masses(self) -> Floats:
         """The part of the records in each octave."""
-        return np.bincount(self.octaves, self.parts)
+        return np.bincount(self.octaves, self.parts).astype(float)
 
     def off(self, quantile: float) -> Floats:
         """Return by how much each range's rank is off."""
@@ -115,8 +116,10 @@ def octaves_first(table: Table, quantile: float, rich: float, several: int) -> F
     return np.asarray(np.exp(wrong + np.diagonal(holding)[table.octaves]))
 
 
-def whereabouts(table: Table, price: float, fall: float, quantile: float, *, one_sided: bool = False) -> Floats:
-    """Return the penalty of each octave: the least, over runs that hold it, of their length and what is outside."""
+def whereabouts(
+    table: Table, price: float, fall: float, quantile: float, *, one_sided: bool = False
+) -> Floats:
+    """Return the penalty of each octave: what the cheapest run of octaves that holds it costs."""
     below = np.concatenate([[0.0], np.cumsum(table.masses)])
     at = np.arange(below.size - 1)
     start, end = price * below[:-1] - fall * at, fall * at - price * below[1:]
@@ -160,11 +163,65 @@ def at_once(
     outward = 1.0 if quantile > 0.5 else lean if quantile < 0.5 else 1.0
     inward = lean if quantile > 0.5 else 1.0
     up_to = np.cumsum(table.parts)
-    too_far = outward * np.maximum(0, up_to - table.parts - quantile) + inward * np.maximum(0, quantile - up_to)
+    too_far = outward * np.maximum(0, up_to - table.parts - quantile) + inward * np.maximum(
+        0, quantile - up_to
+    )
     top = max(inward * quantile, outward * (1 - quantile))
     spread = max(outward * quantile + top, inward * (1 - quantile) + top)
     octaves = whereabouts(table, part * share, fall, quantile, one_sided=one_sided)
     return draw((1 - part) * share * too_far / spread + octaves[table.octaves])
+
+
+def started(
+    table: Table,
+    quantile: float,
+    rich: float,
+    several: int,
+    *,
+    first: float,
+    moved: float,
+    fall: float,
+    beside: float,
+    most: float = 1 / 16,
+) -> Floats:
+    """Return the chances where an earlier answer is known: each of 9 quantiles of its own distribution.
+
+    Args:
+        table: The records.
+        quantile: Which one is asked for, and was.
+        rich: The units of budget over the share.
+        several: How many quantiles are asked at once.
+        first: How many times as many there were for the earlier answer.
+        moved: By how many octaves it is off.
+        fall: What an octave between a range and the known answer costs.
+        beside: What all ranges cost, beside where the mass lies, that are far from it.
+        most: What of the choice goes by where the mass lies, for an outermost quantile.
+    """
+    part = most * abs(2 * quantile - 1)
+    share = (1 - AROUND) * rich / several
+    ranks = (1 - part) * share * table.off(quantile) / (2 * max(quantile, 1 - quantile))
+    whole = beside + whereabouts(table, part * share, 1.0, quantile)[table.octaves]
+    earlier = np.cumsum(at_once(table, quantile, first * rich, several))
+    places = np.searchsorted(earlier, (np.arange(9) + 0.5) / 9).clip(0, earlier.size - 1)
+    near = [fall * np.abs(table.places - table.places[place] - moved) for place in places]
+    return np.asarray(sum(flips(ranks + np.minimum(each, whole)) for each in near) / len(near))
+
+
+def ways_from(first: float, moved: float) -> dict[str, Way]:
+    """Return ways to start from an earlier answer."""
+    told = partial(started, first=first, moved=moved)
+    tried = {
+        (1.0, 3.0, 1 / 16),
+        (2.0, 3.0, 1 / 16),
+        (4.0, 3.0, 1 / 16),
+        (2.0, 3.0, 1 / 8),
+        (2.0, 6.0, 1 / 16),
+    }
+    ways: dict[str, Way] = {"not started": at_once}
+    return ways | {
+        f"fall {fall:g}, {beside:g} beside, {most:g}": partial(told, fall=fall, beside=beside, most=most)
+        for fall, beside, most in sorted(tried | {(1.0, 6.0, 0.0), (2.0, 2.0, 1 / 8)})
+    }
 
 
 WAYS: dict[str, Way] = {
@@ -188,7 +245,7 @@ def figures(chances: Floats, table: Table, quantile: float) -> tuple[float, floa
     """Return the mean error, its 95th percentile, how often it is lost, and how often far."""
     off = 100 * table.off(quantile)
     order = np.argsort(off)
-    high = off[order][min(off.size - 1, np.searchsorted(np.cumsum(chances[order]), 0.95))]
+    high = off[order][min(off.size - 1, int(np.searchsorted(np.cumsum(chances[order]), 0.95)))]
     away = np.abs(table.places - table.places[table.true(quantile)])
     return float(chances @ off), float(high), 100 * chances[off > 40].sum(), 100 * chances[away > 2].sum()
 
@@ -198,17 +255,23 @@ def main() -> None:
     parser.add_argument("--richness", type=float, nargs="+", default=RICHNESS)
     parser.add_argument("--several", type=int, default=1, help="how many quantiles are asked at once")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--started", action="store_true", help="from an earlier answer")
+    parser.add_argument("--first", type=float, default=1.0, help="how many times as rich it was")
+    parser.add_argument("--moved", type=float, default=0.0, help="by how many octaves it is off")
     asked = parser.parse_args()
     sets = tables()
+    ways = ways_from(asked.first, asked.moved) if asked.started else {name: WAYS[name] for name in asked.ways}
+    ways = ways if asked.started else {"before": octaves_first} | ways
+    base = next(iter(ways))
     for quantiles, rich in product(QUANTILES, asked.richness):
         print(f"quantiles {quantiles}, {rich:g} units: error (± s.e., worst), p95, lost, far", flush=True)
         cases = list(product(sets, quantiles))
         found = {
-            name: np.array([figures(WAYS[name](t, q, rich, asked.several), t, q) for t, q in cases])
-            for name in dict.fromkeys(["before", *asked.ways])
+            name: np.array([figures(way(t, q, rich, asked.several), t, q) for t, q in cases])
+            for name, way in ways.items()
         }
         for name, rows in found.items():
-            logs = np.log(np.maximum(LEAST, rows[:, 0])) - np.log(np.maximum(LEAST, found["before"][:, 0]))
+            logs = np.log(np.maximum(LEAST, rows[:, 0])) - np.log(np.maximum(LEAST, found[base][:, 0]))
             error = np.exp(logs.mean()) * logs.std() / np.sqrt(logs.size)
             p95, lost, far = rows[:, 1:].mean(axis=0)
             ratio = f"{np.exp(logs.mean()):.2f} ± {error:.2f}, {np.exp(logs.max()):.2f}"

@@ -17,9 +17,9 @@ from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges
 from prdp.mechanisms._point import PointFinder, Tuning
-from prdp.mechanisms.rank import Rank
+from prdp.mechanisms.rank import Price, Rank
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Then, Together
+from prdp.noise.laws import Law, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
@@ -46,7 +46,7 @@ HALF, HIGH = Fraction(1, 2), Fraction(9, 10)
 MEDIAN = Rank((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6)
 LIGHT, FULL = 2, 10
 """Places of clipping points: at one, records weigh little; at the other, all of them weigh 1."""
-Choices = Callable[[Summary, Fraction], Gated | Then]
+Choices = Callable[[Summary, Fraction], Law]
 
 
 def ranges_at(place: int) -> Callable[[Any], Law]:
@@ -70,15 +70,14 @@ class Sharper(Rank):
 
     def choice(
         self,
-        quantile: Fraction,
+        which: int,
         ranges: Ranges,
         masses: Sequence[int],
         wrong: Sequence[int],
-        part: Fraction,
-        point: Fraction,
+        price: Price,
     ) -> PermuteAndFlip:
-        sharp = part * self.factor
-        return super(Sharper, self).choice(quantile, ranges, masses, wrong, sharp, point)
+        sharp = Price(*(self.factor * each for each in price))
+        return super(Sharper, self).choice(which, ranges, masses, wrong, sharp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,9 @@ class TestWhereTheMassLies(OnThisUniverse):
     most_records = 3
     outer, mostly = Fraction(999, 1000), Fraction(99, 100)
     mechanism = replace(MEDIAN, quantiles=(outer,), whereabouts=mostly)
-    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {"range": (ranges_at(FULL), CHOICE)}
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "range": (ranges_at(FULL), CHOICE)
+    }
 
     def twins(self) -> Mapping[str, Twin]:
         def wrong(kind: type[Rank]) -> Choices:

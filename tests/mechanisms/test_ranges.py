@@ -14,7 +14,7 @@ from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms._point import PointFinder, Tuning
-from prdp.mechanisms.rank import Rank, whereabouts
+from prdp.mechanisms.rank import Price, Rank, whereabouts
 from prdp.noise.choice import ExponentialChoice, weights
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing import Seeded
@@ -67,7 +67,10 @@ def test_the_mass_of_an_octave_is_that_of_its_cells(low: int, high: int) -> None
 def test_an_octave_costs_what_the_cheapest_run_that_holds_it_does(masses: list[int]) -> None:
     number = len(masses)
     runs = [(first, last) for first in range(number) for last in range(first, number)]
-    costs = {(first, last): 5 * (last - first) + 2 * sum(masses[:first] + masses[last + 1 :]) for first, last in runs}
+    costs = {
+        (first, last): 5 * (last - first) + 2 * sum(masses[:first] + masses[last + 1 :])
+        for first, last in runs
+    }
     expected = [min(costs[run] for run in runs if run[0] <= octave <= run[1]) for octave in range(number)]
     assert whereabouts(masses, per_quantum=2, per_octave=5) == expected
 
@@ -81,11 +84,11 @@ def test_the_parts_of_a_choice_cost_no_more_than_the_whole_and_hardly_less(quant
     rank = Rank((quantile,), 0, 1000)
     for part, point in ((Fraction(1, 7), Fraction(3, 10**7)), (Fraction(1, 10**9), Fraction(10**5))):
         looked = rank.whereabouts * abs(2 * quantile - 1)
-        none = rank.choice(quantile, ranges, empty, [0] * len(ranges.ends), part, point)
+        none = rank.choice(0, ranges, empty, [0] * len(ranges.ends), Price(part, part * point))
         worst = max(quantile.numerator, quantile.denominator - quantile.numerator)
-        wrong = rank.choice(quantile, ranges, empty, [worst] * len(ranges.ends), part, point)
+        wrong = rank.choice(0, ranges, empty, [worst] * len(ranges.ends), Price(part, part * point))
         assert (wrong.penalties[0] - none.penalties[0]) * wrong.unit == part * (1 - looked) / 2
-        massive = rank.choice(quantile, ranges, full, [0] * len(ranges.ends), part, point)
+        massive = rank.choice(0, ranges, full, [0] * len(ranges.ends), Price(part, part * point))
         charged = (massive.penalties[-1] - none.penalties[-1]) * massive.unit
         assert looked * part * point * Fraction(999, 1000) <= charged <= looked * part * point
 

@@ -70,7 +70,7 @@ def test_octaves_fit_their_own_weights_and_none_that_are_15_percent_off() -> Non
 
 
 def test_the_answer_s_rank_is_as_near_as_the_noise_allows() -> None:
-    """With equal budgets E the rank misses by about 2 · max(q, 1 - q) · ln(ranges) / ((1 - ρ) · a · share · E)."""
+    """With equal budgets E the rank misses by about 2 · max(q, 1 - q) · ln(ranges) / (a · share · E)."""
     count, budget = 50_000, float(LEVELS.quanta(LEVEL) * LEVELS.quantum)
     values = np.sort(np.random.default_rng(SEED).lognormal(9, 1.5, count).clip(0, 10**6).astype(int))
     summary = summary_of(map(int, values), 10**6)

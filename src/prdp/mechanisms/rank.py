@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from prdp.cells.columns import Column, exact_column, plus, product, shifted, totals_at
+from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
@@ -21,7 +21,7 @@ from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tun
 from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
@@ -31,8 +31,17 @@ _FITS = 1 << 62
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
+WEIGHT_BITS = 20
+"""How many bits finer than a record the lattice of weights is."""
+
 _FINER = 12
 """To how many binary places the price of mass is rounded down, so that penalties are whole numbers."""
+
+# Of a quantile whose earlier answer is known (experiments/choosing/README.md):
+_LESS = 4  # a fourth of what else goes by where the mass lies
+_NEAR = 2  # how many times what an octave costs else, an octave from the known answer costs
+_BESIDE = 3  # how many octaves' worth it costs to leave the known answer aside
+_PER_OCTAVE = 1 << 20
 
 _AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
 """How many ranges away from an answer the weights on either side of it are measured."""
@@ -58,10 +67,10 @@ class Rank:
         with r and the table without it.
 
     Why:
-        A record weighs at most b · E(r), with b found by a private search. It moves what is wrong with a range
-        by at most E(r) either way, and what lies outside of octaves by at most E(r) one way. So k choices by
-        permute-and-flip, with a part of a · share / k for the octaves and half of the rest for the ranks,
-        cost a · share · E(r). Last, the noisy weights around the answers have a record in one of them.
+        A record weighs at most b · E(r), with b found by a private search. It moves what is wrong with a
+        range by at most E(r) either way, and what lies outside of octaves by at most E(r) one way. So k
+        choices by permute-and-flip, with a part of a · share / k for the octaves and half of the rest for the
+        ranks, cost a · share · E(r). Last, the noisy weights around the answers have a record in one of them.
         The parts of the share add up to 1. In full: proofs/rank.md.
 
     Attributes:
@@ -77,6 +86,8 @@ class Rank:
             nearer a quantile is to the median, the less; a median's goes by ranks alone.
         fall: By how much the log-weight of a range falls with each octave between it and the mass.
         bits: How many bits finer than a record the lattice of weights is.
+        known: For each quantile an answer that is public already, in steps, near which to look first; None
+            for none. Empty where there is none at all.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -88,7 +99,8 @@ class Rank:
     sides: Fraction = Fraction(15, 100)
     whereabouts: Fraction = Fraction(1, 4)
     fall: Fraction = Fraction(1)
-    bits: int = 20
+    bits: int = WEIGHT_BITS
+    known: tuple[int | None, ...] = ()
 
     name = "rank"
 
@@ -120,27 +132,38 @@ class Rank:
         """Return what the interval does not cover."""
         return "" if self.finder is None else "well protected records weigh less than others"
 
-    def law(self, summary: Summary, share: Fraction) -> Gated | Then:
+    def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
-        weighed = self._weighed(summary)
-        ranges = self.ranges(summary)
-        masses = ranges.masses(summary)
-
-        def drawn(tuning: Tuning | None, place: int) -> Then:
-            point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
-            weights = self.weights(ranges, summary, point)
-            price = share * summary.levels.quantum / point
-            around = cache(partial(self.around, ranges, weights, price))
-            each = part * price / len(self.quantiles)
-            choices = [
-                self.choice(quantile, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), each, point)
-                for quantile in self.quantiles
-            ]
-            return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, ranges)))
-
+        answered = partial(self.answered, summary, share)
         if self.finder is None:
-            return drawn(None, 0)
-        return self.finder.law(self._ladder(weighed, share), share, cache(drawn))
+            return answered(self.answer, Fraction(1 << self.bits, summary.levels.quanta(0)))
+        weighed = self.weighed(summary)
+
+        def drawn(tuning: Tuning, place: int) -> Law:
+            return answered(tuning.answer, Points.spanning(weighed, tuning.stride).per_quantum(place))
+
+        return self.finder.law(self.ladder(weighed, share), share, cache(drawn))
+
+    def answered(self, summary: Summary, share: Fraction, part: Fraction, point: Fraction) -> Law:
+        """Return the distribution of (range, ..., weights around) at a clipping point of the weights.
+
+        Args:
+            summary: The cells.
+            share: The part of every record's budget.
+            part: What of it chooses ranges.
+            point: How much a quantum of budget may weigh.
+        """
+        ranges = self.ranges(summary)
+        masses, weights = ranges.masses(summary), self.weights(ranges, summary, point)
+        price = share * summary.levels.quantum / point
+        around = cache(partial(self.around, ranges, weights, price))
+        each = part * price / len(self.quantiles)
+        paid = Price(each, each * point)
+        choices = [
+            self.choice(place, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), paid)
+            for place, quantile in enumerate(self.quantiles)
+        ]
+        return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, ranges)))
 
     def ranges(self, summary: Summary) -> Ranges:
         """Return the candidates."""
@@ -179,35 +202,37 @@ class Rank:
 
     def choice(
         self,
-        quantile: Fraction,
+        which: int,
         ranges: Ranges,
         masses: Sequence[int],
         wrong: Sequence[int],
-        part: Fraction,
-        point: Fraction,
+        price: Price,
     ) -> PermuteAndFlip:
         """Return the choice of one quantile's range.
 
         Args:
-            quantile: The part of the weight that is to lie below.
+            which: Which of the quantiles.
             ranges: The candidates.
             masses: The budget mass in each octave, in quanta.
             wrong: What is wrong with each range, in parts of the lattice.
-            part: What a weight of 1 costs of the budget.
-            point: How much a quantum of budget may weigh.
+            price: What the choice may cost.
         """
+        quantile, known = self.quantiles[which], self.known[which] if self.known else None
         of_all, parts = quantile.numerator, quantile.denominator
-        looked = self.whereabouts * abs(2 * quantile - 1)
-        unit = part * (1 - looked) / (2 * max(of_all, parts - of_all))
-        mass = looked * part * point / unit
+        looked = abs(2 * quantile - 1) * (self.whereabouts if known is None else self.whereabouts / _LESS)
+        unit = price.weight * (1 - looked) / (2 * max(of_all, parts - of_all))
+        mass = looked * price.quantum / unit
         finer = max(0, _FINER + mass.denominator.bit_length() - mass.numerator.bit_length())
         unit /= 1 << finer
         before = self.beforehand(ranges, masses, int(mass * (1 << finer)), int(self.fall / unit))
+        if known is not None:
+            near = away(ranges, known, _NEAR * int(self.fall / unit))
+            before = np.minimum(near, plus(before, exact_column([_BESIDE * int(self.fall / unit)])))
         penalties = plus(shifted(exact_column(wrong), finer), before)
         return PermuteAndFlip(tuple(penalties.tolist()), unit)
 
     def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
-        """Return by how much each range's log-weight is lowered, whatever its rank: by where the mass lies."""
+        """Return by how much each range's log-weight is lowered whatever its rank: by where the mass lies."""
         octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
         return np.repeat(octaves, np.diff(ranges.octaves))
 
@@ -229,61 +254,85 @@ class Rank:
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
-        weighed, ranges = self._weighed(summary), self.ranges(summary)
-        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
-        known = cache(partial(self._known, weighed, share))
-
-        def said(which: int, place: int, rest: Any) -> tuple[Answer, ...]:
-            *chosen, weights = _flat(rest, len(self.quantiles))
-            edges = _edges(chosen, ranges)
-            scale, clipping, choices = known(which, place)
-            in_order = sorted(zip(order, sorted(chosen), strict=True))
-            lows = tuple(ranges.ends[edge][0] for edge in edges)
-            highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
-            return tuple(
-                Answer(
-                    sum(ranges.ends[at]) // 2,
-                    Fraction(1),
-                    (),
-                    choices,
-                    chosen=Ranked(self.quantiles[one], lows, highs, weights, scale, clipping),
-                )
-                for one, at in in_order
-            )
-
-        drawn = self.law(summary, share).draw(entropy, runs)
+        ranges = self.ranges(summary)
+        drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
         if self.finder is None:
-            return [said(0, 0, rest) for rest in drawn]
-        return [said(which, place, rest) for which, (place, rest) in drawn]
+            scale = self.noise(
+                share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
+            ).scale
+            said = Said(scale, None, (("weights", "all records weigh the same"),))
+            return [self.said(ranges, said, rest) for rest in drawn]
+        known = cache(partial(self._known, self.weighed(summary), share))
+        return [self.said(ranges, known(which, place), rest) for which, (place, rest) in drawn]
 
-    def _known(
-        self, weighed: Summary, share: Fraction, which: int, place: int
-    ) -> tuple[Fraction, Clipping | None, tuple[tuple[str, str], ...]]:
+    def said(self, ranges: Ranges, said: Said, drawn: Any) -> tuple[Answer, ...]:
+        """Return the answers that ranges and weights around them make, in the order of ``quantiles``."""
+        *chosen, weights = _flat(drawn, len(self.quantiles))
+        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
+        edges = _edges(chosen, ranges)
+        lows = tuple(ranges.ends[edge][0] for edge in edges)
+        highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
+        return tuple(
+            Answer(
+                sum(ranges.ends[at]) // 2,
+                Fraction(1),
+                (),
+                said.choices,
+                chosen=Ranked(self.quantiles[one], lows, highs, weights, said.scale, said.clipping),
+            )
+            for one, at in sorted(zip(order, sorted(chosen), strict=True))
+        )
+
+    def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> Said:
+        """Return what is said at a clipping point that was found under a tuning."""
+        assert self.finder is not None  # noqa: S101  (see answers)
+        margin, tuning = self.finder.tunings[which]
+        return self.said_at(weighed, share, tuning, place, blind=margin is None)
+
+    def said_at(self, weighed: Summary, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Said:
         """Return the noise around answers and what is known of clipped weights; all of it public."""
-        margin, tuning = self.finder.tunings[which] if self.finder else (None, None)
-        point, quantum = self._point(weighed, tuning, place), weighed.levels.quantum
-        scale = self.noise(share * quantum / point).scale
-        if tuning is None:
-            return scale, None, (("weights", "all records weigh the same"),)
-        ladder = self._ladder(weighed, share)
-        clipping = ladder.ladder.clipping(share, tuning, place, blind=margin is None)
+        point, quantum = Points.spanning(weighed, tuning.stride).per_quantum(place), weighed.levels.quantum
+        ladder = self.ladder(weighed, share)
+        clipping = ladder.ladder.clipping(share, tuning, place, blind=blind)
         clipping = replace(clipping, spared=ladder.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
-        return scale, clipping, (("full weight", f"from a budget of {full:.6g} on"),)
+        choices = (("full weight", f"from a budget of {full:.6g} on"),)
+        return Said(self.noise(share * quantum / point).scale, clipping, choices)
 
-    def _weighed(self, summary: Summary) -> Summary:
+    def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
         return summary.valued().counted().refined(self.bits)
 
-    def _point(self, weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:
-        """Return how much a quantum of budget may weigh at the point that belongs to a place."""
-        if tuning is None:
-            return Fraction(1 << self.bits, weighed.levels.quanta(0))
-        return Points.spanning(weighed, tuning.stride).per_quantum(place)
-
-    def _ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+    def ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+        """Return what each clipping point of the weights would clip, beyond what is spared."""
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
         return SparingLadder(RecordLadder(weighed), int(spared))
+
+
+class Price(NamedTuple):
+    """What of a record's budget the choice of a range may cost.
+
+    Attributes:
+        weight: For a weight of 1, on the lattice.
+        quantum: For a quantum of budget.
+    """
+
+    weight: Fraction
+    quantum: Fraction
+
+
+class Said(NamedTuple):
+    """What is said beside all answers of a draw.
+
+    Attributes:
+        scale: Of the noise of the weights around them.
+        clipping: What is known of clipped weights; None where none is.
+        choices: In words, what was drawn on the way.
+    """
+
+    scale: Fraction
+    clipping: Clipping | None
+    choices: tuple[tuple[str, str], ...]
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
@@ -296,9 +345,9 @@ def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> l
 
 
 def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> list[int]:
-    """Return the penalty of each octave: the least, over runs of octaves that hold it, of what a run costs.
+    """Return the penalty of each octave: what the cheapest run of octaves that holds it costs.
 
-    A run costs ``per_octave`` for each octave after its first, and ``per_quantum`` for the mass outside of it.
+    A run costs ``per_octave`` for each octave after its first, and ``per_quantum`` for the mass outside.
 
     >>> whereabouts([0, 50, 0, 0], per_quantum=1, per_octave=10)  # from 50 on, a run would leave the mass out
     [10, 0, 10, 20]
@@ -309,6 +358,15 @@ def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> lis
     ended = accumulate((per_octave * last - per_quantum * below[last + 1] for last in octaves[::-1]), min)
     whole = per_quantum * below[-1]
     return [whole + start + end for start, end in zip(begun, reversed(list(ended)), strict=True)]
+
+
+def away(ranges: Ranges, known: int, per_octave: int) -> Column:
+    """Return how far each range is from the one that holds a public value, at so much an octave."""
+    sizes = np.diff(ranges.octaves)
+    inside = (np.arange(len(ranges.ends)) - np.repeat(ranges.octaves[:-1], sizes)) * _PER_OCTAVE
+    heights = np.repeat(np.arange(len(sizes)), sizes) * _PER_OCTAVE + inside // np.repeat(sizes, sizes)
+    at = max(0, bisect_right(ranges.ends, known, key=lambda ends: ends[0]) - 1)
+    return over(product(np.abs(heights - heights[at]), exact_column([per_octave])), _PER_OCTAVE)
 
 
 def _edges(chosen: Sequence[int], ranges: Ranges) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ class PermuteAndFlip:
         penalties: Any = self.penalties
         if set(map(type, penalties)) == {int} and max(penalties) - least < _FITS and self.unit > _TINY:
             above = np.array([penalty - least for penalty in penalties], np.int64)
-            return np.minimum(above * float(self.unit), _FAR)
+            return np.asarray(np.minimum(above * float(self.unit), _FAR))
         return np.array([float(min((penalty - least) * self.unit, _FAR)) for penalty in penalties])
 
     def _heads(
@@ -104,10 +104,11 @@ def word_bounds(
     return lower, upper
 
 
-def flipped(word: int, excess: Fraction, entropy: Entropy) -> bool:
+def flipped(word: int, excess: int | Fraction, entropy: Entropy) -> bool:
     """Flip one coin in integers: its uniform number begins with a word."""
     if excess == 0:
         return True
+    excess = Fraction(excess)
     first = first_word(excess)
     if word == first:
         return bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
