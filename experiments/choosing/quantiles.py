@@ -4,6 +4,7 @@
 ``--against FILE`` compares with what another version kept. ``--first same`` asks once more, starting from
 the first answer, and compares with that one; ``--first 10x`` asks first with ten times the share, and
 ``--moved 2`` puts the first answer and its weights' point 2 octaves too high, as if the data had changed.
+Then each of 6 first answers is asked from equally often.
 
 For each share and quantile: the mean rank error in percent of the records, its geometric mean over sets and
 policies, with ratio, standard error and worst case; 95th percentile; *lost*, off by more than 40 %; *far*,
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,6 +40,7 @@ CHOSEN = {name: POLICIES[name] for name in ("inverse", "sqrt", "stepwise")} | {"
 QUANTILES = ("0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99")
 SHARES = tuple(map(Fraction, ("1", "1/10", "1/100")))
 LEAST = 1e-3
+FIRST_ANSWERS = 6
 COLUMNS = ("error", "p95", "lost", "far", "covered", "width")
 FIRST: dict[str, Callable[[Fraction], Fraction]] = {
     "same": lambda share: share,
@@ -91,10 +93,10 @@ class Known:
 Draw = Callable[[Plan, int], list[Release]]
 
 
-def again(plan: Plan, earlier: Plan, first: list[Release], moved: int, draw: Draw) -> list[Release]:
-    """Ask once more for each first answer, starting from it."""
+def again(plan: Plan, earlier: Plan, runs: int, moved: int, draw: Draw) -> list[Release]:
+    """Ask once more for each of some first answers, starting from it."""
     found: list[Release] = []
-    for release, count in Counter(first).items():
+    for release in draw(earlier, FIRST_ANSWERS):
         ranked = release.chosen
         if not isinstance(ranked, Ranked):
             raise TypeError(f"{release.question} is no quantile")
@@ -106,19 +108,17 @@ def again(plan: Plan, earlier: Plan, first: list[Release], moved: int, draw: Dra
             chosen=replace(ranked, clipping=point),
         )
         entry = Entry(0, earlier.text, earlier.share, release=known)
-        found += draw(plan.hinted(plan.hint(Known(entry))), count)
+        found += draw(plan.hinted(plan.hint(Known(entry))), runs // FIRST_ANSWERS)
     return found
 
 
-def measured(
-    folder: Path | None, runs: int, seed: int, first: str | None, moved: int
-) -> Iterator[tuple[str, Figures, Figures]]:
+def measured(asked: argparse.Namespace) -> Iterator[tuple[str, Figures, Figures]]:
     """Yield every case: share, quantile, set and policy, and its figures, not started and started."""
-    for data in sets(folder):
+    for data in sets(asked.data):
         ordered = np.sort(data.values).astype(float)
         for policy in CHOSEN:
             table = opened(data, policy)
-            reader, entropy = reader_of(table), Seeded(seed)
+            reader, entropy = reader_of(table), Seeded(asked.seed)
 
             def draw(
                 plan: Plan, count: int, reader: object = reader, entropy: Seeded = entropy
@@ -126,15 +126,16 @@ def measured(
                 return [plan.one(each) for each in plan.draw(reader, entropy, count)]  # type: ignore[arg-type]
 
             for share in SHARES:
-                for quantile in QUANTILES:
+                for quantile in asked.quantiles:
                     plan = table.plan(prdp.quantile("v", quantile), share=share)
-                    drawn = draw(plan, runs)
+                    drawn = draw(plan, asked.runs)
                     then = figures(ordered, float(quantile), drawn)
                     now = then
-                    if first is not None:
-                        earlier = table.plan(prdp.quantile("v", quantile), share=FIRST[first](share))
-                        known = draw(earlier, runs)
-                        now = figures(ordered, float(quantile), again(plan, earlier, known, moved, draw))
+                    if asked.first is not None:
+                        earlier = table.plan(prdp.quantile("v", quantile), share=FIRST[asked.first](share))
+                        now = figures(
+                            ordered, float(quantile), again(plan, earlier, asked.runs, asked.moved, draw)
+                        )
                     yield f"{share} {quantile} {data.name}, {policy}", then, now
 
 
@@ -160,6 +161,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
     parser.add_argument("--runs", type=int, default=40, help="how often each question is asked")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--quantiles", nargs="+", choices=QUANTILES, default=QUANTILES)
     parser.add_argument("--keep", type=Path, help="file to write the figures to")
     parser.add_argument("--against", type=Path, help="figures of another version")
     parser.add_argument(
@@ -167,7 +169,7 @@ def main() -> None:
     )
     parser.add_argument("--moved", type=int, default=0, help="by how many octaves the first answer is off")
     asked = parser.parse_args()
-    rows = list(measured(asked.data, asked.runs, asked.seed, asked.first, asked.moved))
+    rows = list(measured(asked))
     now = {name: after for name, _, after in rows}
     if asked.keep:
         asked.keep.write_text(json.dumps(now, indent=1))

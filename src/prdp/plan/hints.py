@@ -243,6 +243,8 @@ def _told(
         if ask["query"] not in _PARTS or not isinstance(answer, Release) or answer.simulated:
             continue
         if isinstance(answer.chosen, Ranked):
+            if len(ask["at"]) > 1:
+                continue
             clipping = answer.chosen.clipping
             yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
             if clipping is not None:
