@@ -13,8 +13,9 @@ from scipy.stats import binomtest
 from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.started_rank import StartedRank
 from prdp.testing import Seeded
+from tests.exact.universe import LEVELS
 from tests.statistical.test_permute_and_flip import fit
-from tests.statistical.test_rank import LEVEL, LEVELS, RUNS, summary_of
+from tests.statistical.test_rank import LEVEL, RUNS, summary_of
 from tests.statistical.thresholds import P_THRESHOLD, SEED
 
 HALF = Fraction(1, 2)
