@@ -10,20 +10,21 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb import open_source
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges
 from prdp.mechanisms._point import PointFinder, Tuning
-from prdp.mechanisms.rank import Rank
-from prdp.noise.choice import ExponentialChoice
+from prdp.mechanisms.rank import Price, Rank
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Then, Together
+from prdp.noise.laws import Law, Together
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing import Seeded
-from prdp.testing.exact_loss import choice_probabilities
+from prdp.testing.exact_loss import flip_probabilities
 from prdp.testing.mechanism_contract import Twin
 from prdp.testing.reference import magnitude_code
 from tests.exact.universe import (
@@ -38,33 +39,24 @@ from tests.exact.universe import (
     with_budgets_raised,
 )
 
-TUNING = Tuning(choice=Fraction(15, 100), answer=Fraction(40, 100), fall=Fraction(1, 2))
+TUNING = Tuning(choice=Fraction(15, 100), answer=Fraction(60, 100), fall=Fraction(1, 2))
 FINDER = PointFinder(Fraction(10, 100), ((None, TUNING),), gate_bits=6)
-BRACKET, CHOICE, SIDES = Fraction(20, 100), Fraction(40, 100), Fraction(15, 100)
+CHOICE, SIDES = Fraction(60, 100), Fraction(15, 100)
 HALF, HIGH = Fraction(1, 2), Fraction(9, 10)
 MEDIAN = Rank((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6)
 LIGHT, FULL = 2, 10
 """Places of clipping points: at one, records weigh little; at the other, all of them weigh 1."""
-ALL = 8
-"""The place of the bracket that holds all of the nine octaves from -12 to 12."""
-
-Choices = Callable[[Summary, Fraction], Gated | Then]
-
-
-def bracket_of(law: Any) -> Law:
-    """Return the choice of octaves; it is the same at every clipping point."""
-    first: Law = law.laws[0].then(LIGHT).first
-    return first
+Choices = Callable[[Summary, Fraction], Law]
 
 
 def ranges_at(place: int) -> Callable[[Any], Law]:
-    """Return the choice of one quantile's range, at a clipping point and in all octaves."""
-    return lambda law: law.laws[0].then(place).then(ALL).first
+    """Return the choice of one quantile's range, at a clipping point."""
+    return lambda law: law.laws[0].then(place).first
 
 
 def sides_at(place: int, chosen: int) -> Callable[[Any], Any]:
     """Return the noisy weights around a range."""
-    return lambda law: law.laws[0].then(place).then(ALL).then(chosen)
+    return lambda law: law.laws[0].then(place).then(chosen)
 
 
 # Twins: each breaks one step of the proof, and the same measurement must find it.
@@ -76,8 +68,16 @@ class Sharper(Rank):
 
     factor: Fraction = Fraction(2)
 
-    def choice(self, quantile: Fraction, wrong: Sequence[int], part: Fraction) -> ExponentialChoice:
-        return super(Sharper, self).choice(quantile, wrong, part * self.factor)
+    def choice(
+        self,
+        which: int,
+        ranges: Ranges,
+        masses: Sequence[int],
+        wrong: Sequence[int],
+        price: Price,
+    ) -> PermuteAndFlip:
+        sharp = Price(*(self.factor * each for each in price))
+        return super(Sharper, self).choice(which, ranges, masses, wrong, sharp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +89,20 @@ class Unclipped(Rank):
 
 
 @dataclass(frozen=True, slots=True)
-class BracketOfTheData(Rank):
+class OctavesOfTheData(Rank):
     """Takes the octaves that hold records, as they are."""
 
-    def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        right = super(BracketOfTheData, self).octaves(ranges, summary, share)
-        return replace(right, penalties=tuple(1000 * penalty for penalty in right.penalties))
+    def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
+        return super(OctavesOfTheData, self).beforehand(ranges, masses, 1000 * per_quantum, per_octave)
 
 
 @dataclass(frozen=True, slots=True)
-class SharperBracket(Rank):
+class SharperOctaves(Rank):
     """Weighs the mass outside of octaves 15 % too much."""
 
-    def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        return super(SharperBracket, self).octaves(ranges, summary, share * Fraction(100, 85))
+    def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
+        sharp = per_quantum * 100 // 85
+        return super(SharperOctaves, self).beforehand(ranges, masses, sharp, per_octave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class QuieterAround(Rank):
         return DiscreteLaplace(super(QuieterAround, self).noise(price).scale * Fraction(85, 100))
 
 
-def made(kind: type[Rank], **options: Any) -> Choices:
+def made(kind: type[Rank], quantile: Fraction = HALF, **options: Any) -> Choices:
     law: Choices = kind(
-        (HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6, **options
+        (quantile,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6, **options
     ).law
     return law
 
@@ -135,7 +135,6 @@ class TestMedian(OnThisUniverse):
     records = (*RECORDS, {**RECORDS[2], "v": 12})
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "gate": (lambda law: law.first, Fraction(10, 100)),
-        "bracket": (bracket_of, BRACKET),
         "range, light weights": (ranges_at(LIGHT), CHOICE),
         "range, full weights": (ranges_at(FULL), CHOICE),
         "weights around": (sides_at(LIGHT, 20), SIDES),
@@ -148,45 +147,46 @@ class TestMedian(OnThisUniverse):
             "factor 2 forgotten": Twin(as_sharp(Fraction(2)), "range, light weights"),
             "weights not clipped": Twin(made(Unclipped), "range, light weights"),
             "levels rounded up": Twin(levels_rounded_up, "range, light weights"),
-            "bracket read from the data": Twin(made(BracketOfTheData), "bracket"),
             "15 % too little noise around": Twin(made(QuieterAround), "weights around"),
         }
 
 
-class TestBracket(OnThisUniverse):
-    """The choice of octaves with most of the share, so that two records make one of them likely."""
+class TestWhereTheMassLies(OnThisUniverse):
+    """A choice that goes nearly by the octaves alone, so that two records make some of them likely."""
 
     tied_at, runs = Fraction(10_000), 40
     records = RECORDS[1:5]
     most_records = 3
-    finder = PointFinder(
-        Fraction(1, 100), ((None, replace(TUNING, choice=Fraction(2, 100), answer=Fraction(2, 100))),)
-    )
-    mechanism = replace(MEDIAN, finder=finder, bracket=Fraction(80, 100))
+    outer, mostly = Fraction(999, 1000), Fraction(99, 100)
+    mechanism = replace(MEDIAN, quantiles=(outer,), whereabouts=mostly)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "bracket": (bracket_of, Fraction(80, 100))
+        "range": (ranges_at(FULL), CHOICE)
     }
 
     def twins(self) -> Mapping[str, Twin]:
-        options: dict[str, Any] = {"finder": self.finder, "bracket": Fraction(80, 100), "bits": 6}
-        sharper = SharperBracket((HALF,), MEASURE.low, MEASURE.high, 8, **options)
-        return {"15 % too sharp": Twin(sharper.law, "bracket")}
+        def wrong(kind: type[Rank]) -> Choices:
+            return made(kind, quantile=self.outer, whereabouts=self.mostly)
+
+        return {
+            "15 % too sharp": Twin(wrong(SharperOctaves), "range"),
+            "octaves read from the data": Twin(wrong(OctavesOfTheData), "range"),
+        }
 
 
-class TestWholeMedianOfFewValues(OnThisUniverse):
-    """All steps together, over values from 0 to 2."""
+class TestWholeOfFewValues(OnThisUniverse):
+    """All steps together, over values from 0 to 2, for a quantile whose choice looks at octaves too."""
 
     tied_at, runs = Fraction(10_000), 80
     records = ({"v": 0, "eps": 0.3}, {"v": 1, "eps": 3.0}, {"v": 2, "eps": 0.5})
-    mechanism = Rank((HALF,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
+    mechanism = Rank((HIGH,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
     shares = (Fraction(1),)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return summary_of(records, measure=Measure("v", Fraction(1), 0, 2))
 
     def twins(self) -> Mapping[str, Twin]:
-        wrong = BracketOfTheData((HALF,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
-        return {"bracket read from the data": Twin(wrong.law)}
+        wrong = OctavesOfTheData((HIGH,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
+        return {"octaves read from the data": Twin(wrong.law)}
 
 
 class TestOneBudget(OnThisUniverse):
@@ -196,9 +196,8 @@ class TestOneBudget(OnThisUniverse):
     records = tuple({**record, "eps": 3.0} for record in RECORDS)
     mechanism = Rank((HIGH,), MEASURE.low, MEASURE.high, 8, None, fall=Fraction(1, 4), bits=6)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "bracket": (lambda law: law.first, BRACKET),
-        "range": (lambda law: law.then(ALL).first, Fraction(60, 100)),
-        "weights around": (lambda law: law.then(ALL).then(20), SIDES),
+        "range": (lambda law: law.first, Fraction(80, 100)),
+        "weights around": (lambda law: law.then(20), SIDES),
     }
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -234,7 +233,7 @@ class TestSeveralQuantiles(OnThisUniverse):
     mechanism = replace(MEDIAN, quantiles=(HIGH, HALF))
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "first": (ranges_at(LIGHT), CHOICE / 2),
-        "second": (lambda law: law.laws[0].then(LIGHT).then(ALL).then(20).first, CHOICE / 2),
+        "second": (lambda law: law.laws[0].then(LIGHT).then(20).first, CHOICE / 2),
         "both": (
             lambda law: Together((ranges_at(LIGHT)(law), sides_at(LIGHT, 20)(law).first)),
             CHOICE,
@@ -262,11 +261,9 @@ def fine_summary(*groups: tuple[int | None, int, int]) -> Summary:
 
 
 def chances(rank: Rank, summary: Summary, place: int = 10) -> list[float]:
-    """Return the chance of each range, at one clipping point and in all octaves."""
+    """Return the chance of each range, at one clipping point."""
     law: Any = replace(rank, finder=FINDER).law(summary, Fraction(1))
-    octaves = len(rank.ranges(summary).octaves) - 1
-    choice = law.laws[0].then(place).then(octaves - 1).first
-    return [float(ball.mid()) for ball in choice_probabilities(choice)]
+    return [float(ball.mid()) for ball in flip_probabilities(law.laws[0].then(place).first)]
 
 
 @pytest.mark.parametrize("value", [-70_000, -3, 0, 7, 5000, 10**9])
@@ -338,7 +335,7 @@ def test_quantiles_outside_the_open_interval_are_refused(quantiles: Sequence[Fra
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_an_outer_quantile_does_not_run_away_to_the_bound(sign: int) -> None:
-    """A hundredth of the records lies beyond, which thousands of ranges would drown without a bracket."""
+    """A hundredth of the records lies beyond, which thousands of ranges would drown by ranks alone."""
     crowd = fine_summary(*((sign * value, 12, 40) for value in range(1000, 1100)))
     quantile = Fraction(99, 100) if sign == 1 else Fraction(1, 100)
     careful = Rank((quantile,), -BOUND, BOUND)
@@ -348,4 +345,4 @@ def test_an_outer_quantile_does_not_run_away_to_the_bound(sign: int) -> None:
         return sum(abs(answer.steps) > 16_000 for (answer,) in answers) / 200
 
     assert far(careful) < 0.1
-    assert far(replace(careful, bracket=Fraction(1, 10**6))) > 0.2
+    assert far(replace(careful, whereabouts=Fraction(0))) > 0.2

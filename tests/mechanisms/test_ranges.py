@@ -1,4 +1,4 @@
-"""Cells, brackets and choices of ranks in whole columns: each is what its definition says one by one."""
+"""Cells, octaves and choices of ranks in whole columns: each is what its definition says one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms._point import PointFinder, Tuning
-from prdp.mechanisms.rank import Rank, brackets
+from prdp.mechanisms.rank import Price, Rank, whereabouts
 from prdp.noise.choice import ExponentialChoice, weights
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing import Seeded
@@ -53,22 +53,44 @@ def test_a_cell_that_no_range_has_is_a_mistake() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
-def test_a_bracket_costs_the_octaves_inside_and_the_mass_outside(low: int, high: int) -> None:
-    summary, share = summary_between(low, high), Fraction(1, 10)
-    rank = Rank((Fraction(1, 2),), low, high)
-    ranges = rank.ranges(summary)
-    choice = rank.octaves(ranges, summary, share)
+def test_the_mass_of_an_octave_is_that_of_its_cells(low: int, high: int) -> None:
+    summary = summary_between(low, high)
+    ranges = ranges_between(low, high, summary.largest, FINE_PER_OCTAVE)
     masses = [0] * (len(ranges.octaves) - 1)
     for cell, place in zip(summary.cells, ranges.of(summary.cells).tolist(), strict=True):
         octave = max(at for at, first in enumerate(ranges.octaves[:-1]) if first <= place)
         masses[octave] += cell.key.quanta * cell.count
-    below = [0, *accumulate(masses)]
-    price = share * rank.bracket * LEVELS.quantum
-    expected = [
-        rank.fall * (last - first) + price * (below[-1] - below[last + 1] + below[first])
-        for first, last in brackets(len(masses))
-    ]
-    assert [penalty * choice.unit for penalty in choice.penalties] == expected
+    assert ranges.masses(summary) == masses
+
+
+@pytest.mark.parametrize("masses", [[7], [0, 0, 0], [0, 3, 0, 10**30, 0, 1, 0], list(range(30))], ids=str)
+def test_an_octave_costs_what_the_cheapest_run_that_holds_it_does(masses: list[int]) -> None:
+    number = len(masses)
+    runs = [(first, last) for first in range(number) for last in range(first, number)]
+    costs = {
+        (first, last): 5 * (last - first) + 2 * sum(masses[:first] + masses[last + 1 :])
+        for first, last in runs
+    }
+    expected = [min(costs[run] for run in runs if run[0] <= octave <= run[1]) for octave in range(number)]
+    assert whereabouts(masses, per_quantum=2, per_octave=5) == expected
+
+
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 100), Fraction(3, 4)])
+def test_the_parts_of_a_choice_cost_no_more_than_the_whole_and_hardly_less(quantile: Fraction) -> None:
+    """A weight is charged half of it, either way; mass is charged rounded down, by less than a thousandth."""
+    ranges = ranges_between(0, 1000, 1000, FINE_PER_OCTAVE)
+    empty, full = [0] * (len(ranges.octaves) - 1), [0] * (len(ranges.octaves) - 1)
+    full[3] = 1
+    rank = Rank((quantile,), 0, 1000)
+    for part, point in ((Fraction(1, 7), Fraction(3, 10**7)), (Fraction(1, 10**9), Fraction(10**5))):
+        looked = rank.whereabouts * abs(2 * quantile - 1)
+        none = rank.choice(0, ranges, empty, [0] * len(ranges.ends), Price(part, part * point))
+        worst = max(quantile.numerator, quantile.denominator - quantile.numerator)
+        wrong = rank.choice(0, ranges, empty, [worst] * len(ranges.ends), Price(part, part * point))
+        assert (wrong.penalties[0] - none.penalties[0]) * wrong.unit == part * (1 - looked) / 2
+        massive = rank.choice(0, ranges, full, [0] * len(ranges.ends), Price(part, part * point))
+        charged = (massive.penalties[-1] - none.penalties[-1]) * massive.unit
+        assert looked * part * point * Fraction(999, 1000) <= charged <= looked * part * point
 
 
 @pytest.mark.parametrize("scale", [1, 10**6, 10**30])

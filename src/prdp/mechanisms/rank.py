@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import accumulate, pairwise
-from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from prdp.cells.columns import Places, product, totals_at
+from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, totals_at
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms._points import Points
-from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Law, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
@@ -32,12 +31,24 @@ _FITS = 1 << 62
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
+WEIGHT_BITS = 20
+"""How many bits finer than a record the lattice of weights is."""
+
+_FINER = 12
+"""To how many binary places the price of mass is rounded down, so that penalties are whole numbers."""
+
+# Of a quantile whose earlier answer is known (experiments/choosing/README.md):
+_LESS = 4  # a fourth of what else goes by where the mass lies
+_NEAR = 2  # how many times what an octave costs else, an octave from the known answer costs
+_BESIDE = 3  # how many octaves' worth it costs to leave the known answer aside
+_PER_OCTAVE = 1 << 20
+
 _AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
 """How many ranges away from an answer the weights on either side of it are measured."""
 
 
 def _tuning(fall: str) -> Tuning:
-    return Tuning(choice=Fraction(17, 100), answer=Fraction(45, 100), fall=Fraction(fall))
+    return Tuning(choice=Fraction(17, 100), answer=Fraction(65, 100), fall=Fraction(fall))
 
 
 _LARGE_SHARE, _SMALL_SHARE, _POOR = map(_tuning, ("2.5", "1.6", "1.1"))
@@ -56,11 +67,11 @@ class Rank:
         with r and the table without it.
 
     Why:
-        The octaves to look in are one choice by the budget mass outside of them. A record weighs at most
-        b · E(r), with b found by a private search. It moves what is wrong with a range by at most E(r) either
-        way, so k choices with weights exp(-a · share · wrong / 2k) cost a · share · E(r). Last, the noisy
-        weights around the answers have a record in one of them. The parts of the share add up to 1.
-        In full: proofs/rank.md.
+        A record weighs at most b · E(r), with b found by a private search. It moves what is wrong with a
+        range by at most E(r) either way, and what lies outside of octaves by at most E(r) one way. So k
+        choices by permute-and-flip, with a part of a · share / k for the octaves and half of the rest for the
+        ranks, cost a · share · E(r). Last, the noisy weights around the answers have a record in one of them.
+        The parts of the share add up to 1. In full: proofs/rank.md.
 
     Attributes:
         quantiles: Which parts of the weight are to lie below the answers; between 0 and 1.
@@ -69,11 +80,14 @@ class Rank:
         per_octave: How finely the summary's magnitudes are cut.
         finder: How the weights' clipping point is found; None where all records have the same budget, and
             weigh 1.
-        bracket: The part of the share that chooses octaves.
-        answer: Where nothing is searched, the part that chooses ranges.
+        answer: Where nothing is searched, the part of the share that chooses ranges.
         sides: The part that measures the weights around the answers.
-        fall: By how much the log-weight of a bracket falls with each octave that it holds.
+        whereabouts: What of the choice of an outermost quantile's range goes by where the mass lies. The
+            nearer a quantile is to the median, the less; a median's goes by ranks alone.
+        fall: By how much the log-weight of a range falls with each octave between it and the mass.
         bits: How many bits finer than a record the lattice of weights is.
+        known: For each quantile an answer that is public already, in steps, near which to look first; None
+            for none. Empty where there is none at all.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -81,11 +95,12 @@ class Rank:
     high: int
     per_octave: int = FINE_PER_OCTAVE
     finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
-    bracket: Fraction = Fraction(20, 100)
-    answer: Fraction = Fraction(60, 100)
+    answer: Fraction = Fraction(80, 100)
     sides: Fraction = Fraction(15, 100)
-    fall: Fraction = Fraction(1, 2)
-    bits: int = 20
+    whereabouts: Fraction = Fraction(1, 4)
+    fall: Fraction = Fraction(1)
+    bits: int = WEIGHT_BITS
+    known: tuple[int | None, ...] = ()
 
     name = "rank"
 
@@ -95,7 +110,7 @@ class Rank:
         searched = [self.answer]
         if self.finder is not None:
             searched = [self.finder.gate + each.choice + each.answer for _, each in self.finder.tunings]
-        if max(searched) + self.bracket + self.sides > 1:
+        if max(searched) + self.sides > 1 or not 0 <= self.whereabouts < 1:
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -117,47 +132,42 @@ class Rank:
         """Return what the interval does not cover."""
         return "" if self.finder is None else "well protected records weigh less than others"
 
-    def law(self, summary: Summary, share: Fraction) -> Gated | Then:
-        """Return the distribution of (tuning, (clipping point, (octaves, (range, ..., weights around))))."""
-        weighed = self._weighed(summary)
-        ranges = self.ranges(summary)
-        octaves = self.octaves(ranges, summary, share)
-
-        def drawn(tuning: Tuning | None, place: int) -> Then:
-            point, part = self._point(weighed, tuning, place), tuning.answer if tuning else self.answer
-            weights = self.weights(ranges, summary, point)
-            price = share * summary.levels.quantum / point
-            wrong = [self.wrong(quantile, weights, len(ranges.ends)) for quantile in self.quantiles]
-            around = cache(partial(self.around, ranges, weights, price))
-
-            def inside(bracket: int) -> Law:
-                span = _span(ranges, bracket)
-                choices = [
-                    self.choice(quantile, each[slice(*span)], part * price / len(self.quantiles))
-                    for quantile, each in zip(self.quantiles, wrong, strict=True)
-                ]
-                return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, span, ranges)))
-
-            return Then(octaves, cache(inside))
-
+    def law(self, summary: Summary, share: Fraction) -> Law:
+        """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
+        answered = partial(self.answered, summary, share)
         if self.finder is None:
-            return drawn(None, 0)
-        return self.finder.law(self._ladder(weighed, share), share, cache(drawn))
+            return answered(self.answer, Fraction(1 << self.bits, summary.levels.quanta(0)))
+        weighed = self.weighed(summary)
+
+        def drawn(tuning: Tuning, place: int) -> Law:
+            return answered(tuning.answer, Points.spanning(weighed, tuning.stride).per_quantum(place))
+
+        return self.finder.law(self.ladder(weighed, share), share, cache(drawn))
+
+    def answered(self, summary: Summary, share: Fraction, part: Fraction, point: Fraction) -> Law:
+        """Return the distribution of (range, ..., weights around) at a clipping point of the weights.
+
+        Args:
+            summary: The cells.
+            share: The part of every record's budget.
+            part: What of it chooses ranges.
+            point: How much a quantum of budget may weigh.
+        """
+        ranges = self.ranges(summary)
+        masses, weights = ranges.masses(summary), self.weights(ranges, summary, point)
+        price = share * summary.levels.quantum / point
+        around = cache(partial(self.around, ranges, weights, price))
+        each = part * price / len(self.quantiles)
+        paid = Price(each, each * point)
+        choices = [
+            self.choice(place, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), paid)
+            for place, quantile in enumerate(self.quantiles)
+        ]
+        return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, ranges)))
 
     def ranges(self, summary: Summary) -> Ranges:
         """Return the candidates."""
         return ranges_between(self.low, self.high, summary.largest, self.per_octave)
-
-    def octaves(self, ranges: Ranges, summary: Summary, share: Fraction) -> ExponentialChoice:
-        """Return the choice of a bracket: little mass outside and few octaves inside are likelier."""
-        masses = np.array([0, *accumulate(ranges.masses(summary))], dtype=object)
-        price = share * self.bracket * summary.levels.quantum
-        parts = lcm(price.denominator, self.fall.denominator)
-        per_octave, per_quantum = int(self.fall * parts), int(price * parts)
-        first, last = _ends_of_brackets(len(masses) - 1)
-        outside = masses[-1] - masses[last + 1] + masses[first]
-        penalties = (last - first).astype(object) * per_octave + outside * per_quantum
-        return ExponentialChoice(tuple(penalties.tolist()), Fraction(1, parts))
 
     def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
         """Return the weight in every range that holds records; a whole record weighs 2^bits."""
@@ -190,16 +200,41 @@ class Rank:
             below = up_to
         return found + [abs(below - target)] * (count - len(found))
 
-    def choice(self, quantile: Fraction, wrong: Sequence[int], part: Fraction) -> ExponentialChoice:
+    def choice(
+        self,
+        which: int,
+        ranges: Ranges,
+        masses: Sequence[int],
+        wrong: Sequence[int],
+        price: Price,
+    ) -> PermuteAndFlip:
         """Return the choice of one quantile's range.
 
         Args:
-            quantile: The part of the weight that is to lie below.
+            which: Which of the quantiles.
+            ranges: The candidates.
+            masses: The budget mass in each octave, in quanta.
             wrong: What is wrong with each range, in parts of the lattice.
-            part: What a weight of 1 costs of the budget.
+            price: What the choice may cost.
         """
+        quantile, known = self.quantiles[which], self.known[which] if self.known else None
         of_all, parts = quantile.numerator, quantile.denominator
-        return ExponentialChoice(tuple(wrong), part / (2 * max(of_all, parts - of_all)))
+        looked = abs(2 * quantile - 1) * (self.whereabouts if known is None else self.whereabouts / _LESS)
+        unit = price.weight * (1 - looked) / (2 * max(of_all, parts - of_all))
+        mass = looked * price.quantum / unit
+        finer = max(0, _FINER + mass.denominator.bit_length() - mass.numerator.bit_length())
+        unit /= 1 << finer
+        before = self.beforehand(ranges, masses, int(mass * (1 << finer)), int(self.fall / unit))
+        if known is not None:
+            near = away(ranges, known, _NEAR * int(self.fall / unit))
+            before = np.minimum(near, plus(before, exact_column([_BESIDE * int(self.fall / unit)])))
+        penalties = plus(shifted(exact_column(wrong), finer), before)
+        return PermuteAndFlip(tuple(penalties.tolist()), unit)
+
+    def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
+        """Return by how much each range's log-weight is lowered whatever its rank: by where the mass lies."""
+        octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
+        return np.repeat(octaves, np.diff(ranges.octaves))
 
     def around(
         self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, edges: Sequence[int]
@@ -219,62 +254,85 @@ class Rank:
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
-        weighed, ranges = self._weighed(summary), self.ranges(summary)
-        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
-        known = cache(partial(self._known, weighed, share))
-
-        def said(which: int, place: int, bracket: int, rest: Any) -> tuple[Answer, ...]:
-            *chosen, weights = _flat(rest, len(self.quantiles))
-            span = _span(ranges, bracket)
-            edges = _edges(chosen, span, ranges)
-            scale, clipping, choices = known(which, place)
-            in_order = sorted(zip(order, sorted(chosen), strict=True))
-            lows = tuple(ranges.ends[edge][0] for edge in edges)
-            highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
-            return tuple(
-                Answer(
-                    sum(ranges.ends[span[0] + at]) // 2,
-                    Fraction(1),
-                    (),
-                    choices,
-                    chosen=Ranked(self.quantiles[one], lows, highs, weights, scale, clipping),
-                )
-                for one, at in in_order
-            )
-
-        drawn = self.law(summary, share).draw(entropy, runs)
+        ranges = self.ranges(summary)
+        drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
         if self.finder is None:
-            return [said(0, 0, bracket, rest) for bracket, rest in drawn]
-        return [said(which, place, bracket, rest) for which, (place, (bracket, rest)) in drawn]
+            scale = self.noise(
+                share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
+            ).scale
+            said = Said(scale, None, (("weights", "all records weigh the same"),))
+            return [self.said(ranges, said, rest) for rest in drawn]
+        known = cache(partial(self._known, self.weighed(summary), share))
+        return [self.said(ranges, known(which, place), rest) for which, (place, rest) in drawn]
 
-    def _known(
-        self, weighed: Summary, share: Fraction, which: int, place: int
-    ) -> tuple[Fraction, Clipping | None, tuple[tuple[str, str], ...]]:
+    def said(self, ranges: Ranges, said: Said, drawn: Any) -> tuple[Answer, ...]:
+        """Return the answers that ranges and weights around them make, in the order of ``quantiles``."""
+        *chosen, weights = _flat(drawn, len(self.quantiles))
+        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
+        edges = _edges(chosen, ranges)
+        lows = tuple(ranges.ends[edge][0] for edge in edges)
+        highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
+        return tuple(
+            Answer(
+                sum(ranges.ends[at]) // 2,
+                Fraction(1),
+                (),
+                said.choices,
+                chosen=Ranked(self.quantiles[one], lows, highs, weights, said.scale, said.clipping),
+            )
+            for one, at in sorted(zip(order, sorted(chosen), strict=True))
+        )
+
+    def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> Said:
+        """Return what is said at a clipping point that was found under a tuning."""
+        assert self.finder is not None  # noqa: S101  (see answers)
+        margin, tuning = self.finder.tunings[which]
+        return self.said_at(weighed, share, tuning, place, blind=margin is None)
+
+    def said_at(self, weighed: Summary, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Said:
         """Return the noise around answers and what is known of clipped weights; all of it public."""
-        margin, tuning = self.finder.tunings[which] if self.finder else (None, None)
-        point, quantum = self._point(weighed, tuning, place), weighed.levels.quantum
-        scale = self.noise(share * quantum / point).scale
-        if tuning is None:
-            return scale, None, (("weights", "all records weigh the same"),)
-        ladder = self._ladder(weighed, share)
-        clipping = ladder.ladder.clipping(share, tuning, place, blind=margin is None)
+        point, quantum = Points.spanning(weighed, tuning.stride).per_quantum(place), weighed.levels.quantum
+        ladder = self.ladder(weighed, share)
+        clipping = ladder.ladder.clipping(share, tuning, place, blind=blind)
         clipping = replace(clipping, spared=ladder.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
-        return scale, clipping, (("full weight", f"from a budget of {full:.6g} on"),)
+        choices = (("full weight", f"from a budget of {full:.6g} on"),)
+        return Said(self.noise(share * quantum / point).scale, clipping, choices)
 
-    def _weighed(self, summary: Summary) -> Summary:
+    def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
         return summary.valued().counted().refined(self.bits)
 
-    def _point(self, weighed: Summary, tuning: Tuning | None, place: int) -> Fraction:
-        """Return how much a quantum of budget may weigh at the point that belongs to a place."""
-        if tuning is None:
-            return Fraction(1 << self.bits, weighed.levels.quanta(0))
-        return Points.spanning(weighed, tuning.stride).per_quantum(place)
-
-    def _ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+    def ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+        """Return what each clipping point of the weights would clip, beyond what is spared."""
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
         return SparingLadder(RecordLadder(weighed), int(spared))
+
+
+class Price(NamedTuple):
+    """What of a record's budget the choice of a range may cost.
+
+    Attributes:
+        weight: For a weight of 1, on the lattice.
+        quantum: For a quantum of budget.
+    """
+
+    weight: Fraction
+    quantum: Fraction
+
+
+class Said(NamedTuple):
+    """What is said beside all answers of a draw.
+
+    Attributes:
+        scale: Of the noise of the weights around them.
+        clipping: What is known of clipped weights; None where none is.
+        choices: In words, what was drawn on the way.
+    """
+
+    scale: Fraction
+    clipping: Clipping | None
+    choices: tuple[tuple[str, str], ...]
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
@@ -286,42 +344,38 @@ def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> l
     return found
 
 
-def brackets(octaves: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last octave of every run of them.
+def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> list[int]:
+    """Return the penalty of each octave: what the cheapest run of octaves that holds it costs.
 
-    >>> list(brackets(2))
-    [(0, 0), (0, 1), (1, 1)]
+    A run costs ``per_octave`` for each octave after its first, and ``per_quantum`` for the mass outside.
+
+    >>> whereabouts([0, 50, 0, 0], per_quantum=1, per_octave=10)  # from 50 on, a run would leave the mass out
+    [10, 0, 10, 20]
     """
-    return ((first, last) for first in range(octaves) for last in range(first, octaves))
+    below = [0, *accumulate(masses)]
+    octaves = range(len(masses))
+    begun = accumulate((per_quantum * below[first] - per_octave * first for first in octaves), min)
+    ended = accumulate((per_octave * last - per_quantum * below[last + 1] for last in octaves[::-1]), min)
+    whole = per_quantum * below[-1]
+    return [whole + start + end for start, end in zip(begun, reversed(list(ended)), strict=True)]
 
 
-@lru_cache(maxsize=16)
-def _ends_of_brackets(octaves: int) -> tuple[Places, Places]:
-    """Return the first octaves of all brackets, and the last ones, in the order of ``brackets``."""
-    first, last = zip(*brackets(octaves), strict=True)
-    return np.array(first, np.intp), np.array(last, np.intp)
+def away(ranges: Ranges, known: int, per_octave: int) -> Column:
+    """Return how far each range is from the one that holds a public value, at so much an octave."""
+    sizes = np.diff(ranges.octaves)
+    inside = (np.arange(len(ranges.ends)) - np.repeat(ranges.octaves[:-1], sizes)) * _PER_OCTAVE
+    heights = np.repeat(np.arange(len(sizes)), sizes) * _PER_OCTAVE + inside // np.repeat(sizes, sizes)
+    at = max(0, bisect_right(ranges.ends, known, key=lambda ends: ends[0]) - 1)
+    return over(product(np.abs(heights - heights[at]), exact_column([per_octave])), _PER_OCTAVE)
 
 
-def _span(ranges: Ranges, bracket: int) -> tuple[int, int]:
-    """Return the first range of a bracket, and the first one after it."""
-    octaves = len(ranges.octaves) - 1
-    first = 0
-    while bracket >= octaves - first:
-        bracket -= octaves - first
-        first += 1
-    return ranges.octaves[first], ranges.octaves[first + bracket + 1]
+def _edges(chosen: Sequence[int], ranges: Ranges) -> tuple[int, ...]:
+    """Return before which ranges the weights around chosen ones are cut."""
+    cuts = {edge for at in chosen for away in _AROUND for edge in (at - away, at + away + 1)}
+    return tuple(sorted(edge for edge in cuts if 0 < edge < len(ranges.ends)))
 
 
-def _edges(chosen: Sequence[int], span: tuple[int, int], ranges: Ranges) -> tuple[int, ...]:
-    """Return before which ranges the weights around chosen ones, counted from a bracket's first, are cut."""
-    last = len(ranges.ends)
-    cuts = {
-        edge for at in chosen for away in _AROUND for edge in (span[0] + at - away, span[0] + at + away + 1)
-    }
-    return tuple(sorted(edge for edge in cuts if 0 < edge < last))
-
-
-def _one_after_the_other(choices: Sequence[ExponentialChoice], then: Callable[[tuple[int, ...]], Law]) -> Law:
+def _one_after_the_other(choices: Sequence[PermuteAndFlip], then: Callable[[tuple[int, ...]], Law]) -> Law:
     """Return a law that draws from each choice, and then from what follows from them all."""
 
     def rest(drawn: tuple[int, ...]) -> Law:

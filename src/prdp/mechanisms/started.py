@@ -31,12 +31,12 @@ _STRIDE = 2
 # All of these were chosen on made-up sets and then frozen: experiments/choosing/README.md.
 _LARGE = Fraction(1, 3)
 _BEYOND = {True: Fraction(7, 100), False: Fraction(12, 100)}  # for large shares, and for others
-_CHOICE = {
+CHOICE = {
     True: Fraction(6, 100),
     False: Fraction(10, 100),
 }  # from a point as good as its own, or another's
-_DOWN = {True: Fraction(4), False: Fraction(1, 2)}
-_UP = Fraction(4)
+DOWN = {True: Fraction(4), False: Fraction(1, 2)}
+UP = Fraction(4)
 _WHOLE = 3  # by how much the whole ladder's log-weights are lowered beside the known point
 _FALL = Fraction(5, 2)
 
@@ -70,10 +70,10 @@ class StartedClip:
     clip: Clip
     at: Fraction
     words: str = ""
-    choice: Fraction = _CHOICE[True]
+    choice: Fraction = CHOICE[True]
     beyond: Fraction = _BEYOND[True]
-    up: Fraction = _UP
-    down: Fraction = _DOWN[True]
+    up: Fraction = UP
+    down: Fraction = DOWN[True]
     mass_bits: int = 50
 
     name = "clip"
@@ -93,7 +93,7 @@ class StartedClip:
             words: Which release it is from.
             close: Whether that was of the same edition, at a share that is not much larger.
         """
-        return cls(clip, at, words, _CHOICE[close], _BEYOND[share > _LARGE], _UP, _DOWN[close])
+        return cls(clip, at, words, CHOICE[close], _BEYOND[share > _LARGE], UP, DOWN[close])
 
     @property
     def why(self) -> str:
@@ -132,13 +132,13 @@ class StartedClip:
 
         The whole ladder keeps a part of the draw, since the table may have changed. All of it is public.
         """
-        points = Points.spanning(summary, _STRIDE)
-        needed = ceil(at * summary.levels.quantum * points.denominator)
-        start = min(bisect_left(points.numerators, needed), len(points.numerators) - 1)
-        away = [Fraction(height - points.heights[start], _QUARTERS) for height in points.heights]
-        near = [octaves * (self.up if octaves > 0 else -self.down) for octaves in away]
-        whole = Tuning(self.choice, self.answer, _FALL, _STRIDE).climbs(points.heights, points.usual)
-        return [min(one, _WHOLE + other) for one, other in zip(near, whole, strict=True)]
+        points, known = Points.spanning(summary, _STRIDE), at * summary.levels.quantum
+        return climbs_from(points, known, self.up, self.down, self._tuning)
+
+    @property
+    def _tuning(self) -> Tuning:
+        """How a point would be chosen on the whole ladder, with the parts of here."""
+        return started_tuning(self.choice, self.answer)
 
     def answered(self, summary: Summary, share: Fraction, place: int) -> Noisy:
         """Return the noisy total of the records, clipped at the point of a place, and what lies beyond it."""
@@ -190,8 +190,7 @@ class StartedClip:
 
     def clipping(self, summary: Summary, share: Fraction, place: int) -> Clipping:
         """Return what is public about what was clipped at a place, with nothing measured beyond it yet."""
-        tuning = Tuning(self.choice, self.answer, _FALL, _STRIDE)
-        found = RecordLadder(summary).clipping(share, tuning, place, blind=False)
+        found = RecordLadder(summary).clipping(share, self._tuning, place, blind=False)
         measured = Beyond(
             octaves=(),
             further=(),
@@ -199,6 +198,25 @@ class StartedClip:
             worth=Points.spanning(summary, _STRIDE).per_quantum(place) * self._lattice(summary, share),
         )
         return replace(found, evidence=Fraction(0), measured=measured)
+
+
+def started_tuning(choice: Fraction, answer: Fraction) -> Tuning:
+    """Return how a point would be chosen on the whole ladder, with parts of the share."""
+    return Tuning(choice, answer, _FALL, _STRIDE)
+
+
+def climbs_from(
+    points: Points, known: Fraction, up: Fraction, down: Fraction, tuning: Tuning
+) -> list[Fraction]:
+    """Return by how much each point's log-weight is lowered where one is known, as so many steps a quantum.
+
+    By so much an octave above it and below it, and by no more than on the whole ladder.
+    """
+    start = min(bisect_left(points.numerators, ceil(known * points.denominator)), len(points.numerators) - 1)
+    away = [Fraction(height - points.heights[start], _QUARTERS) for height in points.heights]
+    near = [octaves * (up if octaves > 0 else -down) for octaves in away]
+    whole = tuning.climbs(points.heights, points.usual)
+    return [min(one, _WHOLE + other) for one, other in zip(near, whole, strict=True)]
 
 
 MOVED = (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,9 @@ _ULP = 2.0**-40
 """Above the error of a library's exp, and of a word that is written as a double; both are below 2^-51."""
 _FAR = 600
 """exp(-600) is still a normal double, and no word is below it."""
+_FITS = 1 << 62
+_TINY = Fraction(1, 1 << 1000)
+"""What is above this is a normal double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,14 @@ class PermuteAndFlip:
 
     A coin compares a random word with the first 64 bits of its probability. A double with a bound on its
     error decides what it can decide for certain, all but about one in 2^40; integers decide the rest.
+
+    Attributes:
+        penalties: How bad each candidate is; whole numbers where there are thousands.
+        unit: What a penalty of 1 costs.
     """
 
-    penalties: tuple[Fraction, ...] = field(repr=False)
+    penalties: tuple[int | Fraction, ...] = field(repr=False)
+    unit: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         if not self.penalties:
@@ -48,18 +55,37 @@ class PermuteAndFlip:
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
-        parts = lcm(*(penalty.denominator for penalty in self.penalties))
-        whole = [penalty.numerator * (parts // penalty.denominator) for penalty in self.penalties]
-        least, far = min(whole), _FAR * parts
-        excess = [penalty - least for penalty in whole]
-        near = np.array([min(penalty, far) / parts for penalty in excess])
+        near = self._near(min(self.penalties))
         between = word_bounds(near, ROUNDING * (near + 1))
-        rows = max(1, CHUNK_WORDS // len(excess))
+        rows = max(1, CHUNK_WORDS // len(near))
         drawn: list[int] = []
         for start in range(0, runs, rows):
-            heads = _heads(excess, parts, between, min(rows, runs - start), entropy)
-            drawn.extend(one_of_each(heads, entropy))
+            drawn.extend(one_of_each(self._heads(between, min(rows, runs - start), entropy), entropy))
         return drawn
+
+    def _near(self, least: int | Fraction) -> NDArray[np.float64]:
+        """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
+        penalties: Any = self.penalties
+        if set(map(type, penalties)) == {int} and max(penalties) - least < _FITS and self.unit > _TINY:
+            above = np.array([penalty - least for penalty in penalties], np.int64)
+            return np.asarray(np.minimum(above * float(self.unit), _FAR))
+        return np.array([float(min((penalty - least) * self.unit, _FAR)) for penalty in penalties])
+
+    def _heads(
+        self,
+        between: tuple[NDArray[np.float64], NDArray[np.float64]],
+        runs: int,
+        entropy: Entropy,
+    ) -> NDArray[np.bool_]:
+        """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
+        least = min(self.penalties)
+        words = random_words(runs, len(self.penalties), entropy)
+        near = words.astype(np.float64)
+        heads = np.asarray(near < between[0], dtype=np.bool_)
+        for run, candidate in np.argwhere(~heads & (near <= between[1])):
+            excess = (self.penalties[candidate] - least) * self.unit
+            heads[run, candidate] = flipped(int(words[run, candidate]), excess, entropy)
+        return heads
 
 
 def word_bounds(
@@ -78,31 +104,15 @@ def word_bounds(
     return lower, upper
 
 
-def flipped(word: int, excess: Fraction, entropy: Entropy) -> bool:
+def flipped(word: int, excess: int | Fraction, entropy: Entropy) -> bool:
     """Flip one coin in integers: its uniform number begins with a word."""
     if excess == 0:
         return True
+    excess = Fraction(excess)
     first = first_word(excess)
     if word == first:
         return bernoulli(partial(exp_bounds, excess), entropy, agreed=PLACES)
     return word < first
-
-
-def _heads(
-    excess: Sequence[int],
-    parts: int,
-    between: tuple[NDArray[np.float64], NDArray[np.float64]],
-    runs: int,
-    entropy: Entropy,
-) -> NDArray[np.bool_]:
-    """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
-    words = random_words(runs, len(excess), entropy)
-    near = words.astype(np.float64)
-    heads = np.asarray(near < between[0], dtype=np.bool_)
-    for run, candidate in np.argwhere(~heads & (near <= between[1])):
-        penalty = Fraction(excess[candidate], parts)
-        heads[run, candidate] = flipped(int(words[run, candidate]), penalty, entropy)
-    return heads
 
 
 def random_words(rows: int, candidates: int, entropy: Entropy) -> NDArray[np.uint64]:

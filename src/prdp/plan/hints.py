@@ -1,4 +1,4 @@
-"""Points that are known already: where a recorded release clipped, the next question starts.
+"""What is known already: where a recorded release clipped, and what a quantile was, the next question starts.
 
 A hint comes from the ledger alone, and is kept with the charge, so that whoever takes the charge up draws
 from the same law. In full: proofs/started.md.
@@ -17,10 +17,13 @@ from prdp.errors import ExpressionError, LedgerError
 from prdp.expressions.nodes import Node, canonical, conjuncts
 from prdp.expressions.parse import parse
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.rank import WEIGHT_BITS, Rank
 from prdp.mechanisms.started import StartedClip
-from prdp.plan.steps import QueryPlan
+from prdp.mechanisms.started_rank import StartedRank
+from prdp.plan.steps import QueryPlan, Step
 from prdp.plan.text import facts_of, in_words
 from prdp.release.bias import Clipping
+from prdp.release.chosen import Ranked
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 
@@ -86,14 +89,14 @@ class Asker:
 
 
 def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> str | None:
-    """Return the points that queries start from, as a ledger keeps them; None where there are none.
+    """Return what queries start from, as a ledger keeps them; None where there are none.
 
     Only releases about the same records and at no smaller share tell one. Of several, those of the same
     edition come first, then larger shares, then newer ones: nothing of how a point fits the records takes
     part. One that found many records far beyond its point ends all before it.
     """
     shares: dict[str, Fraction] = {}
-    for _, kind, share in (step for query in queries for step in _kinds(query)):
+    for kind, share in (told for query in queries for told in _kinds(query)):
         shares[kind] = max(share, shares.get(kind, share))
     if not shares:
         return None
@@ -102,20 +105,20 @@ def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> 
     for charge in answered(asker.may_learn_from):  # only their releases are decoded
         facts = facts_of(charge.purpose) or {}
         edition = facts.get("edition", "") == asker.edition
-        for kind, part, clipping in _points(facts["ask"], charge.release):
+        for kind, part, at, clipping in _told(facts["ask"], charge.release):
             if kind in moved or kind not in shares:
                 continue
-            if clipping.measured is not None and clipping.measured.many:
+            if clipping is not None and clipping.measured is not None and clipping.measured.many:
                 moved.add(kind)
-            elif not clipping.blind and part.share >= shares[kind]:
+            elif not (clipping is not None and clipping.blind) and part.share >= shares[kind]:
                 rank = (edition, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
                     close = edition and part.share < _MUCH * shares[kind]
-                    best[kind] = (rank, _told(charge, clipping.at * part.step, close=close))
+                    best[kind] = (rank, _kept(charge, at, close=close))
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
 
-def _told(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any]:
+def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any]:
     question = in_words(charge.purpose)
     return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
 
@@ -137,28 +140,73 @@ def hinted(queries: Sequence[QueryPlan], hint: str) -> tuple[QueryPlan, ...]:
 
 
 def _started(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]) -> QueryPlan:
-    """Return a query whose steps start from known points."""
+    """Return a query whose steps start from what is known."""
     steps = list(query.steps)
-    for place, kind, share in _kinds(query):
-        if kind in known:
-            at, told = known[kind]
-            grain = Fraction(1) if kind == _COUNT or query.measure is None else query.measure.grain
-            words = f"the point of charge {told['charge']} ({told['question']})"
-            clip = steps[place].mechanism
-            assert isinstance(clip, Clip)  # noqa: S101  (see _kinds)
-            started = StartedClip.tuned(clip, share, at / grain, words, close=bool(told["close"]))
-            steps[place] = replace(steps[place], mechanism=started)
+    for place, step in enumerate(steps):
+        kinds = [kind for kind, _ in _kinds_of(query, step) if kind in known]
+        if kinds and isinstance(step.mechanism, Rank):
+            steps[place] = replace(step, mechanism=_started_rank(query, step.mechanism, known))
+        elif kinds:
+            ((at, told),) = (known[kind] for kind in kinds)
+            grain = Fraction(1) if kinds == [_COUNT] else _grain(query)
+            clip = step.mechanism
+            assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
+            words = f"the point of {_charge(told)}"
+            started = StartedClip.tuned(clip, step.share, at / grain, words, close=bool(told["close"]))
+            steps[place] = replace(step, mechanism=started)
     return replace(query, steps=tuple(steps))
 
 
-def _kinds(query: QueryPlan) -> Iterator[tuple[int, str, Fraction]]:
-    """Yield the steps that choose a clipping point of records alone, what they add up, and their share."""
-    for place, step in enumerate(query.steps):
-        if type(step.mechanism) is Clip and step.sees is not None and not query.together:
-            if query.measure is None or step.name == "count":
-                yield place, _COUNT, step.share
-            else:
-                yield place, _sum_of(query.facts["of"], str(query.measure.grain)), step.share
+def _started_rank(
+    query: QueryPlan, rank: Rank, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]
+) -> StartedRank:
+    """Return quantiles that start from earlier ones' answers and from their weights' clipping point."""
+    of, grain = query.facts["of"], _grain(query)
+    answers = [known.get(_quantile_of(str(part), of, str(grain))) for part in rank.quantiles]
+    places = tuple(None if answer is None else int(answer[0] // grain) for answer in answers)
+    said = dict.fromkeys(f"the answer of {_charge(answer[1])}" for answer in answers if answer is not None)
+    at, close = None, True
+    if weights := known.get(_weights_of(of)):
+        at, close = weights[0], bool(weights[1]["close"])
+        said |= {f"the weights of {_charge(weights[1])}": None}
+    return StartedRank.tuned(rank, places, at, ", ".join(said), close=close)
+
+
+def _charge(told: Mapping[str, Any]) -> str:
+    return f"charge {told['charge']} ({told['question']})"
+
+
+def _grain(query: QueryPlan) -> Fraction:
+    return Fraction(1) if query.measure is None else query.measure.grain
+
+
+def _kinds(query: QueryPlan) -> Iterator[tuple[str, Fraction]]:
+    """Yield what the steps of a query can start from, and with which share they ask."""
+    for step in query.steps:
+        yield from _kinds_of(query, step)
+
+
+def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
+    """Yield what one step can start from: a clipping point of records alone, or an earlier quantile."""
+    if step.sees is None or query.together:
+        return
+    if isinstance(step.mechanism, Rank):
+        of, grain = query.facts["of"], str(_grain(query))
+        for part in step.mechanism.quantiles:
+            yield _quantile_of(str(part), of, grain), step.share
+        if step.mechanism.finder is not None:
+            yield _weights_of(of), step.share
+    elif type(step.mechanism) is Clip:
+        counts = query.measure is None or step.name == "count"
+        yield _COUNT if counts else _sum_of(query.facts["of"], str(_grain(query))), step.share
+
+
+def _quantile_of(part: str, column: str, grain: str) -> str:
+    return f"{part} quantile of {column} in {grain}"
+
+
+def _weights_of(column: str) -> str:
+    return f"weights of {column}"
 
 
 def _sum_of(column: str, grain: str) -> str:
@@ -180,21 +228,31 @@ def _same_condition(text: str | None, where: Node | None) -> bool:
         return False
 
 
-_PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2}
+_PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 0}
 """The queries that tell points, and how many of their parts do; 0 where the answer itself does."""
 
 
-def _points(asked: Sequence[Mapping[str, Any]], release: object) -> Iterator[tuple[str, Release, Clipping]]:
-    """Yield what a real release added up, the part of it that did, and where that clipped."""
+def _told(
+    asked: Sequence[Mapping[str, Any]], release: object
+) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
+    """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""
     row = release.releases[0] if isinstance(release, ReleaseTable) else (release,)
     if len(row) != len(asked):  # a query with several columns is among them
         return
     for ask, answer in zip(asked, row, strict=True):
         if ask["query"] not in _PARTS or not isinstance(answer, Release) or answer.simulated:
             continue
+        if isinstance(answer.chosen, Ranked):
+            if len(ask["at"]) > 1:
+                continue
+            clipping = answer.chosen.clipping
+            yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
+            if clipping is not None:
+                yield _weights_of(ask["of"]), answer, clipping.at / (1 << WEIGHT_BITS), clipping
+            continue
         parts = answer.parts[: _PARTS[ask["query"]]] if _PARTS[ask["query"]] else (answer,)
         for number, part in enumerate(parts):
             counts = ask["query"] == "count" or number == 1
             kind = _COUNT if counts else _sum_of(ask["of"], ask["range"][2])
             if isinstance(part.clipping, Clipping):
-                yield kind, part, part.clipping
+                yield kind, part, part.clipping.at * part.step, part.clipping

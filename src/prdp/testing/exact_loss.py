@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
-from itertools import combinations_with_replacement
+from itertools import accumulate, combinations_with_replacement
+from operator import mul
 from typing import Any, get_args
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, arb_poly, ctx, fmpq
 
 from prdp.cells.owners import OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
@@ -221,21 +222,15 @@ def flip_probabilities(flips: PermuteAndFlip) -> tuple[Any, ...]:
     """Return a ball around the probability of each candidate: heads, and drawn out of 1 + n heads."""
     with ctx.workprec(_PRECISION):
         least = min(flips.penalties)
-        coins = [(-_ball(penalty - least)).exp() for penalty in flips.penalties]
+        coins = [(-_ball((penalty - least) * flips.unit)).exp() for penalty in flips.penalties]
+        # the coefficients of a product of polynomials are the chances of n heads among their coins
+        each = [arb_poly([1 - coin, coin]) for coin in coins]
+        before = list(accumulate(each, mul, initial=arb_poly([1])))
+        after = list(accumulate(reversed(each), mul, initial=arb_poly([1])))[::-1]
         return tuple(
-            coin * sum((chance / (n + 1) for n, chance in enumerate(_heads(coins, place))), start=arb(0))
-            for place, coin in enumerate(coins)
+            coin * sum((chance / (n + 1) for n, chance in enumerate(others.coeffs())), start=arb(0))
+            for coin, others in zip(coins, map(mul, before, after[1:]), strict=False)
         )
-
-
-def _heads(coins: Sequence[Any], without: int) -> list[Any]:
-    """Return the probability of n heads among all coins but one."""
-    chances = [arb(1)]
-    for place, coin in enumerate(coins):
-        if place != without:
-            tails = [chance * (1 - coin) for chance in (*chances, arb(0))]
-            chances = [tail + coin * head for tail, head in zip(tails, (arb(0), *chances), strict=True)]
-    return chances
 
 
 @lru_cache(maxsize=4096)
