@@ -9,13 +9,17 @@ from functools import lru_cache
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
-from prdp.noise.spread import spread
+from prdp.noise.spread import log, spread
 from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping, Dropped, Tail
+from prdp.release.tiered import Pull, TierClipping
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
 """How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
 choice says of the pull; what the size of the answer says of it."""
+
+_WAYS = 3
+"""How a tier may end up: below the last one that was kept, as that one, or dropped."""
 
 _FINE = 1e-9
 
@@ -91,7 +95,7 @@ class WholeStrays:
 def strays(
     scales: tuple[Fraction, ...],
     noise: str,
-    clipping: Clipping | Dropped | None,
+    clipping: Pull | None,
     failure: Fraction,
     reach: Fraction,
 ) -> Strays:
@@ -107,6 +111,8 @@ def strays(
     if clipping is None or clipping.nothing or reach <= 1:
         both = Fraction(_spread(scales, failure))
         return Strays(both, both)
+    if isinstance(clipping, TierClipping):
+        return _tiered(scales, clipping, failure, reach)
     if clipping.blind or (clipping.measured is not None and clipping.measured.many):
         both = Fraction(_spread(scales, failure))
         return _opened(Strays(both, both), clipping, reach)
@@ -121,7 +127,7 @@ def _spread(scales: tuple[Fraction, ...], failure: Fraction) -> int:
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
 
 
-def _opened(strays: Strays, clipping: Clipping | Dropped | None, reach: Fraction) -> Strays:
+def _opened(strays: Strays, clipping: Pull | None, reach: Fraction) -> Strays:
     """Return strays without an end on the sides that were pulled from."""
     if clipping is None or clipping.nothing or reach <= 1:
         return strays
@@ -141,6 +147,22 @@ def _dropped(scales: tuple[Fraction, ...], dropped: Dropped, failure: Fraction, 
     pull = dropped.pull(pulled / 2 if dropped.below and dropped.above else pulled / 4, reach)
     far = None if pull is None else _spread(scales, own / 2) + pull
     return Strays(far if dropped.below else near, far if dropped.above else near)
+
+
+def _tiered(scales: tuple[Fraction, ...], tiered: TierClipping, failure: Fraction, reach: Fraction) -> Strays:
+    """Return the strays where each tier has its own point: proofs/clipped_tiers.md."""
+    tiers = len(tiered.tiers)
+    near = Fraction(sum(_upward((scale,), failure * _NEAR / tiers) for scale in scales))
+    each = failure * (1 - _NEAR) / (tiers * _WAYS)
+    far: Fraction | None = None
+    if not tiered.too_poor:
+        far = tiered.thresholds + tiered.scales * Fraction(log(1 / each))
+        for place, (scale, tier) in enumerate(zip(scales, tiered.tiers, strict=False), start=1):
+            tail = tier.tail(reach if place == tiered.kept else tier.most / tier.at)
+            far += (
+                _upward((scale,), each) if tail is None or tier.nothing else _together((scale,), tail, each)
+            )
+    return Strays(far if tiered.below else near, far if tiered.above else near)
 
 
 def _measured(
