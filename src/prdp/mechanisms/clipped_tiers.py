@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate
 from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning, noisy_total
+from prdp.mechanisms._point import (
+    LARGE_SHARE,
+    SMALL_SHARE,
+    THIN,
+    PointFinder,
+    RecordLadder,
+    Tuning,
+    noisy_total,
+)
 from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Then, Together
+from prdp.noise.laws import Gated, Noisy, Together
 from prdp.release.bias import Clipping
 from prdp.release.drawn import Answer
-from prdp.release.shown import REACH
 from prdp.release.tiered import TierClipping
 
 _STRIDE = 2
-_MOST_TIERS = 8  # as in tiers.py
-_LEAST = Fraction(5, 2)  # in scales of noise: as in tiers.py
-_PER_QUARTER = Fraction(7, 40)  # e^-0.7 an octave falls faster than noise grows
-_MARGIN = 25  # by which a tier's budget must outweigh the climb, for its choice to see all of it
+_MOST_TIERS = 8  # the next three are those of tiers.py
+_LEAST = Fraction(5, 2)
+_PER_QUARTER = Fraction(7, 40)
+_MARGIN = 25  # as at the gates of all totals
 _LARGE = Fraction(1, 3)
-# Parts of the share for the choice, and falls an octave: chosen on made-up sets and then frozen
-# (experiments/choosing/README.md).
-_TUNINGS = {
-    True: Tuning(Fraction(33, 100), Fraction(67, 100), Fraction(2), _STRIDE),  # for large shares
-    False: Tuning(Fraction(27, 100), Fraction(73, 100), Fraction(5, 2), _STRIDE),
-}
-_NO_CHOICE = Tuning(Fraction(0), Fraction(1), Fraction(2), _STRIDE)
+_WHOLE = Tuning(Fraction(0), Fraction(1), Fraction(1), _STRIDE)  # for a tier with one point
+
+
+class Way(NamedTuple):
+    """How a tier's point was found: by which tuning, and at which place of the tier's ladder."""
+
+    which: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +55,27 @@ class ClippedTiers:
         between the table with r and the table without it.
 
     Why:
-        r is in one tier, which its own cell tells. Choosing that tier's point b costs a₁ · share · E(r), and r
-        moves its total by at most b · E(r), which noise of scale b / (a₂ · share) hides up to
-        a₂ · share · E(r); a₁ + a₂ = 1. Which tiers are kept is read off what was drawn.
+        r is in one tier, which its own cell tells. Finding that tier's point b costs (1 - a₂) · share · E(r),
+        and r moves its total by at most b · E(r), which noise of scale b / (a₂ · share) hides up to
+        a₂ · share · E(r). Which tiers are kept is read off what was drawn.
         In full: proofs/clipped_tiers.md.
 
     Attributes:
-        tuning: How a tier with several points uses the share.
+        finder: How a tier with several points finds its own.
     """
 
-    tuning: Tuning
+    finder: PointFinder
 
     name = "clipped_tiers"
 
     @classmethod
     def of(cls, summary: Summary, share: Fraction) -> ClippedTiers | None:
-        """Return the tiers of a summary, or None where possible ratios are not a few spans."""
+        """Return the mechanism for a share, or None where possible ratios are not a few spans."""
         spans = () if summary.ratios is None else summary.ratios.values
-        return cls(_TUNINGS[share > _LARGE]) if 1 < len(spans) <= _MOST_TIERS else None
+        if not 1 < len(spans) <= _MOST_TIERS:
+            return None
+        usual = LARGE_SHARE if share > _LARGE else SMALL_SHARE
+        return cls(PointFinder(tunings=((_MARGIN, usual), (None, THIN))))
 
     def parts(self, summary: Summary) -> list[Summary]:
         """Return the records of each tier, with the ratios that are possible in it."""
@@ -77,18 +89,14 @@ class ClippedTiers:
         return [replace(part, cells=cells.where(tier == place)) for place, part in enumerate(tiers)]
 
     def law(self, summary: Summary, share: Fraction) -> Together:
-        """Return the distribution of (clipping point, noisy total) of each tier."""
+        """Return the distribution of what each tier draws."""
         return Together(tuple(self.tier(part, share) for part in self.parts(summary)))
 
-    def tier(self, part: Summary, share: Fraction) -> Then:
-        """Return the distribution of (clipping point, noisy total) of one tier's records."""
-        tuning = self.tuned(part)
-        choice = PointFinder().drawn(RecordLadder(part), share, tuning)
-        return Then(choice, cache(partial(noisy_total, part, share, tuning)))
-
-    def tuned(self, part: Summary) -> Tuning:
-        """Return how a tier uses the share: where it has one point, all of it answers."""
-        return self.tuning if len(Points.spanning(part, _STRIDE).numerators) > 1 else _NO_CHOICE
+    def tier(self, part: Summary, share: Fraction) -> Gated | Noisy:
+        """Return the distribution of (tuning, (point, noisy total)); of a single point, of the total alone."""
+        if single(part):
+            return noisy_total(part, share, _WHOLE, 0)
+        return self.finder.law(RecordLadder(part), share, cache(partial(noisy_total, part, share)))
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int, step: Fraction
@@ -99,11 +107,15 @@ class ClippedTiers:
         said = cache(told.said)
         answers = []
         for drawn in self.law(summary, share).draw(entropy, runs):
-            places, totals = zip(*((place, total) for place, (total,) in drawn), strict=True)
-            kept = told.kept(places, totals)
-            poor = told.too_poor(kept - 1, places[kept - 1], totals[kept - 1])
-            answers.append(replace(said(places, kept, poor=poor), steps=sum(totals[:kept])))
+            ways, totals = told.read(drawn)
+            kept = told.kept(ways, totals)
+            answers.append(replace(said(ways, kept), steps=sum(totals[:kept])))
         return answers
+
+
+def single(part: Summary) -> bool:
+    """Say whether a tier's span is so narrow that it has one point."""
+    return len(Points.spanning(part, _STRIDE).numerators) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +123,15 @@ class Told:
     """What is said of what was drawn, by public facts alone.
 
     Attributes:
+        finder: How tiers find their points.
         parts: The tiers, of no records.
-        tunings: How each uses the share.
         share: The part of every record's budget.
         step: What a step of the lattice is worth.
         heights: How high each tier's points are above the first tier's first, in quarters of an octave.
     """
 
+    finder: PointFinder
     parts: tuple[Summary, ...]
-    tunings: tuple[Tuning, ...]
     share: Fraction
     step: Fraction
     heights: tuple[tuple[int, ...], ...]
@@ -132,70 +144,71 @@ class Told:
         heights = Points.spanning(public, _STRIDE).heights
         ends = zip(sizes, accumulate(sizes), strict=True)
         each = tuple(heights[end - size : end] for size, end in ends)
-        return cls(tuple(parts), tuple(map(tiers.tuned, parts)), share, step, each)
+        return cls(tiers.finder, tuple(parts), share, step, each)
 
-    def noise(self, tier: int, place: int) -> DiscreteLaplace:
-        """Return the noise of a tier's total at a place."""
-        (noise,) = noisy_total(self.parts[tier], self.share, self.tunings[tier], place).noises
+    def read(self, drawn: tuple[Any, ...]) -> tuple[tuple[Way, ...], tuple[int, ...]]:
+        """Return how each tier found its point, and its noisy total."""
+        ways, totals = [], []
+        for part, one in zip(self.parts, drawn, strict=True):
+            which, (place, (total,)) = (0, (0, one)) if single(part) else one
+            ways.append(Way(which, place))
+            totals.append(total)
+        return tuple(ways), tuple(totals)
+
+    def tuning(self, tier: int, way: Way) -> Tuning:
+        """Return how a tier used the share."""
+        return _WHOLE if single(self.parts[tier]) else self.finder.tunings[way.which][1]
+
+    def noise(self, tier: int, way: Way) -> DiscreteLaplace:
+        """Return the noise of a tier's total."""
+        (noise,) = noisy_total(self.parts[tier], self.share, self.tuning(tier, way), way.place).noises
         return noise
 
-    def threshold(self, tier: int, place: int, reached: int) -> int:
+    def threshold(self, tier: int, way: Way, reached: int) -> int:
         """Return what the size of a tier's noisy total must reach to count as heavy.
 
-        ``reached`` is the height of the last point that was kept below it.
+        Args:
+            tier: The tier.
+            way: How its point was found.
+            reached: The height of the last point that was kept below it.
         """
         climb = max(0, self.heights[tier][0] - reached)
-        return ceil(self.noise(tier, place).scale * (_LEAST + _PER_QUARTER * climb))
+        return ceil(self.noise(tier, way).scale * (_LEAST + _PER_QUARTER * climb))
 
-    def thresholds(self, places: Sequence[int], totals: Sequence[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the threshold of each tier beyond the first, and whether it is heavy."""
-        reached = self.heights[0][places[0]]
-        for tier in range(1, len(self.parts)):
-            threshold = self.threshold(tier, places[tier], reached)
-            heavy = abs(totals[tier]) >= threshold
-            reached = self.heights[tier][places[tier]] if heavy else reached
-            yield threshold, heavy
-
-    def kept(self, places: Sequence[int], totals: Sequence[int]) -> int:
+    def kept(self, ways: Sequence[Way], totals: Sequence[int]) -> int:
         """Return how many tiers are kept: up to the last heavy one, and the first in any case."""
-        heavy = [True, *(heavy for _, heavy in self.thresholds(places, totals))]
-        return max(place for place, one in enumerate(heavy) if one) + 1
+        last, reached = 0, self.heights[0][ways[0].place]
+        for tier in range(1, len(ways)):
+            if abs(totals[tier]) >= self.threshold(tier, ways[tier], reached):
+                last, reached = tier, self.heights[tier][ways[tier].place]
+        return last + 1
 
-    def too_poor(self, tier: int, place: int, total: int) -> bool:
-        """Say whether a tier may hold so little budget that its choice could not see all of it.
-
-        Its total, over the point, is no more than its budget mass.
-        """
-        clipping, tuning = self.clipping(tier, place), self.tunings[tier]
-        if REACH * clipping.at >= clipping.most:
-            return False
-        points = Points.spanning(self.parts[tier], _STRIDE)
-        least = PointFinder().least(_MARGIN, tuning, points.heights[: points.usual])
-        return abs(total) * self.share < least * clipping.at
-
-    def clipping(self, tier: int, place: int, *, poor: bool = False) -> Clipping:
+    def clipping(self, tier: int, way: Way) -> Clipping:
         """Return what is known of what a tier's point clipped."""
         ladder = RecordLadder(self.parts[tier])
-        return ladder.clipping(self.share, self.tunings[tier], place, blind=poor)
+        return ladder.clipping(self.share, self.tuning(tier, way), way.place, blind=False)
 
-    def said(self, places: tuple[int, ...], kept: int, *, poor: bool) -> Answer:
+    def said(self, ways: tuple[Way, ...], kept: int) -> Answer:
         """Return what is said of an answer that keeps so many tiers, but for the number itself."""
-        noises = [self.noise(tier, place) for tier, place in enumerate(places)]
-        reached = self.heights[kept - 1][places[kept - 1]]
-        dropped = range(kept, len(places))
-        tiers = tuple(
-            self.clipping(tier, place, poor=poor and tier == kept - 1) for tier, place in enumerate(places)
-        )
+        noises = [self.noise(tier, way) for tier, way in enumerate(ways)]
+        tiers = tuple(self.clipping(tier, way) for tier, way in enumerate(ways))
+        reached = self.heights[kept - 1][ways[kept - 1].place]
         clipping = TierClipping(
             tiers,
             kept,
-            sum(self.threshold(tier, places[tier], reached) for tier in dropped),
-            sum((noises[tier].scale for tier in dropped), Fraction(0)),
+            sum(self.threshold(tier, ways[tier], reached) for tier in range(kept, len(ways))),
+            sum((noise.scale for noise in noises[kept:]), Fraction(0)),
         )
         points = ", ".join(f"{float(tier.at * self.step):.6g}" for tier in tiers[:kept])
         choices = (
             ("budget tiers", f"{kept} of {len(tiers)}, each with its own noise"),
             ("clipped at", f"{points} for each unit of budget"),
-            ("of the share", PointFinder(Fraction(0)).parts(self.tunings[kept - 1])),
+            ("of the share", self._shares(kept - 1, ways[kept - 1])),
         )
         return Answer(0, self.step, tuple(noises[:kept]), choices, clipping=clipping)
+
+    def _shares(self, tier: int, way: Way) -> str:
+        """Return in words what part of the share went where, in one tier."""
+        if single(self.parts[tier]):
+            return "100 % answering"
+        return self.finder.parts(self.tuning(tier, way))

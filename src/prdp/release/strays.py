@@ -18,8 +18,9 @@ _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
 """How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
 choice says of the pull; what the size of the answer says of it."""
 
-_WAYS = 3
-"""How a tier may end up: below the last one that was kept, as that one, or dropped."""
+_LAST = Fraction(3, 4)
+"""Of a tier's failures on the side that is pulled from, those for its being the last one that was kept; the
+rest are for its being below that, and for its being dropped."""
 
 _FINE = 1e-9
 
@@ -113,6 +114,13 @@ def strays(
         return Strays(both, both)
     if isinstance(clipping, TierClipping):
         return _tiered(scales, clipping, failure, reach)
+    return _at_one_point(scales, clipping, failure, reach)
+
+
+def _at_one_point(
+    scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction
+) -> Strays:
+    """Return the strays where one point clipped all records, or one of each sign."""
     if clipping.blind or (clipping.measured is not None and clipping.measured.many):
         both = Fraction(_spread(scales, failure))
         return _opened(Strays(both, both), clipping, reach)
@@ -153,16 +161,18 @@ def _tiered(scales: tuple[Fraction, ...], tiered: TierClipping, failure: Fractio
     """Return the strays where each tier has its own point: proofs/clipped_tiers.md."""
     tiers = len(tiered.tiers)
     near = Fraction(sum(_upward((scale,), failure * _NEAR / tiers) for scale in scales))
-    each = failure * (1 - _NEAR) / (tiers * _WAYS)
-    far: Fraction | None = None
-    if not tiered.too_poor:
-        far = tiered.thresholds + tiered.scales * Fraction(log(1 / each))
-        for place, (scale, tier) in enumerate(zip(scales, tiered.tiers, strict=False), start=1):
-            tail = tier.tail(reach if place == tiered.kept else tier.most / tier.at)
-            far += (
-                _upward((scale,), each) if tail is None or tier.nothing else _together((scale,), tail, each)
-            )
+    last, other = (failure * (1 - _NEAR) * part / tiers for part in (_LAST, (1 - _LAST) / 2))
+    far = tiered.thresholds + tiered.scales * Fraction(log(1 / other))
+    for scale, tier in zip(scales[:-1], tiered.tiers, strict=False):
+        far += _end(scale, tier, other, tier.most / tier.at)
+    far += _end(scales[-1], tiered.last, last, reach)
     return Strays(far if tiered.below else near, far if tiered.above else near)
+
+
+def _end(scale: Fraction, clipping: Clipping, failure: Fraction, reach: Fraction) -> Fraction:
+    """Return how far the noise and the pull of one tier go together, but for ``failure``."""
+    tail = None if clipping.nothing else clipping.tail(reach)
+    return Fraction(_upward((scale,), failure)) if tail is None else _together((scale,), tail, failure)
 
 
 def _measured(

@@ -58,15 +58,15 @@ class TierClipping:
 
     @property
     def too_poor(self) -> bool:
-        """Whether it cannot be told how much was clipped."""
-        return self.last.too_poor
+        """Say no: a tier that holds too little to be seen was dropped, which an interval knows."""
+        return False
 
     def needs(self, reach: Fraction) -> bool:
         """Say whether an interval leaves aside what records beyond some ratio would add."""
-        return not self.too_poor and self._aside(reach) is not None
+        return self._aside(reach) is not None
 
     def _aside(self, reach: Fraction) -> Fraction | None:
-        """Return beyond how many steps for each unit of budget records are left aside; None for no records."""
+        """Return beyond how many steps for each unit of budget records are left aside; None where none is."""
         ends = [(reach * self.last.at, self.last.most)]
         ends += [(tier.at, tier.most) for tier in self.tiers[self.kept :]]
         return next((end for end, most in ends if end < most), None)
