@@ -93,7 +93,7 @@ class ClippedTiers:
         return Together(tuple(self.tier(part, share) for part in self.parts(summary)))
 
     def tier(self, part: Summary, share: Fraction) -> Gated | Noisy:
-        """Return the distribution of (tuning, (point, noisy total)); of a single point, of the total alone."""
+        """Return the distribution of (tuning, (point, noisy total)); of one point, of the total alone."""
         if single(part):
             return noisy_total(part, share, _WHOLE, 0)
         return self.finder.law(RecordLadder(part), share, cache(partial(noisy_total, part, share)))
