@@ -1,162 +1,147 @@
-"""Sums under policies with a few budgets: one clipping point for all records, or one for each budget.
+"""Sums under policies with steps: one clipping point for all records, or one for each tier.
 
-``python -m experiments.choosing.step_sums`` draws both from their laws, in floats, over the made-up sets;
-``--data FOLDER`` over the real ones. Errors are in oracle clips, the best fixed *common* point.
+``python -m experiments.choosing.step_sums`` compares settings over the made-up sets and five policies, by
+draws in floats; ``--data FOLDER`` measures on the real ones what was frozen before. Errors are in oracle
+clips, the best fixed *common* point.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow
 
-import prdp
-from experiments.choosing.cases import SHARES, Case, _case, sets
-from experiments.choosing.figures import Branch, Figures
+from experiments.choosing.cases import SHARES, STEPS, Case, cases
+from experiments.choosing.figures import Figures, figures
 from experiments.choosing.laws import Floats
-from experiments.choosing.rules import Rule, now
-from experiments.datasets import CUT, LARGEST, DataSet
-from experiments.yardsticks import oracle_clip
-from prdp.cells.measure import Measure
-from prdp.cells.ratios import possible_ratios
-from prdp.plan.reads import CellRead
-from prdp.testing.raw_cells import raw_cells
+from experiments.choosing.rules import found, now
+from prdp.mechanisms._point import LARGE_SHARE, SMALL_SHARE, THIN, Fence, PointFinder, Tuning
 
-POLICIES = {
-    "falls 10, 1, 0.1": "CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END",
-    "falls 5, 0.1": "CASE WHEN v < 50000 THEN 5 ELSE 0.1 END",
-    "rises 0.1, 5": "CASE WHEN v < 10000 THEN 0.1 ELSE 5 END",
-    "some 5, 0.1": "CASE WHEN g < 2 THEN 0.1 ELSE 5 END",
-    "some 2, 0.2, 0.02": "CASE WHEN g < 30 THEN 0.02 WHEN g < 80 THEN 0.2 ELSE 2 END",
-    "near 2, 1": "CASE WHEN v < 20000 THEN 2 ELSE 1 END",
-}
-"""Budgets that fall or rise with what is added up, or that have nothing to do with it."""
+RUNS, SEED = 30_000, 0
+_NO_GATE = Fraction(1, 10**9)
+
+Finder = Callable[[float], PointFinder]
 
 
-@dataclass(frozen=True, slots=True)
-class StepCase:
-    """A sum, as a whole and by tiers.
+def library(share: float) -> PointFinder:
+    """How the library's tiers find their points."""
+    return PointFinder(tunings=((25, LARGE_SHARE if share > 1 / 3 else SMALL_SHARE), (None, THIN)))
 
-    Attributes:
-        whole: All records with one ladder.
-        tiers: The records of each budget, with the ladder of the values that are possible with it.
-        oracles: The error of the best fixed common point, for each share.
+
+def tier_errors(
+    case: Case, share: float, finder: Finder = library, least: float = 2.5, rise: float = 0.7
+) -> Floats:
+    """Draw the errors of a sum whose tiers find a point each, and are kept up to the last heavy one.
+
+    Args:
+        case: A sum that has tiers.
+        share: The share.
+        finder: How a tier finds its point.
+        least: How many scales of its noise a heavy tier's total is at least.
+        rise: By how much that grows with each octave above the last point that was kept.
     """
-
-    whole: Case
-    tiers: tuple[Case, ...]
-    oracles: tuple[float, ...]
-
-
-def step_cases(folder: Path | None) -> Iterator[StepCase]:
-    """Yield every set under every policy."""
-    for data in sets(folder):
-        groups = np.random.default_rng(2).integers(0, 100, data.values.size)
-        for name, text in POLICIES.items():
-            table = prdp.open(
-                pyarrow.table({"v": data.values, "g": groups}),
-                policy=prdp.Policy(text, at_most=100),
-                bounds={"v": (CUT, LARGEST), "g": (0, 99)},
-                name=data.name,
-                stand_in=True,
-            )
-            yield _step_case(data, groups, name, table)
+    random = np.random.default_rng(SEED)
+    tiers = [_drawn(tier, share, finder(share), random) for tier in case.tiers]
+    answer, reached = tiers[0][1], tiers[0][0]
+    below = np.zeros(RUNS)
+    for tier, (points, totals, scales) in zip(case.tiers[1:], tiers[1:], strict=True):
+        octaves = np.maximum(0, np.log2(tier.points[0] / reached))
+        heavy = np.abs(totals) >= scales * (least + rise * octaves)
+        answer = np.where(heavy, answer + below + totals, answer)
+        below = np.where(heavy, 0, below + totals)  # kept only where a tier above is
+        reached = np.where(heavy, points, reached)
+    return np.asarray(np.abs(answer - case.truth))
 
 
-def _step_case(data: DataSet, groups: Floats, name: str, table: prdp.Table) -> StepCase:
-    rows = {"v": data.values.tolist(), "g": groups.tolist()}
-    kinds: dict[tuple[bool, ...], float] = {}
-    budgets = np.empty(data.values.size)
-    for place, (v, g) in enumerate(zip(rows["v"], rows["g"], strict=True)):
-        kind = (v < 1e4, v < 2e4, v < 5e4, v < 1e5, g < 2, g < 30, g < 80)
-        if kind not in kinds:
-            kinds[kind] = table.policy.budget({"v": v, "g": g}) or 0.0
-        budgets[place] = kinds[kind]
-    values = data.values.astype(float)
-    oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
-    reading = CellRead(
-        table.policy, table.levels, table.bounds, Measure("v", Fraction(1), CUT, LARGEST), None
-    )
-    (summary,) = raw_cells(table, reading)
-    summary = replace(summary, ratios=possible_ratios(reading))
-    whole = _case((data.name, name, "sum"), summary, float(values.sum()), oracles)
-    steps = {
-        "falls 10, 1, 0.1": {10: (CUT, 1e4), 1: (1e4, 1e5), 0.1: (1e5, LARGEST)},
-        "falls 5, 0.1": {5: (CUT, 5e4), 0.1: (5e4, LARGEST)},
-        "rises 0.1, 5": {0.1: (CUT, 1e4), 5: (1e4, LARGEST)},
-        "near 2, 1": {2: (CUT, 2e4), 1: (2e4, LARGEST)},
-    }.get(name)
-    tiers = []
-    for budget in {"some 5, 0.1": (5, 0.1), "some 2, 0.2, 0.02": (2, 0.2, 0.02)}.get(name, steps):
-        ends = steps[budget] if steps else (CUT, LARGEST)
-        tiers.append(tier_case(whole.name, values[np.isclose(budgets, budget)], budget, ends))
-    return StepCase(whole, tuple(tiers), oracles)
+def _drawn(
+    tier: Case, share: float, finder: PointFinder, random: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
+    """Draw a tier's points, its noisy totals and the scales of their noise."""
+    branches = found(tier, share, finder)
+    chances = np.cumsum(np.concatenate([branch.chances for branch in branches]))
+    which = np.minimum(np.searchsorted(chances / chances[-1], random.random(RUNS)), chances.size - 1)
+    branch, place = np.divmod(which, tier.points.size)
+    scales = tier.points[place] / (share * np.array([branch.part for branch in branches])[branch])
+    totals = tier.truth - tier.pulls[place] + random.laplace(0, 1, RUNS) * scales
+    return tier.points[place], totals, scales
 
 
-def tier_case(name: tuple[str, str, str], values: Floats, budget: float, ends: tuple[float, float]) -> Case:
-    """Return the records of one budget, with a ladder over the values that are possible with it."""
-    heights = np.arange(0, int(np.ceil(4 * np.log2(ends[1] / ends[0]))) + 1)
-    caps = np.minimum(ends[0] * 2 ** (heights / 4), ends[1])
-    ordered = np.sort(values)
-    held = np.concatenate(([0.0], np.cumsum(ordered)))
-    place = np.searchsorted(ordered, caps * (1 + 1e-9), side="right")
-    over = ordered.size - place
-    pulls = held[-1] - held[place] - caps * over
-    mass = budget * ordered.size
-    return Case(name, caps / budget, heights, heights, budget * over, pulls, mass, float(held[-1]), ())
+def drawn_figures(errors: Floats) -> Figures:
+    """Return the figures of drawn errors."""
+    ordered, cut = np.sort(errors), errors.size // 5
+    p90, p99 = np.quantile(ordered, [0.9, 0.99])
+    return Figures(float(ordered[cut:-cut].mean()), float(p90), float(p99), float(ordered.mean()))
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Draws of a rule: how far each is from the truth without its noise, and its noise's scale."""
-
-    pull: Floats
-    scale: Floats
-
-
-def drawn(
-    case: Case, share: float, branches: Sequence[Branch], random: np.random.Generator, runs: int
-) -> Drawn:
-    """Draw where a rule clips."""
-    chance = np.concatenate([branch.chances for branch in branches])
-    scale = np.concatenate([case.points / (share * branch.part) for branch in branches])
-    pull = np.concatenate([case.pulls for _ in branches])
-    which = np.searchsorted(np.cumsum(chance / chance.sum()), random.random(runs))
-    which = np.minimum(which, chance.size - 1)
-    return Drawn(pull[which], scale[which])
+def _one(choice: int, fall: str, fence: Fence | None = None) -> Finder:
+    """Return a finder without a gate, and with one tuning for all."""
+    part = Fraction(choice, 100)
+    tuning = Tuning(part, 1 - part - _NO_GATE, Fraction(fall), fence=fence)
+    return lambda _: PointFinder(gate=_NO_GATE, tunings=((None, tuning),))
 
 
-def apart(
-    case: StepCase,
-    share: float,
-    rule: Rule,
-    random: np.random.Generator,
-    runs: int,
-    least: float,
-    rise: float,
-) -> tuple[Floats, Floats]:
-    """Return errors where each tier has its own point, and whether the last tier was kept."""
-    parts = [drawn(tier, share, rule(tier, share), random, runs) for tier in case.tiers]
-    scale = np.array([part.scale for part in parts])
-    noisy = np.array([t.truth - part.pull for t, part in zip(case.tiers, parts, strict=True)])
-    noisy = noisy + random.laplace(0, 1, noisy.shape) * scale
-    order = np.argsort(scale, axis=0)
-    scale, noisy = (np.take_along_axis(array, order, 0) for array in (scale, noisy))
-    heavy = np.abs(noisy) >= scale * (least + rise * np.log2(scale / scale[0]))
-    heavy[0] = True
-    kept = np.maximum.accumulate(heavy[::-1], axis=0)[::-1]
-    truth = sum(tier.truth for tier in case.tiers)
-    return np.abs((noisy * kept).sum(axis=0) - truth), kept.sum(axis=0)
+def _gated(usual: Tuning, thin: Tuning) -> Finder:
+    return lambda _: PointFinder(tunings=((25, usual), (None, thin)))
 
 
-def shape(errors: Floats) -> Figures:
-    """Return the figures of errors."""
-    errors = np.sort(errors)
-    cut = errors.size // 5
-    p90, p99 = np.quantile(errors, [0.9, 0.99])
-    return Figures(float(errors[cut:-cut].mean()), float(p90), float(p99), float(errors.mean()))
+_MORE = replace(THIN, choice=Fraction(36, 100), answer=Fraction(61, 100))
+SETTINGS: dict[str, Callable[[Case, float], Floats]] = {
+    "as it is": tier_errors,
+    "thresholds from 1.5 on": partial(tier_errors, least=1.5),
+    "thresholds from 3.5 on": partial(tier_errors, least=3.5),
+    "20 %, 2.5 for the rich at all shares": partial(tier_errors, finder=_gated(LARGE_SHARE, THIN)),
+    "25 %, 2 for the rich at all shares": partial(tier_errors, finder=_gated(SMALL_SHARE, THIN)),
+    "36 % for the thin": partial(tier_errors, finder=_gated(SMALL_SHARE, _MORE)),
+    "the tunings of one point": partial(
+        tier_errors, finder=lambda share: PointFinder.for_totals(Fraction(share).limit_denominator(1000))
+    ),
+    "no gate, 27 %, 2.5": partial(tier_errors, finder=_one(27, "2.5")),
+    "no gate, 33 %, 2": partial(tier_errors, finder=_one(33, "2")),
+    "no gate, 30 %, 1.6": partial(tier_errors, finder=_one(30, "1.6")),
+    "no gate, 25 %, 2, a fence": partial(tier_errors, finder=_one(25, "2", Fence())),
+}
+
+
+def _row(name: str, shapes: Sequence[Sequence[Figures]]) -> None:
+    """Print a row of the table: for each share, geometric means over the cases, the worst in brackets."""
+    cells = []
+    for here in shapes:
+        columns = np.array([(one.trimmed, one.p99, one.mean) for one in here]).T
+        cells.append(", ".join(f"{np.exp(np.log(one).mean()):.3g} ({one.max():.3g})" for one in columns))
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _each(
+    sums: Sequence[Case], common: Sequence[Sequence[Figures]], apart: Sequence[Sequence[Figures]]
+) -> None:
+    """Print trimmed error and 99th percentile of every case, with one point and with tiers."""
+    for number, case in enumerate(sums):
+        pairs = [(one[number], tiers[number]) for one, tiers in zip(common, apart, strict=True)]
+        cells = (", ".join(f"{shape.trimmed:.2f} {shape.p99:.1f}" for shape in pair) for pair in pairs)
+        print(f"{case.name[0]}, {case.name[1]}: " + " | ".join(cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
+    parser.add_argument("--each", action="store_true", help="print every case: one point, tiers")
+    asked = parser.parse_args()
+    sums = list(cases(asked.data, tuple(STEPS), ("sum",)))
+    print(f"{len(sums)} sums, {RUNS} draws a case, seed {SEED}: trimmed, p99, mean; geometric mean (worst)")
+    shares = [(place, float(share)) for place, share in enumerate(SHARES)]
+    common = [[figures(case, s, case.oracles[at], now(case, s)) for case in sums] for at, s in shares]
+    _row("one point", common)
+    for name, errors in SETTINGS.items() if asked.data is None else [("as it is", tier_errors)]:
+        apart = [[drawn_figures(errors(case, s) / case.oracles[at]) for case in sums] for at, s in shares]
+        _row(name, apart)
+        if asked.each and name == "as it is":
+            _each(sums, common, apart)
+
+
+if __name__ == "__main__":
+    main()
