@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.choosing.cases import POLICIES, SHARES, cases
+from experiments.choosing.cases import POLICIES, SHARES, Case, cases
 from experiments.choosing.drawn import LEVELS, Measured, measured
 from experiments.choosing.figures import Figures, figures
 from experiments.choosing.rules import RULES
+from experiments.choosing.step_sums import drawn_figures, tier_errors
 
 AIMS = ((1.25, 9, 3), (1.3, 12, 10), (1.8, 25, 50))
 THREE = ("inverse", "log", "sqrt")
@@ -86,6 +87,13 @@ def coverage(results: Sequence[Measured], reach: int) -> None:
         )
 
 
+def _figures(case: Case, rule: str, share: float, oracle: float) -> Figures:
+    """Return the figures of a rule; of the library's own for sums with tiers by many draws in floats."""
+    if rule == "now" and case.tiers:
+        return drawn_figures(tier_errors(case, share) / oracle)
+    return figures(case, share, oracle, RULES[rule](case, share))
+
+
 def main() -> None:
     asked = options()
     policies = THREE if asked.quick else tuple(POLICIES)
@@ -99,8 +107,7 @@ def main() -> None:
         print(f"rule {asked.rule}, integrated")
         for case in cases(asked.data, policies):
             for place, share in enumerate(SHARES):
-                branches = RULES[asked.rule](case, float(share))
-                shape = figures(case, float(share), case.oracles[place], branches)
+                shape = _figures(case, asked.rule, float(share), case.oracles[place])
                 rows.append((case.name, place, shape))
     if asked.each:
         each(rows)

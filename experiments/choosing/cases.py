@@ -22,6 +22,7 @@ from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
 from prdp.mechanisms._point import RecordLadder
 from prdp.mechanisms._points import Points
+from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead
 from prdp.testing.raw_cells import raw_cells
@@ -35,6 +36,15 @@ POLICIES = {
     "stepwise": "CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END",
     "personal": "e",
 }
+STEPS = {
+    "10, 1, 0.1": POLICIES["stepwise"],
+    "5, 0.1": "CASE WHEN v < 50000 THEN 5 ELSE 0.1 END",
+    "1, 0.01": "CASE WHEN v < 1000000 THEN 1 ELSE 0.01 END",
+    "20, 2, 0.2, 0.02": "CASE WHEN v < 3000 THEN 20 WHEN v < 30000 THEN 2 "
+    "WHEN v < 300000 THEN 0.2 ELSE 0.02 END",
+    "3, 0.3": "CASE WHEN v < 20000 THEN 3 ELSE 0.3 END",
+}
+"""Budgets that fall by steps: sums under them have a clipping point for each (``step_sums.py``)."""
 QUERIES: dict[str, queries.Count | queries.Sum] = {"count": prdp.count(), "sum": prdp.sum("v")}
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 REAL = ("Bank", "SF", "CBP")
@@ -55,6 +65,7 @@ class Case:
         mass: The budget mass of all records.
         truth: The answer itself.
         oracles: The error of the best fixed point, for each of ``SHARES``.
+        tiers: Where each span of possible ratios finds a point of its own, the records of each.
     """
 
     name: tuple[str, str, str]
@@ -66,6 +77,7 @@ class Case:
     mass: float
     truth: float
     oracles: tuple[float, ...]
+    tiers: tuple[Case, ...] = ()
 
 
 def synthetic_sets(seed: int = 0) -> Iterator[DataSet]:
@@ -110,7 +122,7 @@ def opened(data: DataSet, policy: str) -> prdp.Table:
     columns = {"v": data.values, "e": personal_budgets(data.values.size)}
     return prdp.open(
         pyarrow.table(columns),
-        policy=prdp.Policy(POLICIES[policy], at_most=100),
+        policy=prdp.Policy((POLICIES | STEPS)[policy], at_most=100),
         bounds={"v": (CUT, LARGEST), "e": ("0.001", 100)},
         name=data.name,
         stand_in=True,
@@ -125,13 +137,15 @@ def budgets_of(data: DataSet, table: prdp.Table, policy: str) -> Floats:
     return np.array([table.policy.budget({"v": int(v), "e": 1.0}) for v in distinct], float)[where]
 
 
-def cases(folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES)) -> Iterator[Case]:
+def cases(
+    folder: Path | None, policies: tuple[str, ...] = tuple(POLICIES), asked: tuple[str, ...] = tuple(QUERIES)
+) -> Iterator[Case]:
     """Yield every case."""
     for data in sets(folder):
         for policy in policies:
             table = opened(data, policy)
             budgets = budgets_of(data, table, policy)
-            for query in QUERIES:
+            for query in asked:
                 values = data.values.astype(float) if query == "sum" else np.ones(data.values.size)
                 oracles = tuple(oracle_clip(values, budgets, float(s)) for s in SHARES)
                 measure = Measure("v", Fraction(1), CUT, LARGEST) if query == "sum" else None
@@ -162,4 +176,12 @@ def _case(name: tuple[str, str, str], summary: Summary, truth: float, oracles: t
     feet = np.flatnonzero(np.diff(heights, prepend=-2) > 1)
     above_foot = np.arange(heights.size) - feet[np.searchsorted(feet, np.arange(heights.size), "right") - 1]
     mass = ladder.mass(1) * quantum
-    return Case(name, steps * grain / quantum, heights, above_foot, masses, pulls, mass, truth, oracles)
+    whole = Case(name, steps * grain / quantum, heights, above_foot, masses, pulls, mass, truth, oracles)
+    return replace(whole, tiers=tuple(_tiers(name, summary))) if name[2] == "sum" else whole
+
+
+def _tiers(name: tuple[str, str, str], summary: Summary) -> Iterator[Case]:
+    """Yield the tiers of a sum that find a point each."""
+    tiers = ClippedTiers.of(summary, Fraction(1))
+    for part in tiers.parts(summary) if tiers else ():
+        yield _case(name, part, float(part.cells.total.astype(float).sum()), ())

@@ -60,11 +60,13 @@ def measured(
                     middle = trimmed(errors)[0]
                     shape = Figures(middle / oracle, p90, p99, float(errors.mean()) / oracle)
                     name = (data.name, policy, query)
-                    covered = _covered(releases, truth, reach)
+                    covered = coverage_of(releases, truth, reach)
                     yield Measured(name, place, shape, 100 * middle / truth, *covered)
 
 
-def _covered(releases: list[Release], truth: float, reach: int) -> tuple[tuple[float, ...], float, float]:
+def coverage_of(releases: list[Release], truth: float, reach: int) -> tuple[tuple[float, ...], float, float]:
+    """Return how often intervals hold and have no upper end, and how much wider than the noise they are."""
+
     @cache
     def strays(place: int, level: str, reach: int) -> tuple[float, float]:
         release = firsts[place]

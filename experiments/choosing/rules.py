@@ -96,21 +96,21 @@ def tiered(case: Case, share: float) -> list[Branch] | None:
 
 
 def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
-    """What the library does."""
+    """What the library does; but for sums that have tiers, which ``step_sums.py`` draws."""
     in_tiers = tiered(case, share)
     if in_tiers is not None:
         return in_tiers
-    return _found(case, share, PointFinder.for_totals(Fraction(share).limit_denominator(1000)), draw)
+    return found(case, share, PointFinder.for_totals(Fraction(share).limit_denominator(1000)), draw)
 
 
 def without_fence(case: Case, share: float) -> list[Branch]:
     """The same with the tuning for poor tables that has no fence, and a steeper fall."""
     finder = PointFinder.for_totals(Fraction(share).limit_denominator(1000))
     poor = tuple((margin, POOR if tuning.fence else tuning) for margin, tuning in finder.tunings)
-    return tiered(case, share) or _found(case, share, replace(finder, tunings=poor), flips)
+    return tiered(case, share) or found(case, share, replace(finder, tunings=poor))
 
 
-def _found(case: Case, share: float, finder: PointFinder, draw: Draw) -> list[Branch]:
+def found(case: Case, share: float, finder: PointFinder, draw: Draw = flips) -> list[Branch]:
     """Return where a finder ends up, and by which of its tunings."""
     leasts = [
         float(finder.least(margin, tuning, tuple(case.heights[strided(case, tuning.stride)].tolist())))
@@ -170,6 +170,7 @@ def in_two_steps(case: Case, share: float) -> list[Branch]:
 
 RULES: dict[str, Rule] = {
     "now": now,
+    "one-point": now,
     "without-fence": without_fence,
     "before": before,
     "exponential": partial(now, draw=choice),

@@ -23,6 +23,7 @@ from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseColumn, ReleaseRows, Row
 from prdp.release.table import Released, ReleaseTable
+from prdp.release.tiered import Pull, TierClipping
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
@@ -185,7 +186,14 @@ def _knot(form: Any) -> Knot:
     return Knot(_fraction(fall), _whole(value))
 
 
-def _clipping(form: dict[str, Any]) -> Clipping | Dropped:
+def _clipping(form: dict[str, Any]) -> Pull:
+    if "kept" in form:
+        return TierClipping(
+            tiers=tuple(map(_point_of, form["tiers"])),
+            kept=form["kept"],
+            thresholds=_whole(form["thresholds"]),
+            scales=_fraction(form["scales"]),
+        )
     if "tiers" in form:
         return Dropped(
             thresholds=_whole(form["thresholds"]),

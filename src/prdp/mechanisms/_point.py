@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import ceil, lcm
 from typing import Protocol
@@ -113,6 +113,7 @@ RICH = _tuning(38, "1.6")
 MIDDLING = _tuning(21, "2.3")
 LEAN = _tuning(39, "2")
 POOR = _tuning(43, "1.1")
+THIN = _tuning(33, "2")  # for tiers of a sum that are poor in budget: experiments/choosing/step_sums.py
 FENCED = replace(_tuning(43, "0.8"), fence=Fence())
 
 
@@ -250,6 +251,14 @@ class PointFinder:
         """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
         scale = 1 / (share * self.gate * quantum)
         return 1 << max(0, int(scale).bit_length() - self.gate_bits)
+
+
+def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+    """Return the noisy total of the records, clipped at the point of a place on a tuning's ladder."""
+    points = Points.spanning(summary, tuning.stride)
+    total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
+    scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
+    return Noisy((total,), (DiscreteLaplace(scale),))
 
 
 def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:

@@ -10,11 +10,11 @@ from functools import cache, partial
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
 from prdp.mechanisms._clip_groups import ClipGroups
-from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning, noisy_total
 from prdp.mechanisms._points import Points
 from prdp.mechanisms._sides import SideFinder
+from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
-from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.bias import Clipping
@@ -80,16 +80,17 @@ class Clip:
 
     def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy total of the records, clipped at the point of a place."""
-        points = Points.spanning(summary, tuning.stride)
-        total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
-        scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
-        return Noisy((total,), (DiscreteLaplace(scale),))
+        return noisy_total(summary, share, tuning, place)
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
-        """Draw independent answers; tier by tier where the policy knows a few budgets only."""
+        """Draw independent answers; tier by tier where possible ratios lie in a few spans far apart."""
         tiered = self._tiered([summary], share, entropy, runs)
         if tiered is not None:
             return tiered[0]
+        apart = self.clipped_tiers(summary, share)
+        if apart is not None:
+            bits = finer_bits(summary, self.finest_bits)
+            return apart.answers(summary.refined(bits), share, entropy, runs, Fraction(1, 1 << bits))
         group = self._groups([summary], share)
         said = cache(partial(group.answer, spared=Fraction(0)))
         law = self.law(summary.refined(finer_bits(summary, self.finest_bits)), share)
@@ -117,6 +118,13 @@ class Clip:
     def tiers(self, summary: Summary) -> Tiers | None:
         """Return the tiers that answer instead, by public facts alone; None where a point is chosen."""
         return Tiers.of(summary.refined(finer_bits(summary, self.finest_bits)))
+
+    def clipped_tiers(self, summary: Summary, share: Fraction) -> ClippedTiers | None:
+        """Return the tiers that choose a point each, by public facts alone; None where one is for all.
+
+        Values of both signs may cancel within a tier, whose total would then not tell that it is there.
+        """
+        return None if self.signed else ClippedTiers.of(summary, share)
 
     def _tiered(
         self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int

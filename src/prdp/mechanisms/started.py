@@ -164,7 +164,7 @@ class StartedClip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; where tiers answer, no point is needed."""
-        if self.clip.tiers(summary) is not None:
+        if self.clip.tiers(summary) is not None or self.clip.clipped_tiers(summary, share) is not None:
             return self.clip.answers(summary, share, entropy, runs)
         bits = finer_bits(summary, self.clip.finest_bits)
         fine, step = summary.refined(bits), Fraction(1, 1 << bits)

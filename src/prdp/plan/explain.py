@@ -175,9 +175,12 @@ def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:
     """Return which mechanism answers, which may hang on public facts, and where it is proved."""
     read, mechanism = query.read, step.mechanism
     if isinstance(mechanism, Clip) and isinstance(read, CellRead) and step.sees is not None:
-        tiers = mechanism.tiers(step.sees(read.empty))
+        empty = step.sees(read.empty)
+        tiers = mechanism.tiers(empty)
         if tiers is not None:
             return tiers.name, "proofs/tiers.md"
+        if not query.together and mechanism.clipped_tiers(empty, step.share) is not None:
+            return "clip in each tier", "proofs/clipped_tiers.md"
     package, _, module = type(mechanism).__module__.rpartition(".")
     proved = package == "prdp.mechanisms"
     return mechanism.name, f"proofs/{module}.md" if proved else "its author's promise, no page of prdp's"

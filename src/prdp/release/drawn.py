@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, Protocol, overload
 
 from prdp.noise.concave import ConcaveNoise
-from prdp.release.bias import Clipping, Dropped
 from prdp.release.chosen import Overshoot, Ranked
+from prdp.release.tiered import Pull
 
 
 class Scaled(Protocol):
@@ -41,7 +41,7 @@ class Answer:
     noises: tuple[Scaled, ...]
     choices: tuple[tuple[str, str], ...]
     ends: tuple[int, int] | None = None
-    clipping: Clipping | Dropped | None = None
+    clipping: Pull | None = None
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     shape: ConcaveNoise | None = None

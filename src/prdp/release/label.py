@@ -10,6 +10,7 @@ from prdp.release.clipped import ClippedTerms, Said
 from prdp.release.drawn import Answer
 from prdp.release.release import Release
 from prdp.release.shown import REACH
+from prdp.release.tiered import Pull, TierClipping
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,16 @@ class Label:
             left_out=self.left_out,
         )
 
-    def _beyond(self, clipping: Clipping | Dropped | None, step: Fraction) -> str:
+    def _beyond(self, clipping: Pull | None, step: Fraction) -> str:
         """Return which records the interval that is shown leaves aside, in the user's own terms."""
-        if self.clipped is None or not isinstance(clipping, Clipping) or not clipping.needs(REACH):
+        if self.clipped is None or not isinstance(clipping, Clipping | TierClipping):
+            return ""
+        if not clipping.needs(REACH):
             return ""
         below, above = (end * step * self.grain for end in clipping.reached(REACH))
         return self.clipped.any_beyond(below, above)
 
-    def _caveat(self, clipping: Clipping | Dropped | None) -> str:
+    def _caveat(self, clipping: Pull | None) -> str:
         """Return the caveat where it can apply, and no more of it than can."""
         if clipping is not None and clipping.nothing:
             return ""
@@ -90,11 +93,13 @@ class Label:
             return f"clipped records can only {'lower' if clipping.above else 'raise'} it"
         return self.caveat
 
-    def _pull(self, answer: Answer) -> Clipping | Dropped | None:
+    def _pull(self, answer: Answer) -> Pull | None:
         """Return what was clipped or dropped, with the sides that it can have pulled from."""
         match answer.clipping:
             case Dropped() as dropped:
                 return replace(dropped, below=self.below, above=self.above)
+            case TierClipping() as tiers:
+                return tiers.pulling(below=self.below, above=self.above)
             case Clipping() as clipping:
                 at = clipping.at * answer.step
                 below = self.below and (self.most_below is None or at < self.most_below)

@@ -10,12 +10,13 @@ from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.noise.concave import ConcaveNoise
 from prdp.release import shown
-from prdp.release.bias import Clipping, Dropped
+from prdp.release.bias import Clipping
 from prdp.release.chosen import Overshoot, Ranked
 from prdp.release.derived import PARTS, combined_interval
 from prdp.release.ends import ENDLESS, Around, Ends, Horizon, as_number
 from prdp.release.number import NumberLike
 from prdp.release.strays import Strays, strays
+from prdp.release.tiered import Pull, TierClipping
 
 if TYPE_CHECKING:
     from prdp.release.moved import MovedRelease
@@ -69,7 +70,7 @@ class Release(NumberLike):
     ends: tuple[Fraction, Fraction] | None = None
     parts: tuple[Release, ...] = ()
     rule: str = ""
-    clipping: Clipping | Dropped | None = None
+    clipping: Pull | None = None
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     whole: bool = False
@@ -143,9 +144,10 @@ class Release(NumberLike):
         return Horizon(limits, below, above)
 
     @property
-    def _pulls(self) -> list[Clipping]:
+    def _pulls(self) -> list[Clipping | TierClipping]:
         """What is known of what was clipped, in the answer or in its parts."""
-        return [part.clipping for part in self.parts or (self,) if isinstance(part.clipping, Clipping)]
+        pulls = (part.clipping for part in self.parts or (self,))
+        return [pull for pull in pulls if isinstance(pull, Clipping | TierClipping)]
 
     @property
     def left_away(self) -> tuple[float | None, float | None]:

@@ -9,13 +9,18 @@ from functools import lru_cache
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
-from prdp.noise.spread import spread
+from prdp.noise.spread import log, spread
 from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping, Dropped, Tail
+from prdp.release.tiered import Pull, TierClipping
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
 """How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
 choice says of the pull; what the size of the answer says of it."""
+
+_LAST = Fraction(3, 4)
+"""Of a tier's failures on the side that is pulled from, those for its being the last one that was kept; the
+rest are for its being below that, and for its being dropped."""
 
 _FINE = 1e-9
 
@@ -91,7 +96,7 @@ class WholeStrays:
 def strays(
     scales: tuple[Fraction, ...],
     noise: str,
-    clipping: Clipping | Dropped | None,
+    clipping: Pull | None,
     failure: Fraction,
     reach: Fraction,
 ) -> Strays:
@@ -107,6 +112,15 @@ def strays(
     if clipping is None or clipping.nothing or reach <= 1:
         both = Fraction(_spread(scales, failure))
         return Strays(both, both)
+    if isinstance(clipping, TierClipping):
+        return _tiered(scales, clipping, failure, reach)
+    return _at_one_point(scales, clipping, failure, reach)
+
+
+def _at_one_point(
+    scales: tuple[Fraction, ...], clipping: Clipping, failure: Fraction, reach: Fraction
+) -> Strays:
+    """Return the strays where one point clipped all records, or one of each sign."""
     if clipping.blind or (clipping.measured is not None and clipping.measured.many):
         both = Fraction(_spread(scales, failure))
         return _opened(Strays(both, both), clipping, reach)
@@ -121,7 +135,7 @@ def _spread(scales: tuple[Fraction, ...], failure: Fraction) -> int:
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
 
 
-def _opened(strays: Strays, clipping: Clipping | Dropped | None, reach: Fraction) -> Strays:
+def _opened(strays: Strays, clipping: Pull | None, reach: Fraction) -> Strays:
     """Return strays without an end on the sides that were pulled from."""
     if clipping is None or clipping.nothing or reach <= 1:
         return strays
@@ -141,6 +155,24 @@ def _dropped(scales: tuple[Fraction, ...], dropped: Dropped, failure: Fraction, 
     pull = dropped.pull(pulled / 2 if dropped.below and dropped.above else pulled / 4, reach)
     far = None if pull is None else _spread(scales, own / 2) + pull
     return Strays(far if dropped.below else near, far if dropped.above else near)
+
+
+def _tiered(scales: tuple[Fraction, ...], tiered: TierClipping, failure: Fraction, reach: Fraction) -> Strays:
+    """Return the strays where each tier has its own point: proofs/clipped_tiers.md."""
+    tiers = len(tiered.tiers)
+    near = Fraction(sum(_upward((scale,), failure * _NEAR / tiers) for scale in scales))
+    last, other = (failure * (1 - _NEAR) * part / tiers for part in (_LAST, (1 - _LAST) / 2))
+    far = tiered.thresholds + tiered.scales * Fraction(log(1 / other))
+    for scale, tier in zip(scales[:-1], tiered.tiers, strict=False):
+        far += _end(scale, tier, other, tier.most / tier.at)
+    far += _end(scales[-1], tiered.last, last, reach)
+    return Strays(far if tiered.below else near, far if tiered.above else near)
+
+
+def _end(scale: Fraction, clipping: Clipping, failure: Fraction, reach: Fraction) -> Fraction:
+    """Return how far the noise and the pull of one tier go together, but for ``failure``."""
+    tail = None if clipping.nothing else clipping.tail(reach)
+    return Fraction(_upward((scale,), failure)) if tail is None else _together((scale,), tail, failure)
 
 
 def _measured(
