@@ -152,9 +152,13 @@ def _started(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, 
 
 
 def _kinds(query: QueryPlan) -> Iterator[tuple[int, str, Fraction]]:
-    """Yield the steps that choose a clipping point of records alone, what they add up, and their share."""
+    """Yield the steps that choose a clipping point of records alone, what they add up, and their share.
+
+    A point that others follow is none of them: what it spares them is more than a known point would.
+    """
     for place, step in enumerate(query.steps):
-        if type(step.mechanism) is Clip and step.sees is not None and not query.together:
+        clips = type(step.mechanism) is Clip and not step.mechanism.leads
+        if clips and step.sees is not None and not query.together:
             if query.measure is None or step.name == "count":
                 yield place, _COUNT, step.share
             else:
@@ -196,5 +200,5 @@ def _points(asked: Sequence[Mapping[str, Any]], release: object) -> Iterator[tup
         for number, part in enumerate(parts):
             counts = ask["query"] == "count" or number == 1
             kind = _COUNT if counts else _sum_of(ask["of"], ask["range"][2])
-            if isinstance(part.clipping, Clipping):
+            if isinstance(part.clipping, Clipping) and part.clipping.leader is None:
                 yield kind, part, part.clipping

@@ -1,0 +1,133 @@
+"""Where records are clipped in one total, given where they are in another; by policy and bounds alone.
+
+Where budgets only fall as values grow, a clipping point of a sum is a value: up to there records count in
+full. Counts and squares of the same records may then be clipped at that value as well. Privacy never depends
+on it: every point is as private as any other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from prdp.cells.cell import magnitude_key, magnitudes
+from prdp.cells.measure import Measure
+from prdp.cells.ratios import quanta_within
+from prdp.expressions.intervals import Interval
+from prdp.levels import Levels
+from prdp.policy import Policy
+
+_MOST_CELLS = 4096
+"""Beyond so many magnitudes it would take longer than it is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The records of one magnitude, as far as policy and bounds tell them.
+
+    Attributes:
+        low: The least value, in grains.
+        high: The greatest one.
+        least: The least budget that a cell of theirs can have, in quanta.
+        most: The greatest one.
+    """
+
+    low: int
+    high: int
+    least: int
+    most: int
+
+    def square(self, center: int) -> int:
+        """Return the largest squared distance from a center."""
+        return max(abs(self.low - center), abs(self.high - center)) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """All kinds of records that there can be, from the smallest values to the largest; budgets only fall.
+
+    Attributes:
+        kinds: The kinds.
+        quantum: What a quantum of budget is worth.
+    """
+
+    kinds: tuple[Kind, ...]
+    quantum: Fraction
+
+    @classmethod
+    def of(cls, policy: Policy, levels: Levels, measure: Measure | None) -> Pairs | None:
+        """Return the pairs of a measured column; None where the policy does not tell them.
+
+        It does where it reads that column alone, where values are not negative, and where no larger value
+        has a larger budget.
+
+        >>> policy = Policy("10000 / greatest(v, 100)", at_most=100, at_least="0.01")
+        >>> pairs = Pairs.of(policy, policy.levels, Measure("v", Fraction(1), 0, 10**6))
+        >>> float(pairs.counted(Fraction(10**6)))  # v / E is 10^6 at v = 10^5, where 1 / E is 10
+        9.62...
+        """
+        if measure is None or measure.expression is not None or measure.low < 0:
+            return None
+        return _found(policy, levels, measure) if policy.columns == {measure.column} else None
+
+    def counted(self, point: Fraction) -> Fraction:
+        """Return the point of a count at which whoever counts in full in the sum does so too.
+
+        Args:
+            point: That of the sum, in grains for each unit of budget.
+        """
+        whole = self._whole(point)
+        if whole == len(self.kinds):
+            return max(self._worth(1, self.kinds[-1].least), point / self._largest)
+        return self._worth(1, self.kinds[whole - 1].least if whole else self.kinds[0].most)
+
+    def squared(self, points: Sequence[Fraction], center: int) -> list[Fraction]:
+        """Return the same of squared distances from a center, in grains, for each of some points."""
+        near = max(self._worth(kind.square(center), kind.least) for kind in self._up_to(center))
+        found = []
+        for point in points:
+            whole = self._whole(point)
+            last = self.kinds[max(whole, 1) - 1]
+            far = max(near, self._worth(last.square(center), last.least))
+            beyond = point / self._largest * last.square(center) if whole == len(self.kinds) else 0
+            found.append(max(far, beyond))
+        return found
+
+    def _worth(self, size: int, quanta: int) -> Fraction:
+        """Return a size for each unit of budget, of a budget in quanta; more than nothing."""
+        return max(size, 1) / (quanta * self.quantum)
+
+    def _up_to(self, center: int) -> Sequence[Kind]:
+        """Return the kinds of values up to a center, one at least."""
+        return self.kinds[: max(1, bisect_right(self.kinds, center, key=lambda kind: kind.low))]
+
+    @property
+    def _largest(self) -> int:
+        return max(1, self.kinds[-1].high)
+
+    def _whole(self, point: Fraction) -> int:
+        """Return how many kinds, from the smallest values on, a point of the sum may let count in full."""
+        worth = point * self.quantum
+        return bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
+
+
+@lru_cache(maxsize=64)
+def _found(policy: Policy, levels: Levels, measure: Measure) -> Pairs | None:
+    kinds: list[Kind] = []
+    grain = float(measure.grain)
+    for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
+        values = Interval((first - 1) * grain, (last + 1) * grain)  # values are rounded to grains
+        found = quanta_within(policy, levels, {measure.column: values})
+        if found is not None:
+            key = magnitude_key(0, code, measure.largest, measure.per_octave)
+            kinds.append(Kind(key.low, key.high, *found))
+        if len(kinds) > _MOST_CELLS:
+            return None
+    falls = all(
+        above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds)
+    )
+    return Pairs(tuple(kinds), levels.quantum) if kinds and falls else None
