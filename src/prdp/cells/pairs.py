@@ -93,7 +93,7 @@ class Pairs:
             whole = self._whole(point)
             last = self.kinds[max(whole, 1) - 1]
             far = max(near, self._worth(last.square(center), last.least))
-            beyond = point / self._largest * last.square(center) if whole == len(self.kinds) else 0
+            beyond = point / self._largest * last.square(center) if whole == len(self.kinds) else far
             found.append(max(far, beyond))
         return found
 
@@ -127,7 +127,5 @@ def _found(policy: Policy, levels: Levels, measure: Measure) -> Pairs | None:
             kinds.append(Kind(key.low, key.high, *found))
         if len(kinds) > _MOST_CELLS:
             return None
-    falls = all(
-        above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds)
-    )
+    falls = all(above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds))
     return Pairs(tuple(kinds), levels.quantum) if kinds and falls else None

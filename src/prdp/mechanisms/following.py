@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from prdp.cells.columns import Column, exact_column, plus
+from prdp.cells.columns import Column, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.pairs import Pairs
 from prdp.cells.summary import Summary
@@ -99,7 +99,7 @@ class Following:
         points = [_point(one) * groups.levels.quantum for one in known]
         caps = [groups.kinds.by_budget(partial(_cap, point)) for point in points]
         which = np.asarray(leader.which)
-        noises: Column = exact_column([0] * len(which))
+        noises: Column = np.zeros(len(which), dtype=np.int64)
         for number, one in enumerate(known):
             here = np.flatnonzero(which == number)
             drawn = DiscreteLaplace(_point(one) / share).draw_many(entropy, len(here))

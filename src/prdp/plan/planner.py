@@ -9,7 +9,6 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.owners import OwnerCells
-from prdp.cells.pairs import Pairs
 from prdp.declare.computed import mentioned
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
@@ -18,11 +17,11 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
-from prdp.mechanisms.following import Following
 from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
 from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
+from prdp.plan.leading import part_mechanism
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.once import drawn_once
@@ -36,7 +35,6 @@ from prdp.regions.filters import filter_region
 from prdp.regions.form import region_to_json
 from prdp.regions.keys import keys_region
 from prdp.regions.region import EVERYBODY, intersection
-from prdp.release.derived import LED_PARTS, PARTS
 from prdp.release.label import Label
 from prdp.schema import Bounds, Grains, Schema
 
@@ -204,24 +202,16 @@ class Planner:
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
         steps: list[Step] = []
-        pairs = self._pairs(terms, method)
-        shares = dict(PARTS[terms.query.rule] if pairs is None else LED_PARTS[terms.query.rule])
         for part in terms.query.parts:
             row = next(row for row in part.methods if row.name == method.name)
-            own = replace(terms, share=terms.share * shares[part.name])
-            mechanism = row.build(own) if pairs is None else _led(pairs, own.share, first=not steps)
+            own = replace(terms, share=terms.share * part.of_share)
+            mechanism = row.build(own) if self.owners is not None else part_mechanism(part, row, own)
             alike = steps and type(steps[0].mechanism) is type(mechanism)
             said = steps[0].mechanism if alike else mechanism
             label = part_label(part, own, mechanism, said, self.owners)
             sees = part.sees if self.owners is None else _owner_part(part)
             steps.append(Step(part.name, own.share, mechanism, (label,), sees))
         return tuple(steps)
-
-    def _pairs(self, terms: MethodTerms, method: Method) -> Pairs | None:
-        """Return where parts of a derived answer are clipped together; None where each chooses itself."""
-        if self.owners is not None or method.name != Clip.name:
-            return None
-        return Pairs.of(terms.policy, terms.levels, terms.measure)
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.owners is None:
@@ -301,11 +291,6 @@ class Planner:
                     f"{most:,} rows of {measure.largest:,} grains each are too many (2^83). Lower most_rows, "
                     "narrow the bounds or take a larger grain."
                 )
-
-
-def _led(pairs: Pairs, share: Fraction, *, first: bool) -> Answering:
-    """Return what draws a part of a derived answer: the first one chooses a point, the others follow it."""
-    return Clip.tuned(share, leads=True) if first else Following(pairs, Clip.tuned(share))
 
 
 def refuse_ids(groups: Grouping, owners: Owners) -> None:

@@ -167,7 +167,7 @@ class Clipping:
         return Tail(height, room / self.evidence, room * self.spared)
 
     def _followed(self, leader: Leader, reach: Fraction) -> Tail | None:
-        """Return the tail where the leader's choice tells what was clipped: the same mass, at another price."""
+        """Return the tail by what the leader's choice says: the same mass was clipped, at another price."""
         reach, end = leader.reached(reach)
         own = replace(self, at=leader.at, most=leader.most, usual=leader.usual, leader=None)
         tail, room = own.tail(reach), end - self.at

@@ -23,11 +23,6 @@ PARTS: dict[str, tuple[tuple[str, Fraction], ...]] = {
 The squares are those of the distances from the mean that the first two parts give.
 """
 
-# Where count and squares follow the sum's clipping point, the sum chooses for all: experiments/choosing.
-_LED_VARIANCE = (("sum", Fraction(1, 2)), ("count", Fraction(1, 8)), ("squares", Fraction(3, 8)))
-LED_PARTS = PARTS | {"variance": _LED_VARIANCE, "std": _LED_VARIANCE}
-"""The same where the sum alone chooses a clipping point, and the other parts follow it."""
-
 
 def combined(rule: str, parts: Sequence[Fraction], limits: Ends) -> Fraction:
     """Return the answer that follows from its parts, moved into the public limits.
