@@ -67,8 +67,8 @@ class Pairs:
 
         >>> policy = Policy("10000 / greatest(v, 100)", at_most=100, at_least="0.01")
         >>> pairs = Pairs.of(policy, policy.levels, Measure("v", Fraction(1), 0, 10**6))
-        >>> float(pairs.counted(Fraction(10**6)))  # v / E is 10^6 at v = 10^5, where 1 / E is 10
-        9.62...
+        >>> round(float(pairs.counted(Fraction(10**6))), 1)  # v / E is 10^6 at v = 10^5, where 1 / E is 10
+        9.9
         """
         if measure is None or measure.expression is not None or measure.low < 0:
             return None
@@ -80,39 +80,37 @@ class Pairs:
         Args:
             point: That of the sum, in grains for each unit of budget.
         """
-        whole = self._whole(point)
-        if whole == len(self.kinds):
-            return max(self._worth(1, self.kinds[-1].least), point / self._largest)
-        return self._worth(1, self.kinds[whole - 1].least if whole else self.kinds[0].most)
+        sure, perhaps = self._whole(point)
+        known = self.kinds[sure - 1].least if sure else self.kinds[0].most
+        others = (point / kind.high for kind in self._beyond(sure, perhaps))
+        return max(1 / (known * self.quantum), *others, Fraction(0))
 
     def squared(self, points: Sequence[Fraction], center: int) -> list[Fraction]:
-        """Return the same of squared distances from a center, in grains, for each of some points."""
-        near = max(self._worth(kind.square(center), kind.least) for kind in self._up_to(center))
+        """Return the same of squared distances from a center, in grains, for each of some rising points."""
+        done, known = 0, 1 / (self.kinds[0].most * self.quantum)
         found = []
         for point in points:
-            whole = self._whole(point)
-            last = self.kinds[max(whole, 1) - 1]
-            far = max(near, self._worth(last.square(center), last.least))
-            beyond = point / self._largest * last.square(center) if whole == len(self.kinds) else far
-            found.append(max(far, beyond))
+            sure, perhaps = self._whole(point)
+            squares = (Fraction(kind.square(center), kind.least) for kind in self.kinds[done:sure])
+            known = max(known, max(squares, default=Fraction(0)) / self.quantum)
+            others = (kind.square(center) * point / kind.high for kind in self._beyond(sure, perhaps))
+            found.append(max(known, *others, Fraction(0)))
+            done = sure
         return found
 
-    def _worth(self, size: int, quanta: int) -> Fraction:
-        """Return a size for each unit of budget, of a budget in quanta; more than nothing."""
-        return max(size, 1) / (quanta * self.quantum)
-
-    def _up_to(self, center: int) -> Sequence[Kind]:
-        """Return the kinds of values up to a center, one at least."""
-        return self.kinds[: max(1, bisect_right(self.kinds, center, key=lambda kind: kind.low))]
-
-    @property
-    def _largest(self) -> int:
-        return max(1, self.kinds[-1].high)
-
-    def _whole(self, point: Fraction) -> int:
-        """Return how many kinds, from the smallest values on, a point of the sum may let count in full."""
+    def _whole(self, point: Fraction) -> tuple[int, int]:
+        """Return how many kinds, from the smallest values on, surely count in full, and how many may."""
         worth = point * self.quantum
-        return bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
+        sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
+        return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
+
+    def _beyond(self, sure: int, perhaps: int) -> Sequence[Kind]:
+        """Return the kinds of which some may count in full, those above the bounds as the last one.
+
+        A record that does has a budget of its value over the sum's point at least.
+        """
+        last = self.kinds[-1:] if perhaps == len(self.kinds) and self.kinds[-1].high else ()
+        return (*self.kinds[sure:perhaps], *last)
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +118,8 @@ def _found(policy: Policy, levels: Levels, measure: Measure) -> Pairs | None:
     kinds: list[Kind] = []
     grain = float(measure.grain)
     for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
-        values = Interval((first - 1) * grain, (last + 1) * grain)  # values are rounded to grains
+        near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
+        values = Interval(near * grain, far * grain)
         found = quanta_within(policy, levels, {measure.column: values})
         if found is not None:
             key = magnitude_key(0, code, measure.largest, measure.per_octave)
