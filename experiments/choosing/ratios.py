@@ -1,13 +1,12 @@
-"""Means, variances and deviations from clipped totals: in floats, many runs side by side.
+"""Worlds of records in floats, and clipped totals of them, many runs side by side.
 
-Run ``python -m experiments.choosing.ratios``. A *form* is a function from a world, a share and a number of
-runs to estimates of the mean and of the variance. Write one, name it in ``FORMS``, and read its row.
+For ``ratio_forms.py``, which compares ways to find means and variances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -56,10 +55,24 @@ class World:
 
     @property
     def mean(self) -> float:
+        """The mean of the records' values."""
         return float(self.values @ self.counts / self.counts.sum())
 
     @property
+    def told(self) -> Budgets:
+        """The policy, where it is a function of the value."""
+        if self.policy is None:
+            raise ValueError("budgets have nothing to do with values")
+        return self.policy
+
+    @property
+    def led(self) -> bool:
+        """Whether the policy tells a count's point from a sum's, and a count would choose one."""
+        return self.name[1] in ("inverse", "log", "sqrt")
+
+    @property
     def variance(self) -> float:
+        """Their variance."""
         return float((self.values - self.mean) ** 2 @ self.counts / self.counts.sum())
 
 
@@ -72,7 +85,7 @@ def world(name: str, policy: str, values: Floats, ends: tuple[float, float]) -> 
     _, which = np.unique(rows, axis=1, return_inverse=True)
     counts = np.bincount(which).astype(float)
     middles = np.bincount(which, weights=values) / counts
-    owed = np.bincount(which, weights=budgets) / counts
+    owed = np.round(np.bincount(which, weights=budgets) / counts, 12)  # of tiers, what they are
     least = 0.001 if budget is None else float(budget(np.array([max(map(abs, ends))]))[0])
     return World((name, policy), middles, owed, counts, ends, budget, least)
 
@@ -117,11 +130,13 @@ class Ladder:
 
     @classmethod
     def spanning(cls, world: World, sizes: Floats, foot: float, top: float, stride: int = 2) -> Ladder:
+        """Return a ladder from one point to another."""
         octaves = np.arange(0, np.log2(top / foot) + stride / 4, stride / 4)
         return cls(foot * 2**octaves, np.atleast_2d(np.abs(sizes)), world)
 
     @property
     def heights(self) -> Floats:
+        """How many octaves each point is above the first."""
         return np.asarray(np.log2(self.points / self.points[0]))
 
     def masses(self) -> Floats:
@@ -135,6 +150,7 @@ class Ladder:
         return np.asarray(found[:, 1:])
 
     def mass(self) -> Floats:
+        """Return the budget mass of all records, a number for each row of sizes."""
         return np.asarray((self.sizes > 0) @ (self.world.budgets * self.world.counts))
 
 
@@ -147,7 +163,9 @@ def flipped(penalties: Floats, random: np.random.Generator) -> NDArray[np.intp]:
     return np.asarray(np.argmin(penalties - random.exponential(size=penalties.shape), axis=1))
 
 
-def chosen(ladder: Ladder, share: float, finder: PointFinder, runs: int, random: np.random.Generator) -> Choice:
+def chosen(
+    ladder: Ladder, share: float, finder: PointFinder, runs: int, random: np.random.Generator
+) -> Choice:
     """Draw a point for every run as the library does: a gate, a tuning, permute-and-flip."""
     noisy = share * ladder.mass() + random.laplace(0, 1 / float(finder.gate), runs)
     masses = np.broadcast_to(ladder.masses(), (runs, ladder.points.size))
@@ -156,7 +174,9 @@ def chosen(ladder: Ladder, share: float, finder: PointFinder, runs: int, random:
     left = np.ones(runs, bool)
     for margin, tuning in finder.tunings:
         climb = float(tuning.fall) * ladder.heights
-        reached = left if margin is None else left & (noisy >= (0.8 * climb[-1] + margin) / float(tuning.seen))
+        reached = (
+            left if margin is None else left & (noisy >= (0.8 * climb[-1] + margin) / float(tuning.seen))
+        )
         left = left & ~reached
         if reached.any():
             penalties = share * float(tuning.seen) * charged(ladder, masses, whole, share, tuning) + climb
@@ -175,21 +195,23 @@ def charged(ladder: Ladder, masses: Floats, whole: Floats, share: float, tuning:
     return np.asarray(masses + lacks / tuning.fence.times)
 
 
-def clipped(world: World, sizes: Floats, points: Floats, scales: Floats, random: np.random.Generator) -> Floats:
+def clipped(
+    world: World, sizes: Floats, points: Floats, scales: Floats, random: np.random.Generator
+) -> Floats:
     """Return noisy totals of signed sizes, each run clipped at its own point."""
     caps = points[:, None] * world.budgets
     totals = np.clip(np.atleast_2d(sizes), -caps, caps) @ world.counts
     return np.asarray(totals + random.laplace(0, 1, points.size) * scales)
 
 
-def _grid(world: World) -> Floats:
+def grid(world: World) -> Floats:
     low, high = world.ends
     return np.geomspace(max(1.0, low), max(abs(low), high), 4000)
 
 
-def _ends(world: World, power: int) -> tuple[float, float]:
+def ends_of(world: World, power: int) -> tuple[float, float]:
     """Return the least and the greatest ratio of |v|^power to budget that is possible."""
-    values = _grid(world)
+    values = grid(world)
     if world.policy is None:
         return values[0] ** power / AT_MOST, values[-1] ** power / world.least
     ratios = values**power / np.minimum(world.policy(values), AT_MOST)
@@ -206,14 +228,17 @@ class Asked:
 
     def sum(self, share: float, finder: PointFinder | None = None) -> tuple[Floats, Floats]:
         """Return noisy sums, and the points at which they were clipped."""
-        return self.total(self.world.values, share, _ends(self.world, 1), finder)
+        return self.total(self.world.values, share, ends_of(self.world, 1), finder)
 
     def count(self, share: float) -> Floats:
+        """Return noisy counts."""
         if self.world.name[1] in ("stepwise", "flat"):
             return self.tiers(share)
-        return self.total(np.ones_like(self.world.values), share, _ends(self.world, 0))[0]
+        return self.total(np.ones_like(self.world.values), share, ends_of(self.world, 0))[0]
 
-    def squares(self, centre: Floats, share: float, finder: PointFinder | None = None) -> tuple[Floats, Floats]:
+    def squares(
+        self, centre: Floats, share: float, finder: PointFinder | None = None
+    ) -> tuple[Floats, Floats]:
         """Return noisy sums of squared distances from a centre, one a run, and their points."""
         sizes = (self.world.values - centre[:, None]) ** 2
         top = 4 * max(map(abs, self.world.ends)) ** 2 / self.world.least
@@ -222,6 +247,7 @@ class Asked:
     def total(
         self, sizes: Floats, share: float, ends: tuple[float, float], finder: PointFinder | None = None
     ) -> tuple[Floats, Floats]:
+        """Return noisy totals of sizes, and their points."""
         ladder = Ladder.spanning(self.world, sizes, *ends)
         found = finder or finder_for(share)
         points, parts = chosen(ladder, share, found, self.runs, self.random)
@@ -244,131 +270,10 @@ def finder_for(share: float) -> PointFinder:
     return PointFinder.for_totals(Fraction(share).limit_denominator(10_000))
 
 
-Estimates = tuple[Floats, Floats]
-"""Means and variances, one a run; a form that has none gives NaN."""
-
-
-Form = Callable[[Asked, float], Estimates]
-
-
-def mean_of(asked: Asked, totals: Floats, counts: Floats) -> Floats:
-    return np.asarray(np.clip(totals / np.maximum(1, counts), *asked.world.ends))
-
-
-def split(parts: tuple[float, float, float], **finders: PointFinder) -> Form:
-    """Return the library's form with other parts of the share for sum, count and squares."""
-
-    def form(asked: Asked, share: float) -> Estimates:
-        of_sum, of_count, of_squares = (share * part for part in parts)
-        totals, _ = asked.sum(of_sum, finders.get("sums"))
-        counts = asked.count(of_count)
-        means = mean_of(asked, totals, counts)
-        if of_squares == 0:
-            return means, np.full(asked.runs, np.nan)
-        squares, _ = asked.squares(means, of_squares, finders.get("squares"))
-        return means, np.maximum(0, squares / np.maximum(1, counts))
-
-    return form
-
-
-def _only_mean(part: float) -> Form:
-    def form(asked: Asked, share: float) -> Estimates:
-        means = mean_of(asked, asked.sum(part * share)[0], asked.count((1 - part) * share))
-        return means, np.full(asked.runs, np.nan)
-
-    return form
-
-
 def at_mass(world: World, sizes: Floats, mass: float) -> Floats:
-    """Return for each row of sizes the ratio above which lies a budget mass: the best fixed point for 1 / share."""
+    """Return the ratio above which lies a budget mass, for each row of sizes; for 1 / share, the best."""
     ratios = np.atleast_2d(np.abs(sizes)) / world.budgets
     order = np.argsort(-ratios, axis=1)
     above = np.cumsum((world.budgets * world.counts)[order], axis=1)
     place = np.minimum((above < mass).sum(axis=1), sizes.shape[-1] - 1)
     return np.asarray(np.take_along_axis(ratios, order, axis=1)[np.arange(len(ratios)), place[: len(ratios)]])
-
-
-def fixed(parts: tuple[float, float, float], *, noise: bool = True, times: float = 1.0) -> Form:
-    """Return the library's form with points that clip a budget mass of 1 / share, which nobody knows."""
-
-    def form(asked: Asked, share: float) -> Estimates:
-        def total(sizes: Floats, part: float) -> Floats:
-            points = np.broadcast_to(at_mass(asked.world, sizes, times / (share * part)), asked.runs)
-            return clipped(asked.world, sizes, points, noise * points / (share * part), asked.random)
-
-        world = asked.world
-        counts = total(np.ones_like(world.values), parts[1])
-        means = mean_of(asked, total(world.values, parts[0]), counts)
-        squares = total((world.values - means[:, None]) ** 2, parts[2])
-        return means, np.maximum(0, squares / np.maximum(1, counts))
-
-    return form
-
-
-def paired(world: World, points: Floats) -> Floats:
-    """Return the largest size of value that each point of a sum's ladder lets count in full, by the policy."""
-    assert world.policy is not None
-    values = _grid(world)
-    ratios = np.maximum.accumulate(values / np.minimum(world.policy(values), AT_MOST))
-    return np.asarray(values[np.maximum(np.searchsorted(ratios, points * (1 + 1e-9), side="right") - 1, 0)])
-
-
-def worst(world: World, limits: Floats, centre: Floats, power: int) -> Floats:
-    """Return the largest ratio of |v - centre|^power to budget among values up to a limit, one a run."""
-    assert world.policy is not None
-    values = _grid(world)[::4]
-    owed = np.minimum(world.policy(values), AT_MOST)
-    found = np.zeros(limits.size)
-    for sign in (1, -1) if world.ends[0] < 0 else (1,):
-        sizes = np.abs(sign * values - centre[:, None]) ** power / owed
-        found = np.maximum(found, np.where(values <= limits[:, None] * 1.0001, sizes, 0).max(axis=1))
-    return found
-
-
-def one_choice(
-    parts: tuple[float, float, float], finder: Callable[[float], PointFinder] = finder_for, power: int = 1
-) -> Form:
-    """Return the form with one choice, on the sum's ladder with the whole share, for all parts."""
-
-    def form(asked: Asked, share: float) -> Estimates:
-        world = asked.world
-        if world.policy is None:
-            return split(parts)(asked, share)
-        ladder = Ladder.spanning(world, world.values, *_ends(world, 1))
-        points, left = chosen(ladder, share, finder(share), asked.runs, asked.random)
-        limits, zero = paired(world, points), np.zeros(asked.runs)
-
-        def total(sizes: Floats, at: Floats, part: float) -> Floats:
-            return clipped(world, sizes, at, at / (share * left * part), asked.random)
-
-        counts = total(np.ones_like(world.values), worst(world, limits, zero, 0), parts[1])
-        means = mean_of(asked, total(world.values, worst(world, limits, zero, 1), parts[0]), counts)
-        if parts[2] == 0:
-            return means, np.full(asked.runs, np.nan)
-        squares = total((world.values - means[:, None]) ** 2, worst(world, limits, means, 2), parts[2])
-        return means, np.maximum(0, squares / np.maximum(1, counts))
-
-    return form
-
-
-def following(parts: tuple[float, float, float], finder: Callable[[float], PointFinder] = finder_for) -> Form:
-    """Return the form in which the sum alone chooses, with its own part, and count and squares follow."""
-
-    def form(asked: Asked, share: float) -> Estimates:
-        world = asked.world
-        if world.policy is None:
-            return split((3 / 8, 1 / 8, 1 / 2) if parts[2] else (3 / 4, 1 / 4, 0))(asked, share)
-        totals, points = asked.sum(share * parts[0], finder(share * parts[0]))
-        limits, zero = paired(world, points), np.zeros(asked.runs)
-
-        def total(sizes: Floats, at: Floats, part: float) -> Floats:
-            return clipped(world, sizes, at, at / (share * part), asked.random)
-
-        counts = total(np.ones_like(world.values), worst(world, limits, zero, 0), parts[1])
-        means = mean_of(asked, totals, counts)
-        if parts[2] == 0:
-            return means, np.full(asked.runs, np.nan)
-        squares = total((world.values - means[:, None]) ** 2, worst(world, limits, means, 2), parts[2])
-        return means, np.maximum(0, squares / np.maximum(1, counts))
-
-    return form

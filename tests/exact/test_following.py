@@ -34,8 +34,7 @@ FINDER = PointFinder(
     tunings=((2, Tuning(QUARTER, HALF, ONE, 4)), (None, Tuning(QUARTER, HALF, HALF, 8))),
     gate_bits=4,
 )
-PAIRS = Pairs.of(POLICY, POLICY.levels, MEASURE)
-assert PAIRS is not None
+PAIRS = next(filter(None, [Pairs.of(POLICY, POLICY.levels, MEASURE)]))
 FOLLOWING = Following(PAIRS, Clip(FINDER))
 
 Follower = Callable[[Summary, Fraction, Fraction], Noisy]

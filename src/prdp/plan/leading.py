@@ -10,6 +10,7 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.plan.methods import Answering, Method, MethodTerms
 from prdp.plan.queries import DerivedPart, Mean, Std, Variance
+from prdp.plan.reads import CellRead
 
 _LEADER = "sum"
 
@@ -22,11 +23,22 @@ def part_mechanism(part: DerivedPart, row: Method, terms: MethodTerms) -> Answer
         row: What answers it by itself.
         terms: Everything public; of the query whose part it is.
     """
-    if type(terms.query) not in (Mean, Variance, Std) or row.name != Clip.name:
-        return row.build(terms)
-    pairs = Pairs.of(terms.policy, terms.levels, terms.measure)
+    pairs = _pairs(row, terms) if type(terms.query) in (Mean, Variance, Std) else None
     if pairs is None:
         return row.build(terms)
     if part.name == _LEADER:
         return Clip.tuned(terms.share, leads=True)
     return Following(pairs, Clip.tuned(terms.share))
+
+
+def _pairs(row: Method, terms: MethodTerms) -> Pairs | None:
+    """Return how points follow that of the sum; None where they do not, or where a count needs none.
+
+    Under a policy of a few budgets a count is answered tier by tier, which is better than any one point.
+    """
+    if row.name != Clip.name:
+        return None
+    read = CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where)
+    if Clip.tuned(terms.share).tiers(read.empty.counted()) is not None:
+        return None
+    return Pairs.of(terms.policy, terms.levels, terms.measure)
