@@ -260,6 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
     arguments = parser.parse_args()
     how = {"runs": arguments.runs, "seed": arguments.seed}
     every = [world for world in worlds() if world.variance > 1]  # the point mass has no variance
@@ -270,7 +271,7 @@ def main() -> None:
     }
     print(f"{arguments.runs} runs, seed {arguments.seed}; errors over those of now, for {', '.join(kinds)}")
     for word, forms in FORMS.items():
-        for share in SHARES:
+        for share in arguments.shares:
             base = {one.name: error(forms["now"], one, share, word, **how) for one in every}
             for name, form in forms.items():
                 cells = [
@@ -278,7 +279,7 @@ def main() -> None:
                     for some in kinds.values()
                 ]
                 print(f"{word:9}{share:5} {name:26}" + " | ".join(cells), flush=True)
-    for share in SHARES:
+    for share in arguments.shares:
         for kind, some in kinds.items():
             told = [one for one in some if one.led]
             found = np.array([count_beside_a_sum(one, share, **how) for one in told])

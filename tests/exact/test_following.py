@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 from prdp.cells.measure import Measure
-from prdp.cells.pairs import Pairs
+from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb import open_source
 from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
@@ -34,7 +34,7 @@ FINDER = PointFinder(
     tunings=((2, Tuning(QUARTER, HALF, ONE, 4)), (None, Tuning(QUARTER, HALF, HALF, 8))),
     gate_bits=4,
 )
-PAIRS = next(filter(None, [Pairs.of(POLICY, POLICY.levels, MEASURE)]))
+PAIRS = next(filter(None, [PairedPoints.of(POLICY, POLICY.levels, MEASURE)]))
 FOLLOWING = Following(PAIRS, Clip(FINDER))
 
 Follower = Callable[[Summary, Fraction, Fraction], Noisy]

@@ -11,7 +11,7 @@ import numpy as np
 
 from prdp.cells.columns import Column, plus
 from prdp.cells.groups import SummaryGroups
-from prdp.cells.pairs import Pairs
+from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -41,7 +41,7 @@ class Following:
         alone: What answers where the sum had no point, which is a public fact.
     """
 
-    pairs: Pairs
+    pairs: PairedPoints
     alone: Clip
 
     name = "clip"

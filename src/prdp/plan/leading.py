@@ -5,7 +5,7 @@ Whether they do is decided by the query, the method, the policy and the bounds a
 
 from __future__ import annotations
 
-from prdp.cells.pairs import Pairs
+from prdp.cells.paired_points import PairedPoints
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.plan.methods import Answering, Method, MethodTerms
@@ -31,7 +31,7 @@ def part_mechanism(part: DerivedPart, row: Method, terms: MethodTerms) -> Answer
     return Following(pairs, Clip.tuned(terms.share))
 
 
-def _pairs(row: Method, terms: MethodTerms) -> Pairs | None:
+def _pairs(row: Method, terms: MethodTerms) -> PairedPoints | None:
     """Return how points follow that of the sum; None where they do not, or where a count needs none.
 
     Under a policy of a few budgets a count is answered tier by tier, which is better than any one point.
@@ -41,4 +41,4 @@ def _pairs(row: Method, terms: MethodTerms) -> Pairs | None:
     read = CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where)
     if Clip.tuned(terms.share).tiers(read.empty.counted()) is not None:
         return None
-    return Pairs.of(terms.policy, terms.levels, terms.measure)
+    return PairedPoints.of(terms.policy, terms.levels, terms.measure)

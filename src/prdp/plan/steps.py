@@ -65,9 +65,21 @@ class Step:
     once: int | None = None
     paid: Fraction | None = None
 
-    def draw(self, shown: Any, entropy: Entropy, runs: int) -> list[tuple[Answer, ...]]:
-        """Draw independent answers for one group, from what the mechanism is shown of it."""
+    def draw(
+        self,
+        shown: Any,
+        entropy: Entropy,
+        runs: int,
+        leaders: Sequence[Answer] = (),
+        center: int | None = None,
+    ) -> list[tuple[Answer, ...]]:
+        """Draw independent answers for one group, from what the mechanism is shown of it.
+
+        What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``.
+        """
         mechanism: Any = self.mechanism
+        if isinstance(mechanism, Following):
+            return [(one,) for one in mechanism.after(leaders, shown, self.share, entropy, center)]
         answers = mechanism.answers(shown, self.share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
@@ -83,14 +95,6 @@ class Step:
             return finish
         drawn: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
         return lambda: drawn
-
-    def draw_after(
-        self, leaders: Sequence[Answer], shown: Any, entropy: Entropy, runs: int, center: int | None = None
-    ) -> list[tuple[Answer, ...]]:
-        """Draw answers for one group, each after the sum that it follows, if it follows one."""
-        if not isinstance(self.mechanism, Following):
-            return self.draw(shown, entropy, runs)
-        return [(one,) for one in self.mechanism.after(leaders, shown, self.share, entropy, center)]
 
     def begun_after(
         self, leader: Callable[[], Sequence[AnswerColumn]], shown: Any, entropy: Entropy
@@ -171,7 +175,7 @@ class Derived:
             if step.sees is None:
                 center = self.center(parts)
                 squares = cells.valued().squared_around(center)
-                (answers,) = step.draw_after([self._leader(parts[0])], squares, entropy, 1, center)
+                (answers,) = step.draw(squares, entropy, 1, [self._leader(parts[0])], center)
                 parts += step.labelled(answers, about, simulated=simulated)
         return self.release(parts, about, simulated=simulated)
 
@@ -286,7 +290,7 @@ class QueryPlan:
                 continue
             drawn = kept.get(step.once)
             if drawn is None:
-                drawn = step.draw_after(leaders, step.sees(cells), entropy, runs)
+                drawn = step.draw(step.sees(cells), entropy, runs, leaders)
             if step.once is not None:
                 kept[step.once] = drawn
             leaders = leaders or [answers[0] for answers in drawn]

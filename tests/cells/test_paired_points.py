@@ -9,7 +9,7 @@ import pytest
 
 from prdp.cells.cell import CellKey
 from prdp.cells.measure import Measure
-from prdp.cells.pairs import Pairs
+from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb import open_source
 from prdp.plan.reads import CellRead
@@ -28,14 +28,14 @@ MEASURE = Measure("v", ONE, 0, LARGEST, squares=True)
 POINTS = [Fraction(2) ** octaves for octaves in range(-8, 44)]
 
 
-def opened(text: str) -> tuple[Summary, Pairs]:
+def opened(text: str) -> tuple[Summary, PairedPoints]:
     """Return the cells of many values, some of them above the bounds, and the pairs of a policy."""
     values = np.unique(np.geomspace(1, 4 * LARGEST, 1500).astype(np.int64))
     engine = open_source({"v": values}, None)
     bounds = {"v": (Fraction(0), Fraction(LARGEST))}
     policy = Policy(text, at_most=100, at_least="1/1000").within(engine.schema, bounds)
     summary = engine.summarise(CellRead(policy, policy.deep_levels, bounds, MEASURE, None))[0]
-    found = Pairs.of(policy, policy.deep_levels, MEASURE)
+    found = PairedPoints.of(policy, policy.deep_levels, MEASURE)
     assert found is not None
     return summary, found
 
@@ -76,9 +76,9 @@ def test_points_that_follow_only_rise_and_are_no_higher_than_some_record_needs(t
 
 
 def test_there_are_none_where_the_policy_does_not_tell_them() -> None:
-    def of(text: str, measure: Measure = MEASURE) -> Pairs | None:
+    def of(text: str, measure: Measure = MEASURE) -> PairedPoints | None:
         policy = Policy(text, at_most=100, at_least="1/1000")
-        return Pairs.of(policy, policy.levels, measure)
+        return PairedPoints.of(policy, policy.levels, measure)
 
     assert of("10000 / v") is not None
     assert of("e") is None  # it has nothing to do with the values
@@ -86,4 +86,6 @@ def test_there_are_none_where_the_policy_does_not_tell_them() -> None:
     assert of("v / 100 + 1") is None  # budgets that grow
     assert of("CASE WHEN v < 100 THEN 1 WHEN v < 1000 THEN 5 ELSE 1 END") is None
     assert of("10000 / greatest(abs(v), 100)", Measure("v", ONE, -LARGEST, LARGEST)) is None
-    assert Pairs.of(Policy("10000 / v"), Policy("10000 / v", at_most=1, at_least=1).levels, None) is None
+    assert (
+        PairedPoints.of(Policy("10000 / v"), Policy("10000 / v", at_most=1, at_least=1).levels, None) is None
+    )

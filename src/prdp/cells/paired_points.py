@@ -26,7 +26,7 @@ _MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """The records of one magnitude, as far as policy and bounds tell them.
 
     Attributes:
@@ -47,7 +47,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PairedPoints:
     """All kinds of records that there can be, from the smallest values to the largest; budgets only fall.
 
     Attributes:
@@ -55,18 +55,18 @@ class Pairs:
         quantum: What a quantum of budget is worth.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[RecordKind, ...]
     quantum: Fraction
 
     @classmethod
-    def of(cls, policy: Policy, levels: Levels, measure: Measure | None) -> Pairs | None:
+    def of(cls, policy: Policy, levels: Levels, measure: Measure | None) -> PairedPoints | None:
         """Return the pairs of a measured column; None where the policy does not tell them.
 
         It does where it reads that column alone, where values are not negative, and where no larger value
         has a larger budget.
 
         >>> policy = Policy("10000 / greatest(v, 100)", at_most=100, at_least="0.01")
-        >>> pairs = Pairs.of(policy, policy.levels, Measure("v", Fraction(1), 0, 10**6))
+        >>> pairs = PairedPoints.of(policy, policy.levels, Measure("v", Fraction(1), 0, 10**6))
         >>> round(float(pairs.counted(Fraction(10**6))), 1)  # v / E is 10^6 at v = 10^5, where 1 / E is 10
         9.9
         """
@@ -104,7 +104,7 @@ class Pairs:
         sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
         return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
 
-    def _beyond(self, sure: int, perhaps: int) -> Sequence[Kind]:
+    def _beyond(self, sure: int, perhaps: int) -> Sequence[RecordKind]:
         """Return the kinds of which some may count in full, those above the bounds as the last one.
 
         A record that does has a budget of its value over the sum's point at least.
@@ -114,8 +114,8 @@ class Pairs:
 
 
 @lru_cache(maxsize=64)
-def _found(policy: Policy, levels: Levels, measure: Measure) -> Pairs | None:
-    kinds: list[Kind] = []
+def _found(policy: Policy, levels: Levels, measure: Measure) -> PairedPoints | None:
+    kinds: list[RecordKind] = []
     grain = float(measure.grain)
     for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
         near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
@@ -123,8 +123,8 @@ def _found(policy: Policy, levels: Levels, measure: Measure) -> Pairs | None:
         found = quanta_within(policy, levels, {measure.column: values})
         if found is not None:
             key = magnitude_key(0, code, measure.largest, measure.per_octave)
-            kinds.append(Kind(key.low, key.high, *found))
+            kinds.append(RecordKind(key.low, key.high, *found))
         if len(kinds) > _MOST_CELLS:
             return None
     falls = all(above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds))
-    return Pairs(tuple(kinds), levels.quantum) if kinds and falls else None
+    return PairedPoints(tuple(kinds), levels.quantum) if kinds and falls else None
