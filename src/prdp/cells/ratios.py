@@ -213,6 +213,12 @@ def _budgets(reading: _Public, ranges: Mapping[str, Interval]) -> Interval | Non
     return Interval(min(found.low, most), min(found.high, most))
 
 
+def quanta_within(policy: Policy, levels: Levels, ranges: Mapping[str, Interval]) -> tuple[int, int] | None:
+    """Return between which budgets, in quanta, cells of records in these ranges lie; None where none can."""
+    budgets = _budgets(_Public(policy, levels, {}, None), ranges)
+    return None if budgets is None else _quanta(levels, budgets)
+
+
 def _has_short(budgets: Interval, start: Interval) -> bool:
     """Say whether the budgets of a piece hardly differ, but for what other columns do to them."""
     return budgets.high * start.low <= budgets.low * start.high * _SHORT

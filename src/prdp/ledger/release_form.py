@@ -17,7 +17,7 @@ from prdp.declare.groups import OTHER, Bin, KeyValue, Others
 from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
 from prdp.release.beyond import Beyond
-from prdp.release.bias import Clipping, Dropped
+from prdp.release.bias import Clipping, Dropped, Leader
 from prdp.release.chosen import Knot, Overshoot, Ranked
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
@@ -43,6 +43,7 @@ _LATER: dict[str, Any] = {
     "beyond": "",  # what intervals leave aside was not said in the user's terms
     "shape": None,  # all public noise was Laplace's
     "left_out": "",  # whom an answer is not about was not said
+    "leader": None,  # every total chose its own point
     "measured": None,  # the choice alone told what lies beyond its point
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
@@ -225,7 +226,13 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         mixed=form.get("mixed", form["below"] and form["above"]),
         drawn=_pair(form.get("drawn")),
         measured=_beyond(form["measured"]) if form.get("measured") else None,
+        leader=_leader(form["leader"]) if form.get("leader") else None,
     )
+
+
+def _leader(form: dict[str, Any]) -> Leader:
+    ends = _fraction(form["at"]), _fraction(form["most"]), _fraction(form.get("usual", _LATER["usual"]))
+    return Leader(*ends, tuple(map(_fraction, form["points"])))
 
 
 def _beyond(form: dict[str, Any]) -> Beyond:

@@ -109,6 +109,7 @@ BEYOND_BOUNDS = 3  # where points for records beyond the bounds begin: with none
 # Parts of the share for the choice in percent, and falls an octave: rich tables afford a gentle fall.
 LARGE_SHARE = _tuning(20, "2.5")
 SMALL_SHARE = _tuning(25, "2")
+LEADING = _tuning(30, "1.8")  # of a large share, for a point that other totals follow
 RICH = _tuning(38, "1.6")
 MIDDLING = _tuning(21, "2.3")
 LEAN = _tuning(39, "2")
@@ -158,6 +159,13 @@ class PointFinder:
         if share > Fraction(1, 3):
             return cls(tunings=((25, LARGE_SHARE), (25, FENCED), (None, FENCED)))
         return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED)))
+
+    @classmethod
+    def for_leaders(cls, share: Fraction) -> PointFinder:
+        """Return the finder for totals whose point others follow, so that it is worth more."""
+        if share > Fraction(1, 3):
+            return cls(tunings=((25, LEADING), (25, FENCED), (None, FENCED)))
+        return cls.for_totals(share)
 
     def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the ladder, the answer there)).

@@ -48,18 +48,21 @@ class Clip:
         finder: How b is found.
         finest_bits: How many bits finer than the values the lattice of answers is at most.
         signed: Whether values of both signs are added up, each of which may then find a point of its own.
+        leads: Whether other totals of the same records follow its point.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
     finest_bits: int = FINEST_BITS
     signed: bool = False
+    leads: bool = False
 
     name = "clip"
 
     @classmethod
-    def tuned(cls, share: Fraction, *, signed: bool = False) -> Clip:
+    def tuned(cls, share: Fraction, *, signed: bool = False, leads: bool = False) -> Clip:
         """Return the mechanism for a share."""
-        return cls(PointFinder.for_totals(share), signed=signed)
+        finder = PointFinder.for_leaders(share) if leads else PointFinder.for_totals(share)
+        return cls(finder, signed=signed, leads=leads)
 
     def caveat(self, *, signed: bool) -> str:
         """Return what else than noise may move the answer."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.following import Following
 from prdp.plan.left_out import remedy
 from prdp.plan.owner_reads import OwnersRead
 from prdp.plan.plan import Plan
@@ -165,6 +166,7 @@ def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     mechanism, page = _answered_by(step, query)
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
     how = "" if mechanism == "tiers" else together[query.together]
+    how = ", where the sum was clipped" if isinstance(step.mechanism, Following) else how
     shared = "" if step.once is None else ", for several answers"
     yield f"  draws  {name}{mechanism} with share {step.share}{how}{shared}; {page}"
     if why := getattr(step.mechanism, "why", ""):

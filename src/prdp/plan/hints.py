@@ -196,7 +196,8 @@ def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
             yield _quantile_of(str(part), of, grain), step.share
         if step.mechanism.finder is not None:
             yield _weights_of(of), step.share
-    elif type(step.mechanism) is Clip:
+    elif type(step.mechanism) is Clip and not step.mechanism.leads:
+        # One that leads starts from nothing: what it spares its followers is more than a known point would.
         counts = query.measure is None or step.name == "count"
         yield _COUNT if counts else _sum_of(query.facts["of"], str(_grain(query))), step.share
 
@@ -254,5 +255,5 @@ def _told(
         for number, part in enumerate(parts):
             counts = ask["query"] == "count" or number == 1
             kind = _COUNT if counts else _sum_of(ask["of"], ask["range"][2])
-            if isinstance(part.clipping, Clipping):
+            if isinstance(part.clipping, Clipping) and part.clipping.leader is None:
                 yield kind, part, part.clipping.at * part.step, part.clipping

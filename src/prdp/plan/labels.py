@@ -12,6 +12,7 @@ from prdp.declare.owners import Owners
 from prdp.expressions.nodes import Column, Node
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.following import Following
 from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import Answering, MethodTerms
 from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
@@ -87,7 +88,7 @@ def _clipped(
     terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
 ) -> ClippedTerms | None:
     """Return what is public about which records a clipping point lets count for less."""
-    if not isinstance(mechanism, Clip):
+    if not isinstance(mechanism, Clip | Following):
         return None
     (name, *others) = terms.policy.columns or ("",)
     alone = not others and name in terms.bounds and owners is None

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.following import Following
 from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.plan.methods import Answering
@@ -57,6 +58,11 @@ class _Served:
     richest: QueryPlan
     along: tuple[int, ...]
 
+    @property
+    def mechanisms(self) -> Mapping[str, Answering]:
+        """What draws the parts: for all of them, as the richest one has it."""
+        return {_part(step): step.mechanism for step in self.richest.steps}
+
     def plans(self, first: int) -> list[QueryPlan]:
         """Return the plans; draws that several of them use are numbered from ``first`` on."""
         if len(self.along) == 1:
@@ -66,7 +72,7 @@ class _Served:
         used = [_part(step) for place in self.along for step in self.asked[place].steps]
         numbers = {name: first + number for number, name in enumerate(parts) if used.count(name) > 1}
         return [
-            _rebuilt(plan, parts, numbers) if place in self.along else plan
+            _rebuilt(plan, parts, numbers, self.mechanisms) if place in self.along else plan
             for place, plan in enumerate(self.asked)
         ]
 
@@ -95,7 +101,7 @@ def _about(plan: QueryPlan) -> Hashable | None:
     if read is None or not (plan.derived is not None or isinstance(plan.query, Sum)):
         return None
     kinds = {_part(step): type(step.mechanism) for step in plan.steps}
-    if not all(issubclass(kind, Clip | Additive | Joint | Naive) for kind in kinds.values()):
+    if not all(issubclass(kind, Clip | Following | Additive | Joint | Naive) for kind in kinds.values()):
         return None
     return kinds["sum"], plan.method, plan.together, read
 
@@ -117,9 +123,18 @@ def _parts(plan: QueryPlan) -> Mapping[str, Fraction]:
     return {_part(step): step.share / plan.share for step in plan.steps}
 
 
-def _rebuilt(plan: QueryPlan, shares: Mapping[str, Fraction], numbers: Mapping[str, int]) -> QueryPlan:
+def _rebuilt(
+    plan: QueryPlan,
+    shares: Mapping[str, Fraction],
+    numbers: Mapping[str, int],
+    mechanisms: Mapping[str, Answering],
+) -> QueryPlan:
     """Return a plan whose steps have other shares, and are perhaps another question's too."""
-    steps = tuple(_with(step, shares[_part(step)], numbers.get(_part(step))) for step in plan.steps)
+    steps = tuple(
+        _with(replace(step, mechanism=mechanisms[part]), shares[part], numbers.get(part))
+        for step in plan.steps
+        for part in (_part(step),)
+    )
     derived = plan.derived
     if derived is not None:
         whole = sum((step.share for step in steps), Fraction(0))
@@ -136,5 +151,7 @@ def _with(step: Step, share: Fraction, number: int | None) -> Step:
 def _tuned(mechanism: Answering, share: Fraction) -> Answering:
     """Return a mechanism for another share."""
     if isinstance(mechanism, Clip):
-        return Clip.tuned(share, signed=mechanism.signed)
+        return Clip.tuned(share, signed=mechanism.signed, leads=mechanism.leads)
+    if isinstance(mechanism, Following):
+        return replace(mechanism, alone=Clip.tuned(share))
     return Joint.tuned(share) if isinstance(mechanism, Joint) else mechanism

@@ -21,6 +21,7 @@ from prdp.mechanisms.joint import Joint
 from prdp.plan.asked import Asked
 from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
+from prdp.plan.leading import part_mechanism
 from prdp.plan.measures import measure_of
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
 from prdp.plan.once import drawn_once
@@ -204,7 +205,7 @@ class Planner:
         for part in terms.query.parts:
             row = next(row for row in part.methods if row.name == method.name)
             own = replace(terms, share=terms.share * part.of_share)
-            mechanism = row.build(own)
+            mechanism = row.build(own) if self.owners is not None else part_mechanism(part, row, own)
             alike = steps and type(steps[0].mechanism) is type(mechanism)
             said = steps[0].mechanism if alike else mechanism
             label = part_label(part, own, mechanism, said, self.owners)

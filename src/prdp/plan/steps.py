@@ -15,10 +15,12 @@ from prdp.cells.columns import exact_column
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
+from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
 from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
 from prdp.plan.reads import OwnerRead, Read
+from prdp.release.bias import Clipping
 from prdp.release.derived import combined
 from prdp.release.drawn import Answer, AnswerColumn
 from prdp.release.label import Label
@@ -63,9 +65,21 @@ class Step:
     once: int | None = None
     paid: Fraction | None = None
 
-    def draw(self, shown: Any, entropy: Entropy, runs: int) -> list[tuple[Answer, ...]]:
-        """Draw independent answers for one group, from what the mechanism is shown of it."""
+    def draw(
+        self,
+        shown: Any,
+        entropy: Entropy,
+        runs: int,
+        leaders: Sequence[Answer] = (),
+        center: int | None = None,
+    ) -> list[tuple[Answer, ...]]:
+        """Draw independent answers for one group, from what the mechanism is shown of it.
+
+        What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``.
+        """
         mechanism: Any = self.mechanism
+        if isinstance(mechanism, Following):
+            return [(one,) for one in mechanism.after(leaders, shown, self.share, entropy, center)]
         answers = mechanism.answers(shown, self.share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
@@ -81,6 +95,18 @@ class Step:
             return finish
         drawn: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
         return lambda: drawn
+
+    def begun_after(
+        self, leader: Callable[[], Sequence[AnswerColumn]], shown: Any, entropy: Entropy
+    ) -> Callable[[], Sequence[AnswerColumn]]:
+        """Draw for groups that are drawn together, each run after the sums that it follows."""
+        following: Any = self.mechanism
+        columns = leader()
+        if all(isinstance(one.clipping, Clipping) for column in columns for one in column.said):
+            groups = SummaryGroups.of(shown)
+            drawn: Sequence[AnswerColumn] = following.grouped_after(columns, groups, self.share, entropy)
+            return lambda: drawn
+        return replace(self, mechanism=following.alone).begun(shown, "pooled", entropy, len(columns))
 
     def labelled(self, answers: Sequence[Answer], about: str, *, simulated: bool) -> Row:
         """Return the releases of one run's answers about one group."""
@@ -147,14 +173,20 @@ class Derived:
         """Return the answer that follows from parts; parts that follow from others are drawn on the way."""
         for step in steps:
             if step.sees is None:
-                (answers,) = step.draw(self.squares(cells, parts), entropy, 1)
+                center = self.center(parts)
+                squares = cells.valued().squared_around(center)
+                (answers,) = step.draw(squares, entropy, 1, [self._leader(parts[0])], center)
                 parts += step.labelled(answers, about, simulated=simulated)
         return self.release(parts, about, simulated=simulated)
 
-    def squares(self, cells: Any, parts: Row) -> Any:
-        """Return the records' squared distances from the mean that a drawn sum and count give."""
+    def center(self, parts: Row) -> int:
+        """Return the mean that a drawn sum and count give, as a whole number of grains."""
         mean = combined("mean", [part.exact for part in parts], _limits("mean", self.measure))
-        return cells.valued().squared_around(round(mean / self.measure.grain))
+        return round(mean / self.measure.grain)
+
+    def _leader(self, drawn: Release) -> Answer:
+        """Return what a drawn sum says of its point, as the mechanism gave it."""
+        return Answer(drawn.steps, drawn.step / self.measure.grain, (), (), clipping=drawn.clipping)
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
@@ -252,14 +284,16 @@ class QueryPlan:
     ) -> list[Row]:
         """Draw independent answers about one group, one after the other."""
         first = []
+        leaders: list[Answer] = []
         for step in self.steps:
             if step.sees is None:
                 continue
             drawn = kept.get(step.once)
             if drawn is None:
-                drawn = step.draw(step.sees(cells), entropy, runs)
+                drawn = step.draw(step.sees(cells), entropy, runs, leaders)
             if step.once is not None:
                 kept[step.once] = drawn
+            leaders = leaders or [answers[0] for answers in drawn]
             first.append([step.labelled(answers, about, simulated=simulated) for answers in drawn])
         if self.derived is None:
             return first[0]
@@ -273,13 +307,17 @@ class QueryPlan:
         self, found: Sequence[Any], entropy: Entropy, runs: int, kept: KeptOfGroup
     ) -> list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]]:
         """Draw independent answers about all groups, one step after the other."""
-        begun = []
+        begun: list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]] = []
         for step in self.steps:
             if step.sees is None:
                 continue
             finish = kept.get(step.once)
             if finish is None:
-                finish = step.begun(_seen(step.sees, found), self.together, entropy, runs)
+                shown = _seen(step.sees, found)
+                if isinstance(step.mechanism, Following):
+                    finish = step.begun_after(begun[0][1], shown, entropy)
+                else:
+                    finish = step.begun(shown, self.together, entropy, runs)
             if step.once is not None:
                 finish = kept[step.once] = cache(finish)
             begun.append((step.labels[0], finish))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -33,6 +33,34 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
+class Leader:
+    """The point of another total of the same records, which the clipping point follows: proofs/following.md.
+
+    Attributes:
+        at: How many of its own steps a unit of budget may count for there.
+        most: How many it could count for at most, by the public bounds.
+        usual: How many at the last point for records within the bounds.
+        points: The points that follow ``at`` and what is twice, four times, ... as high; last, ``most``.
+    """
+
+    at: Fraction
+    most: Fraction
+    usual: Fraction
+    points: tuple[Fraction, ...]
+
+    def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
+        """Return how many times the leader's point a reach is, and the point that follows that.
+
+        It is the first doubling that is as large, or that what follows is so many times as high for.
+        """
+        first, *others = self.points[:-1] or self.points
+        for octaves, point in enumerate((first, *others)):
+            if reach <= 1 << octaves or point >= reach * first:
+                return Fraction(1 << octaves), point
+        return max(Fraction(1), self.most / self.at), self.points[-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Clipping:
     """A clipping point with the law that it was chosen by; all of it public or released already.
 
@@ -54,6 +82,8 @@ class Clipping:
         drawn: The points that values below and above zero found, each by its own draw, of which ``at`` is the
             larger; None where one draw was for both.
         measured: What was measured beyond the point; None where the choice alone tells of it.
+        leader: The point of another total that this one follows, by whose choice all the others of these are;
+            None where it was chosen itself. A reach is then one of the leader's.
     """
 
     at: Fraction
@@ -71,6 +101,7 @@ class Clipping:
     mixed: bool = False
     drawn: tuple[Fraction, Fraction] | None = None
     measured: Beyond | None = None
+    leader: Leader | None = None
 
     @property
     def nothing(self) -> bool:
@@ -91,10 +122,15 @@ class Clipping:
 
     def limited(self, reach: Fraction) -> Fraction:
         """Return the reach, or what the bounds allow where that is less."""
+        if self.leader is not None:
+            return self.leader.reached(reach)[1] / self.at
         return min(reach, self.most / self.at)
 
     def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return up to how many steps a unit of budget is taken to count for, below and above zero."""
+        if self.leader is not None:
+            end = self.at * self.limited(reach)
+            return end, end
         below, above = (max(self.at, reach * point) for point in self.drawn or (self.at, self.at))
         return below, above
 
@@ -116,6 +152,8 @@ class Clipping:
         """
         if self.evidence == 0:
             return None
+        if self.leader is not None:
+            return self._followed(self.leader, reach)
         found = self.at if point is None else point
         topped = reach * found >= self.most
         reach = self.most / found if topped else reach
@@ -127,6 +165,13 @@ class Clipping:
         climb = float(self.fall * apart * steps * (2 if topped else 1) + crossed)
         height = climb - math.log(-math.expm1(-self.fall * apart))
         return Tail(height, room / self.evidence, room * self.spared)
+
+    def _followed(self, leader: Leader, reach: Fraction) -> Tail | None:
+        """Return the tail by what the leader's choice says: the same mass was clipped, at another price."""
+        reach, end = leader.reached(reach)
+        own = replace(self, at=leader.at, most=leader.most, usual=leader.usual, leader=None)
+        tail, room = own.tail(reach), end - self.at
+        return None if tail is None else Tail(tail.height, room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.

@@ -1,0 +1,143 @@
+"""Clip a total where another total of the same records was clipped: one choice for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, partial
+
+import numpy as np
+
+from prdp.cells.columns import Column, plus
+from prdp.cells.groups import SummaryGroups
+from prdp.cells.paired_points import PairedPoints
+from prdp.cells.summary import Summary
+from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.entropy import Entropy
+from prdp.noise.laws import Noisy
+from prdp.release.bias import Clipping, Leader
+from prdp.release.drawn import Answer, AnswerColumn
+
+_OCTAVES = 5
+"""How far beyond the sum's point it is said which points follow: up to 16 times, twice the usual reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Clip every record of a count, or of squares, at the point that follows a sum's drawn one.
+
+    Guarantee:
+        For every record r and every point that was drawn, the answer is (share · E(r))-indistinguishable
+        between the table with r and the table without it.
+
+    Why:
+        At the point b, r moves the clipped total by at most b · E(r), which noise of scale b / share hides.
+        b follows from what was drawn and from policy and bounds. In full: proofs/following.md.
+
+    Attributes:
+        pairs: From a point of the sum to that of records, or of squares.
+        alone: What answers where the sum had no point, which is a public fact.
+    """
+
+    pairs: PairedPoints
+    alone: Clip
+
+    name = "clip"
+
+    def caveat(self, *, signed: bool) -> str:
+        """Return what else than noise may move the answer."""
+        return self.alone.caveat(signed=signed)
+
+    def law(self, summary: Summary, share: Fraction, at: Fraction) -> Noisy:
+        """Return the distribution of the total, clipped at so many steps for each unit of budget."""
+        caps = summary.cells.by_budget(partial(_cap, at * summary.levels.quantum))
+        return Noisy((summary.clipped_total(caps),), (DiscreteLaplace(at / share),))
+
+    def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
+        """Draw independent answers where no sum was drawn before."""
+        return self.alone.answers(summary, share, entropy, runs)
+
+    def after(
+        self,
+        leaders: Sequence[Answer],
+        summary: Summary,
+        share: Fraction,
+        entropy: Entropy,
+        center: int | None = None,
+    ) -> list[Answer]:
+        """Draw one answer after each of some sums; ``center`` is that of squares, and None for a count."""
+        bits = finer_bits(summary, FINEST_BITS)
+        fine = summary.refined(bits)
+        law = cache(partial(self.law, fine, share))
+        answers = []
+        for leader in leaders:
+            said = self.said(leader, share, bits, center)
+            if said is None:
+                answers += self.answers(summary, share, entropy, 1)
+            else:
+                ((total,),) = law(_point(said)).draw(entropy, 1)
+                answers.append(replace(said, steps=total))
+        return answers
+
+    def grouped_after(
+        self, leaders: Sequence[AnswerColumn], groups: SummaryGroups, share: Fraction, entropy: Entropy
+    ) -> list[AnswerColumn]:
+        """Draw counts of disjoint groups after each run's sums of them."""
+        bits = finer_bits(groups.empty, FINEST_BITS)
+        fine = groups.refined(bits)
+        return [self._grouped(column, fine, share, entropy, bits) for column in leaders]
+
+    def _grouped(
+        self, leader: AnswerColumn, groups: SummaryGroups, share: Fraction, entropy: Entropy, bits: int
+    ) -> AnswerColumn:
+        """Draw the counts of one run: groups whose sums have the same point have one noise."""
+        said = [self.said(one, share, bits, None) for one in leader.said]
+        known = tuple(one for one in said if one is not None)
+        assert len(known) == len(said)  # noqa: S101  (whether a sum has a point is a public fact)
+        points = [_point(one) * groups.levels.quantum for one in known]
+        caps = [groups.kinds.by_budget(partial(_cap, point)) for point in points]
+        which = np.asarray(leader.which)
+        noises: Column = np.zeros(len(which), dtype=np.int64)
+        for number, one in enumerate(known):
+            here = np.flatnonzero(which == number)
+            drawn = DiscreteLaplace(_point(one) / share).draw_many(entropy, len(here))
+            noises = noises.astype(object) if drawn.dtype == object else noises
+            noises[here] = drawn
+        totals = groups.clipped_each(np.arange(len(which)), caps, which)
+        return AnswerColumn(plus(totals, noises), which, known)
+
+    def said(self, leader: Answer, share: Fraction, bits: int, center: int | None) -> Answer | None:
+        """Return what is said of an answer, but for the number; None where the sum had no point.
+
+        All of it is public or released: the sum's answer, policy and bounds, and the center.
+        """
+        found = leader.clipping
+        if not isinstance(found, Clipping):
+            return None
+        times = [found.at * 2**octaves for octaves in range(_OCTAVES) if found.at * 2**octaves < found.most]
+        points = self._follows([point * leader.step for point in (*times, max(found.at, found.most))], center)
+        ends = tuple(point * (1 << bits) for point in points)
+        led = Leader(found.at, found.most, found.usual, ends)
+        clipping = replace(found, at=ends[0], most=ends[-1], leader=led, measured=None)
+        step = Fraction(1, 1 << bits)
+        choices = (("clipped at", f"{float(points[0]):.6g} for each unit of budget, as the sum is"),)
+        return Answer(0, step, (DiscreteLaplace(ends[0] / share),), choices, clipping=clipping)
+
+    def _follows(self, points: Sequence[Fraction], center: int | None) -> Sequence[Fraction]:
+        """Return the points that follow some of the sum, in grains for each unit of budget."""
+        if center is None:
+            return [self.pairs.counted(point) for point in points]
+        return self.pairs.squared(points, center)
+
+
+def _cap(point: Fraction, quanta: int) -> int:
+    """Return how far a record with this budget may count, in whole steps; ``point`` is for a quantum."""
+    return quanta * point.numerator // point.denominator
+
+
+def _point(said: Answer) -> Fraction:
+    """Return where an answer was clipped, in steps for each unit of budget."""
+    assert isinstance(said.clipping, Clipping)  # noqa: S101  (see Following.said)
+    return said.clipping.at
