@@ -100,6 +100,15 @@ def test_a_release_by_tiers_is_written_and_read_again() -> None:
         assert release_from_json(release_to_json(release)) == release
 
 
+def test_counts_under_budgets_in_wide_spans_have_one_point() -> None:
+    policy = prdp.Policy("CASE WHEN v < 1000 THEN 10 / v ELSE 1 / (100 * v) END", at_least="1e-7", at_most=10)
+    table = prdp.open({"v": np.arange(1, 5_000)}, policy=policy, bounds={"v": (1, 10**4)}, stand_in=True)
+    (counted,) = simulate(table, prdp.count(), runs=1, seed=1)
+    (added,) = simulate(table, prdp.sum("v"), runs=1, seed=1)
+    assert isinstance(added.clipping, TierClipping)
+    assert not isinstance(counted.clipping, TierClipping)
+
+
 def test_sums_of_both_signs_and_groups_have_one_point_for_all_tiers() -> None:
     table = prdp.open(
         {"v": np.repeat([-50, 5_000], 500), "g": np.repeat([0, 1], 500)},

@@ -125,9 +125,11 @@ class Clip:
     def clipped_tiers(self, summary: Summary, share: Fraction) -> ClippedTiers | None:
         """Return the tiers that choose a point each, by public facts alone; None where one is for all.
 
-        Values of both signs may cancel within a tier, whose total would then not tell that it is there.
+        Values of both signs may cancel within a tier, whose total would then not tell that it is there. Of
+        counts under budgets in wide spans it was not measured whether tiers would help.
         """
-        return None if self.signed else ClippedTiers.of(summary, share)
+        counted = summary.smallest == summary.largest
+        return None if self.signed or counted else ClippedTiers.of(summary, share)
 
     def _tiered(
         self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int
