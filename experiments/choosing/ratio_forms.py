@@ -70,6 +70,8 @@ def fixed(parts: tuple[float, float, float], *, noise: bool = True, times: float
         world = asked.world
         counts = total(np.ones_like(world.values), parts[1])
         means = mean_of(asked, total(world.values, parts[0]), counts)
+        if parts[2] == 0:
+            return means, np.full(asked.runs, np.nan)
         squares = total((world.values - means[:, None]) ** 2, parts[2])
         return means, np.maximum(0, squares / np.maximum(1, counts))
 
