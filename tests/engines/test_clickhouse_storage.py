@@ -48,7 +48,6 @@ def columns(extra: str = "") -> str:
 
 class TestStorage(StorageContract):
     examples = 4
-    brief = True
 
     @pytest.fixture(autouse=True)
     def _session(self, chdb: Session) -> None:
