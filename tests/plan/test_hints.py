@@ -28,10 +28,15 @@ SUM = "sum of v in 1"
 MOVED = Beyond(((0, 0, 0),), (10**6,), scale=Fraction(1), worth=Fraction(1))
 
 
-def opened(ledger: Path | None = None, **options: Any) -> prdp.Table:
+TWO_COLUMNS = "10000 / greatest(v, age)"
+"""A policy under which no part of a mean follows another."""
+
+
+def opened(ledger: Path | None = None, text: str = "10000 / v", **options: Any) -> prdp.Table:
     columns = {"v": VALUES, "age": AGES}
-    policy = prdp.Policy("10000 / v", at_most=100)
-    return prdp.open(columns, policy=policy, bounds={"v": (0, 10**9)}, name="t", ledger=ledger, **options)
+    policy = prdp.Policy(text, at_most=100)
+    bounds = {"v": (0, 10**9), "age": (0, 120)}
+    return prdp.open(columns, policy=policy, bounds=bounds, name="t", ledger=ledger, **options)
 
 
 class _Ledger:
@@ -62,7 +67,7 @@ def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **ch
 
 def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> None:
     """A wider filter's point is no better than chance where the filter has to do with the values."""
-    table = opened()
+    table = opened(text=TWO_COLUMNS)
     older = table.where("age >= 40").where("v > 0")
     plans = {
         "same": table.where("v > 0 AND age >= 40").plan(prdp.mean("v"), share=TENTH),
@@ -80,7 +85,7 @@ def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> No
 
 def test_no_point_is_taken_from_a_smaller_share() -> None:
     """It lies where a small share had to clip much: too low for a larger one."""
-    table = opened()
+    table = opened(text=TWO_COLUMNS)
     asked = {share: table.plan(prdp.sum("v"), share=share) for share in ("1/5", "1/10", "1/20", "1/21")}
     close = {
         share: found[SUM]["close"]
@@ -155,10 +160,18 @@ def test_groups_of_an_earlier_question_give_no_hint() -> None:
 
 
 def test_parts_of_means_and_several_queries_tell_their_points_too() -> None:
-    table = opened()
+    table = opened(text=TWO_COLUMNS)
     table.agg(prdp.mean("v"), prdp.count(), share="1/2")
     hint = json.loads(table.plan(prdp.variance("v"), share=TENTH).hint(table.ledger) or "{}")
     assert set(hint) == {"count", SUM}
+
+
+def test_a_mean_whose_count_follows_starts_from_no_point_and_its_count_tells_none() -> None:
+    table = opened()
+    table.mean("v", share="1/2")
+    assert set(json.loads(table.plan(prdp.sum("v"), share=TENTH).hint(table.ledger) or "{}")) == {SUM}
+    for query in (prdp.count(), prdp.mean("v"), prdp.variance("v")):
+        assert table.plan(query, share=TENTH).hint(table.ledger) is None
 
 
 def test_the_exact_place_is_stored_and_the_answer_says_where_it_started(tmp_path: Path) -> None:
@@ -229,7 +242,7 @@ def test_a_stand_in_gives_no_hints() -> None:
 
 
 def test_every_step_keeps_its_share() -> None:
-    table = opened()
+    table = opened(text=TWO_COLUMNS)
     plan = table.plan(prdp.mean("v"), share=TENTH)
     started = plan.hinted(plan.hint(_Ledger(entry(0, table, at=7))))
     assert [step.share for step in started.queries[0].steps] == [step.share for step in plan.queries[0].steps]
