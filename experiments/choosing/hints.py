@@ -62,15 +62,17 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """A ledger that holds one answer."""
 
     entry: Entry
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        """Return the answer, if its question's text is wanted."""
         return (self.entry,) if wanted(self.entry.purpose) else ()
 
-    def standing(self, purpose: str, share: Fraction) -> None: ...
+    def standing(self, purpose: str, share: Fraction) -> None:
+        """Say that no answer stands."""
 
 
 Draw = Callable[[Plan, int], list[Release]]
@@ -85,7 +87,7 @@ def again(plan: Plan, earlier: Plan, draw: Draw, first: list[Release], moved: Fr
             raise TypeError(f"{release.question} has no point to start from")
         known = replace(release, simulated=False, clipping=replace(point, at=point.at * moved))
         entry = Entry(0, earlier.text, earlier.share, release=known)
-        found += draw(plan.hinted(plan.hint(_Known(entry))), count)
+        found += draw(plan.hinted(plan.hint(Known(entry))), count)
     return found
 
 
@@ -100,7 +102,7 @@ def measured(
             for query, asked in QUERIES.items():
                 values = data.values.astype(float) if query == "sum" else np.ones(data.values.size)
                 truth = float(values.sum())
-                draw = partial(_drawn, reader_of(table), Seeded(seed))
+                draw = partial(drawn, reader_of(table), Seeded(seed))
                 for share in SHARES:
                     plan, earlier = (table.plan(asked, share=each) for each in (share, first_share(share)))
                     first = draw(earlier, runs)
@@ -113,7 +115,7 @@ def measured(
                     yield (data.name, policy, query), share, then, now
 
 
-def _drawn(reader: object, entropy: Seeded, plan: Plan, runs: int) -> list[Release]:
+def drawn(reader: object, entropy: Seeded, plan: Plan, runs: int) -> list[Release]:
     return [plan.one(release) for release in plan.draw(reader, entropy, runs)]  # type: ignore[arg-type]
 
 
