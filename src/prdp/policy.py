@@ -18,7 +18,7 @@ from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.expressions.proposals import bounded_texts
-from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
+from prdp.expressions.regions import Threshold, invalid_example, invalid_regions, never_valid_without
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
@@ -223,23 +223,27 @@ class Policy:
             return None
         if len(self.columns) == 1 and self.columns <= ranges.keys():
             (name,) = self.columns
-            regions = invalid_regions(self.expression, name, ranges[name], threshold)
+            regions, all_of_it = invalid_regions(self.expression, name, ranges[name], threshold)
             if name in whole:
                 regions = [inner for region in regions if not (inner := whole_part(region)).empty]
-            return self._regions_sentence(name, regions) if regions else None
+            return self._regions_sentence(name, regions, elsewhere=not all_of_it) if regions else None
         example = invalid_example(self.expression, ranges, threshold)
         if example is None:
             return None
         return f"the policy leaves out records within the bounds: for example, {self._case(example)}"
 
-    def _regions_sentence(self, name: str, regions: list[Interval]) -> str:
+    def leaves_out_without(self, column: str, bounds: Bounds) -> bool:
+        """Say whether records without a value in a column are left out, as far as a grid of others shows."""
+        return never_valid_without(self.expression, column, ranges_of(bounds), Threshold(self.is_valid))
+
+    def _regions_sentence(self, name: str, regions: list[Interval], *, elsewhere: bool) -> str:
         shown = [
             f"{shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
             if region.low < region.high
             else f"{shown_name(name)}={shown_value(region.low)}"
             for region in regions[:3]
         ]
-        more = " and elsewhere" if len(regions) > len(shown) else ""
+        more = " and elsewhere" if elsewhere or len(regions) > len(shown) else ""
         example = self._case({name: self._worst(name, regions[0])})
         return f"the policy leaves out records with {' or '.join(shown)}{more}: for example, {example}"
 

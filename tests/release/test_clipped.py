@@ -49,6 +49,13 @@ def test_a_policy_that_rises_and_falls_is_said_by_the_ratio() -> None:
     assert where.startswith("abs(v) > ")
 
 
+@pytest.mark.parametrize("band", ["v >= 1100 AND v < 1200", "2 * v >= 2200 AND 2 * v < 2400", "v = 1150"])
+def test_a_band_of_small_budgets_between_larger_ones_is_not_passed_over(band: str) -> None:
+    """Below the value that is named nobody counts for less, however few values have a small budget."""
+    words, _ = said(terms(f"CASE WHEN {band} THEN 0.01 ELSE 10000 / greatest(v, 100) END"), 10**4)
+    assert "times the record's budget may count for less" in words
+
+
 def test_several_columns_are_said_by_the_ratio() -> None:
     both = ClippedTerms(Policy("age / v", at_most=100), (), "v")
     words, where = said(both, 1000)

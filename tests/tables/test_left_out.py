@@ -19,13 +19,14 @@ from prdp.expressions.evaluate import evaluate
 from prdp.expressions.parse import parse
 from prdp.expressions.unknown import unknown_by
 from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.testing import simulate
 
 STEPS = "CASE WHEN cost > 10 THEN 1 ELSE 2 END"
 SAID = "leaves out records without cost, to which the policy gives no budget"
 FLOATS = {"cost": [5.0, None, 20.0], "age": [1.0, 2.0, 3.0], "job": ["a", "b", "a"]}
 
 
-def opened(policy: str = STEPS, **options: Any) -> prdp.Table:
+def opened(policy: str | prdp.Policy = STEPS, **options: Any) -> prdp.Table:
     given: dict[str, Any] = {
         "name": "stays",
         "bounds": {"cost": (0, 100), "age": (0, 100)},
@@ -119,6 +120,44 @@ def optional(tmp_path: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
         "CSV": (tmp_path / "loose.csv", {"types": {"cost": "BIGINT"}}),
         "DuckDB": (tmp_path / "loose.duckdb", {"table": "stays"}),
     }
+
+
+@pytest.mark.parametrize("where", ["price IS NULL", "NOT (price IS NOT NULL)", "price IS NULL AND n >= 0"])
+def test_a_filter_on_columns_that_the_policy_does_not_read_leaves_the_words_as_they_are(where: str) -> None:
+    """Records without a price may well be without cost too."""
+    table = prdp.open(
+        pyarrow.table({"cost": [1.0, None], "price": [2.0, None], "n": [1, 2]}),
+        policy=prdp.Policy("10 / greatest(cost, 1)"),
+        bounds={"cost": (0, 100)},
+        stand_in=True,
+    )
+    (release,) = simulate(table.where(where), prdp.count(), runs=1, seed=0)
+    assert "leaves out records without cost" in str(release)
+
+
+@pytest.mark.filterwarnings("ignore::prdp.RecordsLeftOut")
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "CASE WHEN cost IS NULL THEN 0 ELSE 1 END",
+        "CASE WHEN cost IS NULL THEN -1 ELSE 1 END",
+        "coalesce(least(greatest(cost, 1), 2), 0)",
+        "least(coalesce(cost, 3), 5) - 3",
+        "CASE WHEN NOT (cost IS NULL) AND cost > 5 THEN 1 ELSE 0 END",
+        "coalesce(cost, 0) * age",
+    ],
+)
+def test_records_to_which_a_policy_gives_a_budget_of_nothing_are_said_to_be_left_out(policy: str) -> None:
+    table = opened(prdp.Policy(policy, at_least="0.001", at_most=100), stand_in=True)
+    (release,) = simulate(table, prdp.count(), runs=1, seed=0)
+    assert "without cost" in release.left_out
+
+
+def test_what_is_too_intricate_to_be_decided_everywhere_is_not_said_to_be_all() -> None:
+    policy = prdp.Policy("coalesce(10 / (cost - 60), 1)", at_least="0.001")
+    said = policy.left_out({"cost": (Fraction(0), Fraction(10**6))})
+    assert said is not None
+    assert " and elsewhere: " in said
 
 
 def test_a_column_without_null_by_its_source_is_never_said_to_be_without_a_value(tmp_path: Path) -> None:

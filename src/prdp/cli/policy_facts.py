@@ -145,7 +145,10 @@ class _Search:
             return isinstance(value, float) and value >= float(budget)
 
         (column,) = self.policy.columns
-        return invalid_regions(self.policy.expression, column, self.within, Threshold(enough))
+        found, all_of_it = invalid_regions(self.policy.expression, column, self.within, Threshold(enough))
+        if not all_of_it:
+            raise _NotSimpleError
+        return found
 
 
 def _apart(outer: list[Interval], inner: list[Interval], whole: bool) -> Ranges:

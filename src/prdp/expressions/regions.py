@@ -57,16 +57,32 @@ class Threshold:
         return found.values.empty or not self.is_valid(found.values.high)
 
 
-def invalid_regions(node: Node, column: str, within: Interval, threshold: Threshold) -> list[Interval]:
-    """Return where, in the range of its only column, an expression gives no valid budget."""
+def invalid_regions(
+    node: Node, column: str, within: Interval, threshold: Threshold
+) -> tuple[list[Interval], bool]:
+    """Return where, in the range of its only column, an expression gives no valid budget, and if that is all.
+
+    It is not where the expression is too intricate to be decided everywhere.
+    """
     regions: list[Interval] = []
     for piece in _decided(_of_known_values(node), column, within, threshold):
+        if piece is None:
+            return regions, False
         last = regions[-1] if regions else None
         if last is not None and math.nextafter(last.high, math.inf) >= piece.low:
             regions[-1] = Interval(last.low, piece.high)
         else:
             regions.append(piece)
-    return regions
+    return regions, True
+
+
+def never_valid_without(
+    node: Node, column: str, ranges: Mapping[str, Interval], threshold: Threshold
+) -> bool:
+    """Say whether records without a value in a column have no valid budget, as far as a grid shows."""
+    samples = _samples(node, ranges) | {column: [None]}
+    tried = (dict(zip(samples, values, strict=True)) for values in product(*samples.values()))
+    return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MOST_EXAMPLES))
 
 
 def _of_known_values(node: Node) -> Node:
@@ -93,8 +109,8 @@ def _each_of_known_values(part: Any) -> Any:
     return _of_known_values(part) if isinstance(part, Node) else part
 
 
-def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval]:
-    """Yield, from left to right, the pieces of a range where budgets are not valid."""
+def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval | None]:
+    """Yield, from left to right, the pieces of a range where budgets are not valid; None for giving up."""
     waiting = list(reversed(_cut_at_constants(node, within)))
     for _ in range(_MOST_PIECES):
         if not waiting:
@@ -113,6 +129,7 @@ def _decided(node: Node, column: str, within: Interval, threshold: Threshold) ->
         else:
             waiting.append(Interval(math.nextafter(middle, math.inf), piece.high))
             waiting.append(Interval(piece.low, middle))
+    yield None
 
 
 def _without_valid_end(piece: Interval, is_valid: Callable[[float], bool]) -> Iterator[Interval]:

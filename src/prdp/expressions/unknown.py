@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from prdp.expressions.nodes import (
@@ -48,28 +48,41 @@ def unknown_by(node: Node, among: Sequence[Node] = ()) -> list[frozenset[str]]:
     [['cost', 'price']]
     >>> unknown_by(parse("10 / cost"), [parse("cost > 5")])
     []
+    >>> unknown_by(parse("10 / cost"), [parse("price IS NULL")])  # of price nothing is known
+    [frozenset({'cost'})]
     """
-    names = dict.fromkeys(part.name for part in walk(node) if isinstance(part, Column) and not part.required)
+    names = _may_be_unknown(node)
+    either = {name: _KNOWN | _UNKNOWN for other in among for name in _may_be_unknown(other)}
     most = len(names) if len(names) <= _MOST_TRIED else 2
     found: list[frozenset[str]] = []
     for size in range(1, most + 1):
         for chosen in map(frozenset, combinations(names, size)):
-            if any(smaller <= chosen for smaller in found) or None not in _states(node, chosen):
+            unknown = {name: _UNKNOWN if name in chosen else _KNOWN for name in names}
+            if any(smaller <= chosen for smaller in found) or None not in _states(node, unknown):
                 continue
-            if all(True in _states(other, chosen) for other in among):
+            if all(True in _states(other, either | unknown) for other in among):
                 found.append(chosen)
     return found
 
 
-def _states(node: Node, unknown: frozenset[str]) -> _States:  # noqa: C901, PLR0911  (one return a class)
-    """Return what a node can be where these columns are unknown, and all others have values."""
+def _may_be_unknown(node: Node) -> dict[str, None]:
+    """Return the columns of an expression that may have no value, in the order of the text."""
+    return dict.fromkeys(part.name for part in walk(node) if isinstance(part, Column) and not part.required)
+
+
+_Columns = Mapping[str, _States]
+"""What columns can be; all others have values."""
+
+
+def _states(node: Node, unknown: _Columns) -> _States:  # noqa: C901, PLR0911  (one return a class)
+    """Return what a node can be where columns can be so."""
     match node:
         case Null():
             return _UNKNOWN
         case Boolean():
             return frozenset((node.value,))
         case Column():
-            return _UNKNOWN if node.name in unknown else _KNOWN
+            return unknown.get(node.name, _KNOWN)
         case IsNull():
             return frozenset(state is None for state in _states(node.operand, unknown))
         case IsTrue():
@@ -106,7 +119,7 @@ def _joined(parts: list[_States], *, decisive: bool) -> _States:
     return frozenset(found)
 
 
-def _chosen(node: Case, unknown: frozenset[str]) -> _States:
+def _chosen(node: Case, unknown: _Columns) -> _States:
     found: _States = frozenset()
     for condition, value in node.branches:
         holds = _states(condition, unknown)

@@ -97,10 +97,12 @@ def _form(release: Release) -> dict[str, Any]:
 
     def plain(named: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(named)
+        if found.get("leader"):  # its own point goes there, so that who knows of no leader refuses it
+            found["leader"]["follows"] = found.pop("at")
         before = _LATER | {"mixed": found.get("below") and found.get("above")}
         return {
             name: _whole_form(value) if isinstance(value, int) else value
-            for name, value in named
+            for name, value in found.items()
             if name not in before or value != before[name]
         }
 
@@ -210,8 +212,11 @@ def _clipping(form: dict[str, Any]) -> Pull:
 
 
 def _point_of(form: dict[str, Any]) -> Clipping:
+    if not form.keys() <= {field.name for field in fields(Clipping)}:
+        raise ValueError("a newer prdp says more of a clipping point")
+    leader = form.get("leader")
     return Clipping(
-        at=_fraction(form["at"]),
+        at=_fraction(leader["follows"] if leader else form["at"]),
         most=_fraction(form["most"]),
         evidence=_fraction(form["evidence"]),
         fall=_fraction(form["fall"]),
@@ -226,7 +231,7 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         mixed=form.get("mixed", form["below"] and form["above"]),
         drawn=_pair(form.get("drawn")),
         measured=_beyond(form["measured"]) if form.get("measured") else None,
-        leader=_leader(form["leader"]) if form.get("leader") else None,
+        leader=_leader(leader) if leader else None,
     )
 
 

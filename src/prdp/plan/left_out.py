@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.declare.owners import Owners
-from prdp.expressions.nodes import Node
+from prdp.expressions.nodes import Column, Node, walk
 from prdp.expressions.spelling import shown_name
 from prdp.expressions.unknown import unknown_by
 from prdp.policy import Policy
@@ -34,6 +34,8 @@ def leaves_out(
     'leaves out records without age or with age from 10 to 12, to which the policy gives no budget'
     >>> leaves_out(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
     ''
+    >>> leaves_out(Policy("CASE WHEN cost IS NULL THEN 0 ELSE 1 END"), {})
+    'leaves out records without cost, to which the policy gives no budget'
 
     Args:
         policy: The policy.
@@ -42,7 +44,9 @@ def leaves_out(
         owners: Who is protected with all their rows; None where a row is a record.
         among: What must hold, or have a value, of a record that is asked about.
     """
-    found = [_without(names) for names in unknown_by(policy.expression, among)]
+    unknown = unknown_by(policy.expression, among)
+    unknown += _invalid_without(policy, bounds, among, unknown)
+    found = [_without(names) for names in unknown]
     limits = tuple((name, *bounds[name]) for name in sorted(policy.columns) if name in bounds)
     found += _without_budget(policy, limits, frozenset(whole) & policy.columns)
     if not found:
@@ -63,6 +67,20 @@ def remedy(policy: Policy) -> str:
         return ""
     names = ", ".join(map(shown_name, sorted(unknown[0])))
     return f"coalesce({names}, ...) in the policy would give them one: put a usual value there"
+
+
+def _invalid_without(
+    policy: Policy, bounds: Bounds, among: Sequence[Node], unknown: Collection[frozenset[str]]
+) -> list[frozenset[str]]:
+    """Return the columns without which a record may be asked about, and has no budget that is valid."""
+    found = {frozenset((part.name,)): part for part in walk(policy.expression) if isinstance(part, Column)}
+    return [
+        names
+        for names, column in found.items()
+        if names not in unknown
+        and unknown_by(column, among)
+        and policy.leaves_out_without(column.name, bounds)
+    ]
 
 
 def _whose(owners: Owners | None) -> str:

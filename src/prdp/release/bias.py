@@ -48,6 +48,10 @@ class Leader:
     usual: Fraction
     points: tuple[Fraction, ...]
 
+    def ways(self, reach: Fraction) -> int:
+        """Return how many numbers a reach may be: doublings up to as large as it is, or what bounds allow."""
+        return 2 + min(math.ceil(math.log2(reach)), len(self.points) - 2) if reach > 1 else 1
+
     def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return how many times the leader's point a reach is, and the point that follows that.
 
@@ -168,10 +172,13 @@ class Clipping:
 
     def _followed(self, leader: Leader, reach: Fraction) -> Tail | None:
         """Return the tail by what the leader's choice says: the same mass was clipped, at another price."""
-        reach, end = leader.reached(reach)
         own = replace(self, at=leader.at, most=leader.most, usual=leader.usual, leader=None)
+        ways = leader.ways(reach)
+        reach, end = leader.reached(reach)
         tail, room = own.tail(reach), end - self.at
-        return None if tail is None else Tail(tail.height, room / self.evidence, room * self.spared)
+        if tail is None:
+            return None
+        return Tail(tail.height + math.log(ways), room / self.evidence, room * self.spared)
 
     def pull(self, chance: Fraction, reach: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.

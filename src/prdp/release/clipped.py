@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
+from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.nodes import Number, walk
 from prdp.expressions.spelling import shown_name
 from prdp.policy import Policy
 from prdp.release.shown import CLIPPED, CLIPPED_WHERE
@@ -17,6 +18,8 @@ _CELL = 2 ** (2 / 8) * 1.001
 """A budget and a value are each rounded by up to an eighth of an octave."""
 _PER_OCTAVE = 2
 _HALVINGS = 40
+_MOST_PIECES = 2_000
+_NARROW = 1e-6
 _DIGITS = 4
 
 Said = tuple[tuple[str, str], ...]
@@ -91,8 +94,21 @@ class ClippedTerms:
         """Say whether a record whose only column has this value may count for less."""
         (name, _) = self.bounds[0]
         budget = self.policy.budget({name: value})
-        counted = 1.0 if self.column is None else abs(value)
-        return budget is not None and counted * _CELL > budget * point
+        return budget is not None and self._counted(value) * _CELL > budget * point
+
+    def clips_none(self, low: float, high: float, point: float) -> bool:
+        """Say whether surely no record counts for less whose column is between two values of one sign."""
+        (name, _) = self.bounds[0]
+        budgets = bound(self.policy.expression, {name: Interval(min(low, high), max(low, high))})
+        if budgets.empty:
+            return True
+        least = min(
+            max(budgets.low, float(self.policy.at_least or 0)), float(self.policy.at_most or math.inf)
+        )
+        return max(self._counted(low), self._counted(high)) * _CELL <= least * point
+
+    def _counted(self, value: float) -> float:
+        return 1.0 if self.column is None else abs(value)
 
 
 @lru_cache(maxsize=1024)
@@ -169,7 +185,7 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
 def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, str, str, float]] | None:
     """Return the column's values beyond which records are clipped, on either side of zero.
 
-    None where they are not simply all that are larger in size, or smaller.
+    None where they are not simply all that are larger in size, or smaller, or cannot be shown to be.
     """
     assert terms.only is not None  # noqa: S101  (see _said)
     name, low, high = terms.only
@@ -178,28 +194,52 @@ def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, s
     for sign, point, near, far in ends:
         if far <= 0:
             continue
-        sizes = list(_sizes(float(near), float(far), float(terms.grain)))
+        sizes = _sizes(terms, float(near), float(far))
         marks = [terms.clips(sign * size, point) for size in sizes]
         changes = [
             (a, b) for (a, one), (b, other) in pairwise(zip(sizes, marks, strict=True)) if one != other
         ]
         if len(changes) > 1 or (changes and marks[0]):
             return None
+        last = sizes[-1]
+        if changes or marks[0]:
+            last = _rounded_down(_edge(terms, point, sign, *changes[0]) if changes else sizes[0])
+        if not _none_up_to(terms, point, sign, [size for size in sizes if size < last] + [last]):
+            return None
         if not changes and not marks[0]:
             continue
-        size = _edge(terms, point, sign, *changes[0]) if changes else float(near)
-        end = _rounded_down(size)
+        end = last
         found.append((name, "above" if sign > 0 else "below", ">" if sign > 0 else "<", sign * end))
     return found
 
 
-def _sizes(near: float, far: float, grain: float) -> Iterator[float]:
-    size = max(near, grain)
-    yield near
+def _sizes(terms: ClippedTerms, near: float, far: float) -> list[float]:
+    """Return sizes to look at, ascending: a few an octave, and where a policy with steps may have one."""
+    found = {near, far}
+    size = max(near, float(terms.grain))
     while size < far:
-        yield size
+        found.add(size)
         size *= 2 ** (1 / _PER_OCTAVE)
-    yield far
+    steps = {abs(part.value) for part in walk(terms.policy.expression) if isinstance(part, Number)}
+    found |= {math.nextafter(step, way) for step in steps for way in (0.0, step, math.inf)}
+    return sorted(size for size in found if near <= size <= far)
+
+
+def _none_up_to(terms: ClippedTerms, point: float, sign: int, sizes: list[float]) -> bool:
+    """Say whether surely no record up to the last size counts for less; narrow pieces by their ends."""
+    waiting = list(pairwise(sizes))
+    for _ in range(_MOST_PIECES):
+        if not waiting:
+            return True
+        low, high = waiting.pop()
+        if terms.clips_none(sign * low, sign * high, point):
+            continue
+        if terms.clips(sign * low, point) or terms.clips(sign * high, point):
+            return False
+        if high - low > _NARROW * high:
+            middle = (low + high) / 2
+            waiting += [(low, middle), (middle, high)]
+    return False
 
 
 def _edge(terms: ClippedTerms, point: float, sign: int, low: float, high: float) -> float:
