@@ -422,3 +422,10 @@ def test_more_combinations_than_can_be_answered_are_refused_before_they_are_made
     table = prdp.open({"a": np.arange(9), "b": np.arange(9)}, policy="1")
     with pytest.raises(InvalidRequest, match="10,000,000,000 groups were listed"):
         table.group_by("a", "b", keys={"a": range(100_000), "b": range(100_000)})
+
+
+def test_truth_values_may_be_written_as_options_and_files_have_them() -> None:
+    written, plain = (read_grouping(["vip"], keys, SCHEMA) for keys in (["true", "false"], [True, False]))
+    assert written.keys == plain.keys
+    with pytest.raises(InvalidRequest, match="True or False"):
+        read_grouping(["vip"], ["yes", "no"], SCHEMA)
