@@ -107,4 +107,6 @@ def test_a_join_shows_its_statement_and_leaves_no_view_behind(spark: Any) -> Non
     shown = str(join.over("orders").explain(prdp.sum("price"), share="1/10"))
     assert "JOIN prdp_" in shown
     join.over("orders").sum("price", share="1/10")
-    assert not [table.name for table in spark.catalog.listTables() if table.name.startswith("prdp_")]
+    assert not [
+        row.tableName for row in spark.sql("SHOW TABLES").collect() if row.tableName.startswith("prdp_")
+    ]
