@@ -18,7 +18,7 @@ from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.expressions.proposals import bounded_texts
-from prdp.expressions.regions import Threshold, invalid_example, invalid_regions, never_valid_without
+from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
@@ -231,10 +231,6 @@ class Policy:
         if example is None:
             return None
         return f"the policy leaves out records within the bounds: for example, {self._case(example)}"
-
-    def leaves_out_without(self, column: str, bounds: Bounds) -> bool:
-        """Say whether records without a value in a column are left out, as far as a grid of others shows."""
-        return never_valid_without(self.expression, column, ranges_of(bounds), Threshold(self.is_valid))
 
     def _regions_sentence(self, name: str, regions: list[Interval], *, elsewhere: bool) -> str:
         shown = [

@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from prdp.declare.owners import Owners
 from prdp.expressions.nodes import Column, Node, walk
+from prdp.expressions.regions import Threshold, never_valid_without
 from prdp.expressions.spelling import shown_name
 from prdp.expressions.unknown import unknown_by
-from prdp.policy import Policy
+from prdp.policy import Policy, ranges_of
 from prdp.schema import Bounds
 
 _MOST_SHOWN = 3
@@ -79,7 +80,7 @@ def _invalid_without(
         for names, column in found.items()
         if names not in unknown
         and unknown_by(column, among)
-        and policy.leaves_out_without(column.name, bounds)
+        and never_valid_without(policy.expression, column.name, ranges_of(bounds), Threshold(policy.is_valid))
     ]
 
 
