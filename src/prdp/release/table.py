@@ -164,6 +164,8 @@ class ReleaseTable:
     def caveats(self) -> tuple[str, ...]:
         """What may have moved the answers beside noise, by method."""
         found = self._said(lambda release: (release.method, release.caveat))
+        if len(found) > len(self.asked):
+            found = self._said(lambda release: (release.method, shown.in_general(release.caveat)))
         return tuple(f"{method}{columns}: {caveat}" for (method, caveat), columns in found.items() if caveat)
 
     @property
