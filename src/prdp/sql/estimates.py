@@ -148,7 +148,8 @@ class ComputedAnswer(NumberLike):
     @property
     def aside(self) -> str:
         """What the intervals of the parts leave aside, as a clause."""
-        clauses = dict.fromkeys(part.aside for part in self._apart.values() if part.chosen is None)
+        told = (part for part in self._apart.values() if part.chosen is None and part.condition)
+        clauses = dict.fromkeys(part.aside for part in told)
         return " and what ".join(filter(None, clauses))
 
     @property
