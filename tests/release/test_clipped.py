@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,3 +142,95 @@ def test_a_sum_that_may_be_below_zero_says_so_of_what_it_leaves_aside() -> None:
     told = str(debts.sum("v", share=1))
     assert " below -" in told
     assert " above " not in told
+
+
+def _skewed() -> np.ndarray[Any, Any]:
+    """Return values of which a few are far larger than the others."""
+    return np.exp(np.arange(20_000) % 997 / 997 * 6 + 4).astype(np.int64)
+
+
+@pytest.mark.parametrize("policy", ["1", "CASE WHEN v < 5000 THEN 1 ELSE 0.1 END"])
+@pytest.mark.parametrize("query", [prdp.std("v"), prdp.variance("v")])
+def test_a_spread_names_the_value_from_which_on_its_squares_leave_records_aside(
+    policy: str, query: Any
+) -> None:
+    values = _skewed()
+    table = prdp.open(
+        {"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**9)}, name="t", stand_in=True
+    )
+    for release in prdp.testing.simulate(table, query, share="1/10", runs=5, seed=3):
+        *_, squares = release.parts
+        assert squares.clipping is not None
+        assert squares.clipping.needs(Fraction(8))
+        assert re.search(r"any v above [\d,.]+ to the squares", release.condition), release.condition
+        assert "times" not in release.condition, "the value itself is known"
+
+
+def test_under_other_policies_squares_say_it_by_the_distance_and_the_budget() -> None:
+    table = prdp.open(
+        {"v": _skewed(), "vip": np.arange(20_000) % 100 == 0},
+        policy="CASE WHEN vip THEN 0.05 ELSE 1 END",
+        bounds={"v": (0, 10**9)},
+        name="t",
+        stand_in=True,
+    )
+    (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)
+    told = r"any v whose squared distance from [\d,]+ is above [\d,]+ times the budget to the squares"
+    assert re.search(told, release.condition), release.condition
+
+
+def test_whoever_is_within_what_squares_name_is_not_left_aside() -> None:
+    terms = ClippedTerms(
+        Policy("10000 / greatest(v, 1)"),
+        (("v", (Fraction(0), Fraction(10**9))),),
+        "v",
+        center=Fraction(500),
+    )
+    point = Fraction(10**8)
+    said = terms.any_beyond(point, point)
+    named = float(said.removeprefix("any v above ").replace(",", ""))
+    assert (named - 500) ** 2 <= 10_000 / named * 10**8 < (1.4 * named - 500) ** 2
+
+
+def test_a_part_that_leaves_records_aside_is_told_whether_or_not_it_has_words() -> None:
+    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", stand_in=True)
+    (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)
+    unsaid = replace(release, parts=tuple(replace(part, beyond="") for part in release.parts))
+    assert "beyond 8 times what it was allowed to the squares" in unsaid.condition
+
+
+def test_an_interval_of_all_that_bounds_allow_leaves_nobody_aside() -> None:
+    table = prdp.open(
+        {"v": _skewed()[:60]},
+        policy="CASE WHEN v < 10000 THEN 1 ELSE 0.1 END",
+        bounds={"v": (0, 10**9)},
+        name="t",
+        stand_in=True,
+    )
+    (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/1000", runs=1, seed=3)
+    assert release.flag == "too poor"
+    assert release.interval() == (0, 5 * 10**8)
+    assert release.condition == ""
+    parts = table.group_by("v < 100", keys=[True, False])
+    (rows,) = prdp.testing.simulate(parts, prdp.std("v"), share="1/1000", runs=1, seed=3)
+    assert {row.flag for _, (row,) in rows} == {"too poor"}
+    assert rows.conditions == ()
+
+
+def test_one_budget_for_all_names_the_value_that_is_clipped() -> None:
+    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", stand_in=True)
+    (release,) = prdp.testing.simulate(table, prdp.sum("v"), share="1/100", runs=1, seed=3)
+    assert re.search(r"what any v above [\d,]+ would add", release.condition), release.condition
+
+
+def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
+    table = prdp.open(
+        {"v": _skewed()},
+        policy=prdp.Policy("1000 / greatest(v, 1)", at_most=10),
+        bounds={"v": (0, 10**9)},
+        name="t",
+        stand_in=True,
+    )
+    (release,) = prdp.testing.simulate(table, prdp.median("v"), share="1/10", runs=1, seed=3)
+    full = float(dict(release.choices)["full weight"].split()[4])
+    assert release.caveat == f"records with a budget below {full:.4g} weigh less than others"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import prdp
+from prdp.release import shown
 from prdp.release.release import Release
 from prdp.sql.estimates import ComputedAnswer
 
@@ -272,8 +273,95 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
     answers = accounts.sql(text, share=0.5)
     notes = "\n".join(answers.notes)
     assert "clip (n" in notes
-    assert "clip (years)" in notes
+    assert "clip (years, ratio): clipped records can move it either way" in notes
     assert "mean_age" not in notes
     (row,) = answers.rows
     assert not row[1].flag  # type: ignore[union-attr]
     assert not row[2].flag  # type: ignore[union-attr]
+
+
+def _exports() -> prdp.Table:
+    """Return a table whose largest values are far better protected than the others."""
+    values = np.exp(np.arange(20_000) % 997 / 997 * 8 + 3).astype(np.int64)
+    policy = prdp.Policy("1000 / greatest(fob, 1)", at_most=10)
+    return prdp.open(
+        {"fob": values, "part": np.arange(20_000) % 2},
+        policy=policy,
+        bounds={"fob": (0, 10**9), "part": (0, 1)},
+        name="exports",
+    )
+
+
+def test_what_is_computed_has_no_end_where_what_it_is_computed_from_shows_none() -> None:
+    text = (
+        "SELECT SUM(fob) AS s, SUM(fob) / 1000 AS k, SUM(fob) + COUNT(*) AS p, SQRT(SUM(fob)) AS q, "
+        "10 - SUM(fob) AS m FROM exports"
+    )
+    seen = 0
+    for _ in range(8):
+        answers = _exports().sql(text, share=0.05)
+        (row,) = answers.rows
+        total, *others, minus = (cast("ComputedAnswer", cell) for cell in row)
+        if math.isfinite(total.interval()[1]):
+            continue
+        seen += 1
+        for cell in others:
+            assert cell.interval()[1] == math.inf, str(cell)
+            assert "up to" in cell.condition, "the condition has the end"
+        assert minus.interval()[0] == -math.inf
+        assert shown.LEFT_AWAY in answers.notes
+        found = answers.to_dict()
+        assert found["k_high"] == [math.inf]
+    assert seen
+
+
+def test_a_standard_deviation_of_a_sample_has_the_interval_that_the_ledger_shows() -> None:
+    for share in (0.1, 0.4, 0.9):
+        answers = _exports().sql("SELECT part, STDDEV(fob) AS sd FROM exports GROUP BY part", share=share)
+        released = answers.released
+        assert released is not None
+        for (_, sd), (_, (std, *_)) in zip(answers.rows, released, strict=True):
+            assert isinstance(sd, ComputedAnswer)
+            for end, kept in zip(sd.interval(), std.interval(), strict=True):
+                assert end == kept or math.isclose(end, kept, rel_tol=0.01)
+            assert sd.aside == std.aside, "its count is in it already"
+
+
+@pytest.mark.parametrize(
+    ("asked", "way"),
+    [
+        ("COUNT(*) / 1000", "only pull it toward zero"),
+        ("-2 * COUNT(*)", "only pull it toward zero"),
+        ("SQRT(COUNT(*))", "only pull it toward zero"),
+        ("COUNT(*) + 5", "only lower it"),
+        ("60000 - COUNT(*)", "only raise it"),
+        ("1000000.0 / COUNT(*)", "move it either way"),
+        ("SUM(fob) / COUNT(*)", "move it either way"),
+        ("COUNT(*) - COUNT(*) / 2", "move it either way"),
+        ("STDDEV(fob)", "move it either way"),
+        ("VARIANCE(fob)", "move it either way"),
+    ],
+)
+def test_which_way_clipping_moves_a_computed_number_is_said_of_that_number(asked: str, way: str) -> None:
+    answers = _exports().sql(f"SELECT {asked} AS x FROM exports", share=0.05)
+    assert isinstance(answers.answer, ComputedAnswer)
+    assert answers.answer.caveat == f"clipped records can {way}"
+
+
+def test_what_is_taken_from_a_count_in_python_is_pulled_the_other_way() -> None:
+    count = _exports().count(share=0.05)
+    assert (count / 1000).caveat == "clipped records can only pull it toward zero"
+    assert (60_000 - count).caveat == "clipped records can only raise it"
+    assert (count + 5).caveat == "clipped records can only lower it"
+
+
+def test_rows_whose_quantiles_weigh_records_differently_share_a_caveat() -> None:
+    values = np.exp(np.arange(20_000) % 997 / 997 * 8 + 3).astype(np.int64)
+    exports = prdp.open(
+        {"fob": values * (1 + np.arange(20_000) % 8), "part": np.arange(20_000) % 8},
+        policy=prdp.Policy("1000 / greatest(fob, 1)", at_most=10),
+        bounds={"fob": (0, 10**9), "part": (0, 7)},
+        name="exports",
+    )
+    answers = exports.sql("SELECT part, MEDIAN(fob) AS half FROM exports GROUP BY part", share=0.5)
+    assert sum("weigh less" in note for note in answers.notes) <= 2

@@ -26,6 +26,7 @@ from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.drawn import Answer
+from prdp.release.shown import WEIGH_LESS, weigh_less_below
 
 _FITS = 1 << 62
 _SPARED = 10
@@ -130,7 +131,7 @@ class Rank:
 
     def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover."""
-        return "" if self.finder is None else "well protected records weigh less than others"
+        return "" if self.finder is None else WEIGH_LESS
 
     def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
@@ -279,6 +280,7 @@ class Rank:
                 (),
                 said.choices,
                 chosen=Ranked(self.quantiles[one], lows, highs, weights, said.scale, said.clipping),
+                caveat=said.caveat,
             )
             for one, at in sorted(zip(order, sorted(chosen), strict=True))
         )
@@ -297,7 +299,7 @@ class Rank:
         clipping = replace(clipping, spared=ladder.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
-        return Said(self.noise(share * quantum / point).scale, clipping, choices)
+        return Said(self.noise(share * quantum / point).scale, clipping, choices, weigh_less_below(full))
 
     def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
@@ -328,11 +330,13 @@ class Said(NamedTuple):
         scale: Of the noise of the weights around them.
         clipping: What is known of clipped weights; None where none is.
         choices: In words, what was drawn on the way.
+        caveat: Which records weigh less than others, in words; empty where none does.
     """
 
     scale: Fraction
     clipping: Clipping | None
     choices: tuple[tuple[str, str], ...]
+    caveat: str = ""
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:

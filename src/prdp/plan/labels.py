@@ -41,8 +41,8 @@ def part_label(
     whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
     label = _label(part.words.format(terms.query.measured), terms, said, measure, owners)
     label = replace(label, grain=grain**part.power, whole=whole)
-    if part.sees is None:  # around a drawn value: the point says nothing in the column's own terms
-        return label
+    if part.sees is None:  # around a drawn value, which the terms are told when it is drawn
+        return replace(label, clipped=_clipped(terms, mechanism, terms.measure, owners))
     return _told_what_is_clipped(label, terms, mechanism, measure, owners)
 
 
@@ -90,7 +90,8 @@ def _clipped(
     """Return what is public about which records a clipping point lets count for less."""
     if not isinstance(mechanism, Clip | Following):
         return None
-    (name, *others) = terms.policy.columns or ("",)
+    added = measure.column if measure is not None and measure.expression is None else ""
+    (name, *others) = terms.policy.columns or (added,)  # where all budgets are alike, values alone decide
     alone = not others and name in terms.bounds and owners is None
     return ClippedTerms(
         terms.policy,

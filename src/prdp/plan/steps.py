@@ -108,6 +108,14 @@ class Step:
             return lambda: drawn
         return replace(self, mechanism=following.alone).begun(shown, "pooled", entropy, len(columns))
 
+    def around(self, center: Fraction) -> Step:
+        """Return the step of squares whose labels know what distances are measured from."""
+        labels = (
+            replace(label, clipped=label.clipped and replace(label.clipped, center=center))
+            for label in self.labels
+        )
+        return replace(self, labels=tuple(labels))
+
     def labelled(self, answers: Sequence[Answer], about: str, *, simulated: bool) -> Row:
         """Return the releases of one run's answers about one group."""
         labels = zip(self.labels, answers, strict=True)
@@ -176,7 +184,8 @@ class Derived:
                 center = self.center(parts)
                 squares = cells.valued().squared_around(center)
                 (answers,) = step.draw(squares, entropy, 1, [self._leader(parts[0])], center)
-                parts += step.labelled(answers, about, simulated=simulated)
+                around = step.around(center * self.measure.grain)
+                parts += around.labelled(answers, about, simulated=simulated)
         return self.release(parts, about, simulated=simulated)
 
     def center(self, parts: Row) -> int:

@@ -14,8 +14,11 @@ from prdp.expressions.spelling import shown_name
 from prdp.policy import Policy
 from prdp.release.shown import CLIPPED, CLIPPED_WHERE
 
-_CELL = 2 ** (2 / 8) * 1.001
+_EIGHTH = 2 ** (1 / 8) * 1.0005
+_CELL = _EIGHTH**2
 """A budget and a value are each rounded by up to an eighth of an octave."""
+_SQUARED = 2
+"""More than rounding adds to a square, but for values so near the center that theirs are small."""
 _PER_OCTAVE = 2
 _HALVINGS = 40
 _MOST_PIECES = 2_000
@@ -38,6 +41,8 @@ class ClippedTerms:
         computed: Whether ``column`` is the text of an expression.
         below: Whether what is added up may be below zero.
         above: Whether it may be above zero.
+        center: Where squared distances of the column's values are added up, what they are measured from; None
+            where it is not squares.
     """
 
     policy: Policy
@@ -48,6 +53,7 @@ class ClippedTerms:
     computed: bool = False
     below: bool = False
     above: bool = True
+    center: Fraction | None = None
 
     def at(self, point: Fraction, *, dropped: bool = False) -> Said:
         """Return which records counted for less where a unit of budget may count for ``point``.
@@ -75,6 +81,8 @@ class ClippedTerms:
             below: How much values below zero would count for, in units of the answer.
             above: The same for values above zero, and for records that are counted.
         """
+        if self.center is not None:  # squares are above zero, on whichever side of it their values are
+            return _any_beyond(self, above, above)
         return _any_beyond(self, below, above)
 
     @property
@@ -84,8 +92,8 @@ class ClippedTerms:
 
     @property
     def only(self) -> tuple[str, Fraction, Fraction] | None:
-        """The policy's only column and its bounds, if that alone decides who is clipped."""
-        if len(self.bounds) != 1 or self.policy.columns != {self.bounds[0][0]}:
+        """The only column that decides who is clipped, and its bounds: the policy's, or what is added up."""
+        if len(self.bounds) != 1 or not self.policy.columns <= {self.bounds[0][0]}:
             return None
         name, (low, high) = self.bounds[0]
         return (name, low, high) if self.column in (None, name) else None
@@ -94,7 +102,7 @@ class ClippedTerms:
         """Say whether a record whose only column has this value may count for less."""
         (name, _) = self.bounds[0]
         budget = self.policy.budget({name: value})
-        return budget is not None and self._counted(value) * _CELL > budget * point
+        return budget is not None and self._counted(value) > budget * point
 
     def clips_none(self, low: float, high: float, point: float) -> bool:
         """Say whether surely no record counts for less whose column is between two values of one sign."""
@@ -105,10 +113,16 @@ class ClippedTerms:
         least = min(
             max(budgets.low, float(self.policy.at_least or 0)), float(self.policy.at_most or math.inf)
         )
-        return max(self._counted(low), self._counted(high)) * _CELL <= least * point
+        return max(self._counted(low), self._counted(high)) <= least * point
 
     def _counted(self, value: float) -> float:
-        return 1.0 if self.column is None else abs(value)
+        """Return what a record may count for at most, as if all that is rounded were its own."""
+        if self.column is None:
+            return _CELL
+        if self.center is None:
+            return abs(value) * _CELL
+        center = float(self.center)
+        return max(abs(value * _EIGHTH - center), abs(value / _EIGHTH - center)) ** 2 * _EIGHTH
 
 
 @lru_cache(maxsize=1024)
@@ -132,6 +146,8 @@ def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
         return f"any {shown_name(sides[0][0])} {ends}"
     if sides is not None:
         return "any value far beyond its public bounds"
+    if terms.center is not None:
+        return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
     if terms.column is None and terms.protect is None:
         return f"any record with a budget below {1 / high:.{_DIGITS}g}"
@@ -140,6 +156,15 @@ def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
         return f"any {terms.shown} {far} times its record's budget"
     added = f"{terms.shown} adds up to" if terms.column else "rows number"
     return f"any owner ({shown_name(terms.protect)}) whose {added} {far} times the budget"
+
+
+def _any_further(terms: ClippedTerms, point: float) -> str:
+    """Say it of squares by the ratio of the distance from the center to the budget; of owners, not at all."""
+    if terms.protect is not None or terms.center is None:
+        return ""
+    ratio = _rounded_down(point / _SQUARED)
+    far = f"squared distance from {_number(float(terms.center))} is above {_number(ratio)} times the budget"
+    return f"any {terms.shown} whose {far}"
 
 
 def _beyond(terms: ClippedTerms, low: float, high: float) -> str:

@@ -34,6 +34,7 @@ class Answer:
         chosen: For a value that was chosen by a law that tells how far off it may be, what it tells.
         noise: The family of the noises: ``"laplace"``, or ``"quartic"``.
         shape: For noise of another shape, all of it, in steps; ``noises`` is then empty.
+        caveat: What else than noise moved it, where the draw tells more of that than the label; else empty.
     """
 
     steps: int
@@ -45,6 +46,7 @@ class Answer:
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     shape: ConcaveNoise | None = None
+    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

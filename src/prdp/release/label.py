@@ -63,7 +63,7 @@ class Label:
             noise_scales=tuple(noise.scale for noise in answer.noises),
             share=self.share,
             method=self.method,
-            caveat=self._caveat(clipping),
+            caveat=answer.caveat or self._caveat(clipping),
             choices=answer.choices + self._clipped(answer),
             simulated=simulated,
             ends=answer.ends and (answer.ends[0] * self.grain, answer.ends[1] * self.grain),
@@ -113,7 +113,9 @@ class Label:
     def _clipped(self, answer: Answer) -> Said:
         """Return which records counted for less, in the user's own terms."""
         clipping = answer.clipping
-        if self.clipped is None or clipping is None or clipping.nothing or clipping.at is None:
+        if self.clipped is None or self.clipped.center is not None:
+            return ()  # of squares, `beyond` says which: their choices name the point
+        if clipping is None or clipping.nothing or clipping.at is None:
             return ()
         point = clipping.at * answer.step * self.grain
         return self.clipped.at(point, dropped=isinstance(clipping, Dropped))

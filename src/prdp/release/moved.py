@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.release import shown
 from prdp.release.number import NumberLike, _fraction
 from prdp.release.release import Release
+
+_ONLY_TO_ZERO = "only pull it toward zero"
+_ONE_WAY = re.compile(f"{_ONLY_TO_ZERO}|only lower it|only raise it")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,8 +85,8 @@ class MovedRelease(NumberLike):
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved the release."""
-        return self.release.caveat
+        """What else than noise may have moved the release, and which way that moves this."""
+        return moved_caveat(self.release, (self.times, self.plus))
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
@@ -129,6 +133,33 @@ class MovedRelease(NumberLike):
         """The ends that are not shown because they lie too far away; None for those that are."""
         low, high = (None if end is None else self._moved(end) for end in self.release.left_away)
         return (low, high) if self.times > 0 else (high, low)
+
+
+def moved_caveat(release: Release, by: tuple[Fraction, Fraction] | None) -> str:
+    """Return a release's caveat, turned to what is computed from it.
+
+    >>> pulled = "clipped records can only pull it toward zero"
+    >>> people = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", pulled)
+    >>> moved_caveat(people, (Fraction(1, 1000), Fraction(0))) == pulled
+    True
+    >>> moved_caveat(people, None)
+    'clipped records can move it either way'
+
+    Args:
+        release: What was released.
+        by: What it is multiplied by, and what is added then; None where it is computed in another way.
+    """
+    if by is not None and by[0] != 0 and not by[1] and _ONLY_TO_ZERO in release.caveat:
+        return release.caveat
+    return _ONE_WAY.sub(lambda _: _way(release, by), release.caveat)
+
+
+def _way(release: Release, by: tuple[Fraction, Fraction] | None) -> str:
+    """Say which way something moves with a release that is pulled one way only."""
+    pull = release.clipping
+    if by is None or pull is None or by[0] == 0 or pull.below == pull.above:
+        return "move it either way"
+    return f"only {'lower' if pull.above == (by[0] > 0) else 'raise'} it"
 
 
 def _words(times: Fraction, plus: Fraction) -> str:

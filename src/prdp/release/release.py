@@ -123,10 +123,10 @@ class Release(NumberLike):
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
         chance = chance_of(level)
-        low, high = self._sure(chance) if reach is None else self.between(chance, reach_of(reach))
+        low, high = self.shown_between(chance) if reach is None else self.between(chance, reach_of(reach))
         return as_number(low), as_number(high)
 
-    def _sure(self, chance: Fraction) -> Ends:
+    def shown_between(self, chance: Fraction) -> Ends:
         """Return the ends that are shown: one that lies further away than twice the answer is not."""
         return self.horizon.shown(self.exact, self.between(chance, shown.REACH))
 
@@ -232,7 +232,11 @@ class Release(NumberLike):
     @property
     def condition(self) -> str:
         """What the interval leaves aside, in words; empty where that is nothing."""
-        return self.chosen.meaning if self.chosen is not None else shown.condition(self)
+        if self.chosen is not None:
+            return self.chosen.meaning
+        if self.parts and self.between(shown.LEVEL, shown.REACH) == self.ends:
+            return ""  # all that the bounds allow: it is told that nothing is
+        return shown.condition(self)
 
     @property
     def aside(self) -> str:
@@ -240,12 +244,18 @@ class Release(NumberLike):
         if self.beyond:
             return f"{self.beyond} would add"
         names = [name for name, _ in PARTS.get(self.rule, ())]
-        parts = [(part.beyond, name) for part, name in zip(self.parts, names, strict=True) if part.beyond]
+        known = [(part.aside_of_part, name) for part, name in zip(self.parts, names, strict=True)]
+        parts = [(beyond, name) for beyond, name in known if beyond]
         if parts:
             (first, name), *others = parts
             more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
             return f"{first} would add to the {name}{more}"
         return shown.FAR_BEYOND if any(pull.needs(shown.REACH) for pull in self._pulls) else ""
+
+    @property
+    def aside_of_part(self) -> str:
+        """Of which records the interval leaves aside what they add to an answer that this is a part of."""
+        return self.beyond or (shown.ANY_BEYOND if any(p.needs(shown.REACH) for p in self._pulls) else "")
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ FAR = 2
 """How many times the answer an end may lie away that leaves records aside; beyond, it is not shown."""
 LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `condition` has it"
 FAR_BEYOND = f"would count for more than {REACH} times what it was allowed"
+ANY_BEYOND = f"any record beyond {REACH} times what it was allowed"
 BY_ROW = f"{FAR_BEYOND}; a row's `condition` says which"
 
 _MOST_DECIMALS = 6
@@ -40,6 +42,9 @@ KINDS = {
 
 CLIPPED, CLIPPED_WHERE = "clipped", "clipped where"
 """What choices call the records that counted for less: in words, and as a condition in SQL."""
+
+WEIGH_LESS = "well protected records weigh less than others"
+_WEIGH_LESS_BELOW = re.compile(r"records with a budget below \S+ weigh less than others")
 
 
 class Published(Protocol):
@@ -107,6 +112,20 @@ class Published(Protocol):
 
     def interval(self) -> tuple[float, float]:
         """Return the ends of the interval that is shown."""
+
+
+def weigh_less_below(budget: float) -> str:
+    """Return which records weigh less than others, in words.
+
+    >>> in_general(weigh_less_below(0.476))
+    'well protected records weigh less than others'
+    """
+    return f"records with a budget below {budget:.4g} weigh less than others"
+
+
+def in_general(caveat: str) -> str:
+    """Return a caveat without the numbers in which rows of a table differ."""
+    return _WEIGH_LESS_BELOW.sub(WEIGH_LESS, caveat)
 
 
 def value_and_ends(answer: Published) -> tuple[str, str, str]:

@@ -164,6 +164,8 @@ class ReleaseTable:
     def caveats(self) -> tuple[str, ...]:
         """What may have moved the answers beside noise, by method."""
         found = self._said(lambda release: (release.method, release.caveat))
+        if len(found) > len(self.asked):
+            found = self._said(lambda release: (release.method, shown.in_general(release.caveat)))
         return tuple(f"{method}{columns}: {caveat}" for (method, caveat), columns in found.items() if caveat)
 
     @property
@@ -172,9 +174,9 @@ class ReleaseTable:
         without = self._said(lambda release: release.left_out)
         left_out = [f"{said}{columns}" for said, columns in without.items() if said]
         told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
-        aside = {said: columns for said, columns in self._said(lambda release: release.aside).items() if said}
+        aside = {said: columns for said, columns in self._said(_aside).items() if said}
         if len(aside) > len(self.asked):
-            aside = {shown.BY_ROW: self._said(lambda release: bool(release.aside))[True]}
+            aside = {shown.BY_ROW: self._said(lambda release: bool(_aside(release)))[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
         return (*left_out, *aside_of)
@@ -360,6 +362,11 @@ class ReleaseTable:
         """Return which records counted for less, where that is the same for all rows."""
         said = {dict(one.choices).get(shown.CLIPPED) for column in self._examples for one in column}
         return [text for text in said if text] if len(said) == 1 else []
+
+
+def _aside(release: Release) -> str:
+    """Return what an interval leaves aside; of means, one of which may stand for many, whatever it is."""
+    return release.aside if release.condition or release.rule == "mean" else ""
 
 
 def _aligned(column: Sequence[str], *, left: bool) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
-from prdp.expressions.nodes import Node
+from prdp.expressions.nodes import Arithmetic, Call, Column, Negate, Node, columns
 from prdp.release import shown
-from prdp.release.ends import ENDLESS
+from prdp.release.ends import ENDLESS, Ends
+from prdp.release.moved import moved_caveat
 from prdp.release.number import NumberLike
 from prdp.release.release import Release, chance_of, reach_of
 
@@ -20,8 +21,9 @@ from prdp.release.release import Release, chance_of, reach_of
 class ComputedAnswer(NumberLike):
     """A number computed from released ones.
 
-    Its interval holds all parts at once: with n parts, each lies in its own interval but for 1/n of the
-    allowed failure, and interval arithmetic does the rest.
+    Its interval holds all parts at once: with n releases, each lies in its own interval but for 1/n of the
+    allowed failure, and interval arithmetic does the rest. Where a part's end is not shown, what is computed
+    from it has none either.
 
     Attributes:
         question: What was asked, in SQL.
@@ -57,11 +59,18 @@ class ComputedAnswer(NumberLike):
         return int(self.exact) if self.whole and self.exact.denominator == 1 else float(self.exact)
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str = 8
+        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
     ) -> tuple[float, float]:
-        """Return ends between which the true answer lies with this probability."""
-        chance = 1 - (1 - chance_of(level)) / max(1, len(self.parts))
-        ranges = {name: _outward(part.between(chance, reach_of(reach))) for name, part in self.parts.items()}
+        """Return ends between which the true answer lies with this probability, as a release does."""
+        chance = chance_of(level)
+        if reach is None:
+            return self._between(chance, lambda part, each: part.shown_between(each))
+        far = reach_of(reach)
+        return self._between(chance, lambda part, each: part.between(each, far))
+
+    def _between(self, chance: Fraction, of: Callable[[Release, Fraction], Ends]) -> tuple[float, float]:
+        """Return the ends that follow from those of the parts, each asked for with its own probability."""
+        ranges = {name: _outward(of(part, self._chance(name, chance))) for name, part in self.parts.items()}
         fixed = {
             name: Interval(float(value), float(value))
             for name, value in self.known.items()
@@ -70,6 +79,22 @@ class ComputedAnswer(NumberLike):
         found = bound(self.node, {**fixed, **ranges})
         return (-math.inf, math.inf) if found.empty else (found.low, found.high)
 
+    def _chance(self, name: str, chance: Fraction) -> Fraction:
+        """Return the probability with which a part lies in its interval, so that all do with ``chance``.
+
+        A part of a release that is used itself lies in its own wherever the release does.
+        """
+        each = (1 - chance) / max(1, len(self._apart))
+        return 1 - each if name in self._apart else 1 - each / len(self.parts[_whole_of(name)].parts)
+
+    @property
+    def _apart(self) -> dict[str, Release]:
+        """The parts but for those of a release that is a part itself."""
+        named = self.parts.items()
+        return {
+            name: part for name, part in named if _whole_of(name) == name or _whole_of(name) not in self.parts
+        }
+
     @property
     def method(self) -> str:
         """Which mechanisms answered."""
@@ -77,8 +102,10 @@ class ComputedAnswer(NumberLike):
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved the parts."""
-        return "; ".join(dict.fromkeys(part.caveat for part in self.parts.values() if part.caveat))
+        """What else than noise may have moved it; which way, where it moves with one answer alone."""
+        by = affine(self.node, self.known) if len(self.parts) == 1 else None
+        said = (moved_caveat(part, by) for part in self.parts.values() if part.caveat)
+        return "; ".join(dict.fromkeys(said))
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
@@ -121,7 +148,8 @@ class ComputedAnswer(NumberLike):
     @property
     def aside(self) -> str:
         """What the intervals of the parts leave aside, as a clause."""
-        clauses = dict.fromkeys(part.aside for part in self.parts.values() if part.chosen is None)
+        told = (part for part in self._apart.values() if part.chosen is None and part.condition)
+        clauses = dict.fromkeys(part.aside for part in told)
         return " and what ".join(filter(None, clauses))
 
     @property
@@ -130,9 +158,65 @@ class ComputedAnswer(NumberLike):
         return "; ".join(dict.fromkeys(part.left_out for part in self.parts.values() if part.left_out))
 
     @property
-    def left_away(self) -> tuple[None, None]:
-        """No end: all are shown."""
-        return None, None
+    def left_away(self) -> tuple[float | None, float | None]:
+        """The ends that are not shown because one of a part lies too far away; None for those that are."""
+        ends = self.interval(shown.LEVEL, reach=shown.REACH)
+        pairs = zip(ends, self.interval(shown.LEVEL), strict=True)
+        low, high = (end if math.isfinite(end) and math.isinf(kept) else None for end, kept in pairs)
+        return low, high
+
+
+def _whole_of(name: str) -> str:
+    """Return the name of the release that a part of one belongs to: a0 of a0_1."""
+    return name.partition("_")[0]
+
+
+def affine(node: Node, known: Mapping[str, Value]) -> tuple[Fraction, Fraction] | None:
+    """Return what the only answer in an expression is multiplied by, and what is added; None if it is not so.
+
+    A root and rounding keep zero where it is and move the way that what is in them does.
+    """
+    match node:
+        case Column():
+            return Fraction(1), Fraction(0)
+        case Negate():
+            inner = affine(node.operand, known)
+            return None if inner is None else (-inner[0], -inner[1])
+        case Call(name="sqrt" | "round"):
+            inner = affine(node.args[0], known)
+            return inner if inner is not None and inner[1] == 0 and inner[0] > 0 else None
+        case Arithmetic():
+            return _of_arithmetic(node, known)
+        case _:
+            return None
+
+
+def _of_arithmetic(node: Arithmetic, known: Mapping[str, Value]) -> tuple[Fraction, Fraction] | None:
+    left, right = (_constant(side, known) for side in (node.left, node.right))
+    number, inner = (right, affine(node.left, known)) if left is None else (left, affine(node.right, known))
+    if number is None or inner is None:
+        return None
+    times, plus = inner
+    match node.op:
+        case "+":
+            return times, plus + number
+        case "-":
+            return (times, plus - number) if left is None else (-times, number - plus)
+        case "*":
+            return times * number, plus * number
+        case "/" if left is None and number:
+            return times / number, plus / number
+        case _:
+            return None
+
+
+def _constant(node: Node, known: Mapping[str, Value]) -> Fraction | None:
+    """Return the number that an expression without answers is; None for any other."""
+    if not columns(node) <= known.keys():
+        return None
+    value = evaluate(node, known)
+    plain = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return Fraction(value) if plain else None  # type: ignore[arg-type]
 
 
 def _outward(ends: tuple[Fraction, Fraction]) -> Interval:

@@ -172,10 +172,13 @@ class SqlAnswers:
         said = [f"share {self.share}{self._mark}"]
         said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
         said += self.of_groups
-        if any(isinstance(number, Release) and number.left_away != (None, None) for number in numbers):
+        if any(number.left_away != (None, None) for number in numbers):
             said.append(shown.LEFT_AWAY)
         said += self._conditions()
         caveats = self._by_column(lambda number: [(number.method, number.caveat)] if number.caveat else [])
+        if len(caveats) > len(self.columns):
+            general = shown.in_general
+            caveats = self._by_column(lambda one: [(one.method, general(one.caveat))] if one.caveat else [])
         said += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items()]
         flags = {number.flag for number in numbers}
         return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
@@ -223,7 +226,7 @@ def _meanings(number: Release | ComputedAnswer) -> list[str]:
 def _aside(number: Release | ComputedAnswer) -> list[str]:
     """Return what the interval of a number leaves aside."""
     chosen = isinstance(number, Release) and number.chosen is not None
-    return [number.aside] if number.aside and not chosen else []
+    return [number.aside] if number.condition and number.aside and not chosen else []
 
 
 def plain(cell: Cell) -> Any:
