@@ -295,3 +295,9 @@ def _rounded(end: float, digits: int, outward: Any) -> float:
     near = round(end * 10**digits)
     scaled = near if math.isclose(end * 10**digits, near, rel_tol=1e-12) else outward(end * 10**digits)
     return float(Fraction(scaled, 10**digits))
+
+
+def aligned(column: Sequence[str], *, left: bool) -> list[str]:
+    """Return the cells of a column, all as wide as the widest."""
+    width = max(map(len, column))
+    return [cell.ljust(width) if left else cell.rjust(width) for cell in column]

@@ -299,7 +299,7 @@ class ReleaseTable:
     def lines_within(self, room: float) -> list[str]:
         """Return the same; answers for which there is no room stand below the others, with the keys again."""
         columns = [
-            _aligned(column, left=place < len(self.by))
+            shown.aligned(column, left=place < len(self.by))
             for place, column in enumerate(zip(self._heads(), *self._cells(), strict=True))
         ]
         keys = columns[: len(self.by)]
@@ -367,12 +367,6 @@ class ReleaseTable:
 def _aside(release: Release) -> str:
     """Return what an interval leaves aside; of means, one of which may stand for many, whatever it is."""
     return release.aside if release.condition or release.rule == "mean" else ""
-
-
-def _aligned(column: Sequence[str], *, left: bool) -> list[str]:
-    """Return the cells of a column, all as wide as the widest."""
-    width = max(map(len, column))
-    return [cell.ljust(width) if left else cell.rjust(width) for cell in column]
 
 
 Released = Release | ReleaseTable | CustomRelease
