@@ -253,6 +253,11 @@ class Release(NumberLike):
         return shown.FAR_BEYOND if any(pull.needs(shown.REACH) for pull in self._pulls) else ""
 
     @property
+    def told_aside(self) -> str:
+        """The same where its condition says it; of means, one of which may stand for many, whatever it is."""
+        return self.aside if self.condition or self.rule == "mean" else ""
+
+    @property
     def aside_of_part(self) -> str:
         """Of which records the interval leaves aside what they add to an answer that this is a part of."""
         return self.beyond or (shown.ANY_BEYOND if any(p.needs(shown.REACH) for p in self._pulls) else "")

@@ -174,9 +174,9 @@ class ReleaseTable:
         without = self._said(lambda release: release.left_out)
         left_out = [f"{said}{columns}" for said, columns in without.items() if said]
         told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
-        aside = {said: columns for said, columns in self._said(_aside).items() if said}
+        aside = {said: columns for said, columns in self._said(lambda one: one.told_aside).items() if said}
         if len(aside) > len(self.asked):
-            aside = {shown.BY_ROW: self._said(lambda release: bool(_aside(release)))[True]}
+            aside = {shown.BY_ROW: self._said(lambda release: bool(release.told_aside))[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
         return (*left_out, *aside_of)
@@ -188,9 +188,8 @@ class ReleaseTable:
         for name, column in zip(names, self._examples, strict=True):
             for release in column:
                 found.setdefault(what(release), {})[name] = None
-        every = len(names)
         return {
-            said: "" if len(columns) == every else f" ({', '.join(columns)})"
+            said: "" if len(columns) == len(names) else f" ({', '.join(columns)})"
             for said, columns in found.items()
         }
 
@@ -362,11 +361,6 @@ class ReleaseTable:
         """Return which records counted for less, where that is the same for all rows."""
         said = {dict(one.choices).get(shown.CLIPPED) for column in self._examples for one in column}
         return [text for text in said if text] if len(said) == 1 else []
-
-
-def _aside(release: Release) -> str:
-    """Return what an interval leaves aside; of means, one of which may stand for many, whatever it is."""
-    return release.aside if release.condition or release.rule == "mean" else ""
 
 
 Released = Release | ReleaseTable | CustomRelease
