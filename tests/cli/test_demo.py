@@ -54,7 +54,7 @@ def test_the_demo_speaks_json() -> None:
     first = told["questions"][0]
     assert first["truth"] == 20000
     low, high = first["interval"]
-    assert low < first["answer"] < high
+    assert low < first["answer"] < (high or float("inf"))  # an end that is too far away is left open
     assert told["again"] == {"answer": first["answer"], "equal": True, "left_before": "2/5", "left": "2/5"}
 
 
