@@ -208,7 +208,7 @@ def _as_kind(  # noqa: PLR0911  (one return a case)
             return value if is_writable(value) else None
         case Kind.BOOLEAN, bool():
             return value
-        case Kind.BOOLEAN, "true" | "false":  # as options and files of keys have them
+        case Kind.BOOLEAN, str() if value in {"true", "false"}:  # as options and files of keys have them
             return value == "true"
         case Kind.NUMBER, bool():
             return None
