@@ -18,7 +18,7 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,6 +27,7 @@ import pyarrow
 
 import prdp
 from experiments.choosing.cases import POLICIES, personal_budgets, sets
+from experiments.choosing.hints import Draw, Known
 from experiments.datasets import CUT, LARGEST, DataSet
 from experiments.yardsticks import Floats
 from prdp.ledger.account import Entry
@@ -74,23 +75,6 @@ def figures(ordered: Floats, part: float, releases: list[Release]) -> Figures:
     wide = np.searchsorted(ordered, high, "right") - np.searchsorted(ordered, low, "left")
     shown = (off.mean(), np.quantile(off, 0.95), 100 * np.mean(off > 40), 100 * np.mean(away > 2))
     return *map(float, shown), 100 * float(held.mean()), 100 * float(np.median(wide)) / ordered.size
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A ledger that holds one answer."""
-
-    entry: Entry
-
-    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
-        """Return the answer, if it is wanted."""
-        return (self.entry,) if wanted(self.entry.purpose) else ()
-
-    def standing(self, purpose: str, share: Fraction) -> None:
-        """Return nothing: no question has had its answer."""
-
-
-Draw = Callable[[Plan, int], list[Release]]
 
 
 def again(plan: Plan, earlier: Plan, runs: int, moved: int, draw: Draw) -> list[Release]:

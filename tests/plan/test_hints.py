@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +14,10 @@ import pytest
 import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.started import StartedClip
-from prdp.plan.plan import Plan
 from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
+from tests.plan.recorded import Answers, hint_of
 
 RNG = np.random.default_rng(1)
 VALUES = RNG.lognormal(8, 1, 20_000).astype(np.int64) + 1
@@ -37,23 +36,6 @@ def opened(ledger: Path | None = None, text: str = "10000 / v", **options: Any) 
     policy = prdp.Policy(text, at_most=100)
     bounds = {"v": (0, 10**9), "age": (0, 120)}
     return prdp.open(columns, policy=policy, bounds=bounds, name="t", ledger=ledger, **options)
-
-
-class _Ledger:
-    """What was answered, and nothing else."""
-
-    def __init__(self, *entries: Entry) -> None:
-        self._entries = sorted(entries, key=lambda entry: -entry.number)
-
-    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self._entries if wanted(entry.purpose))
-
-    def standing(self, purpose: str, share: Fraction) -> None: ...
-
-
-def hint_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
-    hint = plan.hint(_Ledger(*entries))
-    return {} if hint is None else json.loads(hint)
 
 
 def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **changes: Any) -> Entry:
@@ -219,7 +201,7 @@ def test_a_charge_that_is_taken_up_draws_by_the_hint_that_it_was_made_with(tmp_p
 def test_a_charge_with_a_hint_is_taken_up_with_it_although_there_is_a_better_one(tmp_path: Path) -> None:
     table = opened(tmp_path / "t.ledger")
     plan = table.plan(prdp.sum("v"), share=TENTH)
-    hint = plan.hint(_Ledger(entry(7, table, at=50_000)))
+    hint = plan.hint(Answers(entry(7, table, at=50_000)))
     table.ledger.charge(plan.text, TENTH, notes=Notes(hint=hint))
     table.sum("v", share="1/5")
     assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("the point of charge 7 ")
@@ -244,7 +226,7 @@ def test_a_stand_in_gives_no_hints() -> None:
 def test_every_step_keeps_its_share() -> None:
     table = opened(text=TWO_COLUMNS)
     plan = table.plan(prdp.mean("v"), share=TENTH)
-    started = plan.hinted(plan.hint(_Ledger(entry(0, table, at=7))))
+    started = plan.hinted(plan.hint(Answers(entry(0, table, at=7))))
     assert [step.share for step in started.queries[0].steps] == [step.share for step in plan.queries[0].steps]
     assert isinstance(started.queries[0].steps[0].mechanism, StartedClip)
     assert started.text == plan.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,10 +15,10 @@ import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.started_rank import StartedRank
-from prdp.plan.plan import Plan
 from prdp.release.bias import Clipping
 from prdp.release.chosen import Ranked
 from prdp.release.release import Release
+from tests.plan.recorded import Answers, hint_of
 
 RNG = np.random.default_rng(1)
 VALUES = RNG.lognormal(8, 1, 20_000).astype(np.int64) + 1
@@ -32,23 +31,6 @@ INVERSE, ONE_BUDGET = prdp.Policy("10000 / v", at_most=100), prdp.Policy.constan
 def opened(ledger: Path | None = None, policy: prdp.Policy = INVERSE, **options: Any) -> prdp.Table:
     columns = {"v": VALUES, "age": AGES}
     return prdp.open(columns, policy=policy, bounds={"v": (0, 10**9)}, name="t", ledger=ledger, **options)
-
-
-class _Ledger:
-    """What was answered, and nothing else."""
-
-    def __init__(self, *entries: Entry) -> None:
-        self._entries = sorted(entries, key=lambda entry: -entry.number)
-
-    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self._entries if wanted(entry.purpose))
-
-    def standing(self, purpose: str, share: Fraction) -> None: ...
-
-
-def hint_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
-    hint = plan.hint(_Ledger(*entries))
-    return {} if hint is None else json.loads(hint)
 
 
 def entry(number: int, table: prdp.Table, answer: int, share: Fraction = TENTH, **changes: Any) -> Entry:
@@ -150,7 +132,7 @@ def test_a_charge_that_is_taken_up_draws_by_the_hint_that_it_was_made_with(tmp_p
     """By none where it had none, and by its own where there is a better one by now."""
     table = opened(tmp_path / "t.ledger")
     plan = table.plan(prdp.median("v"), share=TENTH)
-    hint = plan.hint(_Ledger(entry(7, table, answer=50_000)))
+    hint = plan.hint(Answers(entry(7, table, answer=50_000)))
     bare = table.plan(prdp.median("v"), share="1/11")
     for each, notes in ((plan, Notes(hint=hint)), (bare, Notes(hint=None))):
         assert isinstance(table.ledger.charge(each.text, each.share, notes=notes), Charge)
@@ -175,7 +157,7 @@ def test_what_is_no_hint_is_refused_and_nothing_is_drawn(hint: str, tmp_path: Pa
 def test_a_started_step_keeps_its_share_and_its_text(policy: prdp.Policy) -> None:
     table = opened(policy=policy)
     plan = table.plan(prdp.quantile("v", ("0.5", "0.9")), share=TENTH)
-    started = plan.hinted(plan.hint(_Ledger(entry(0, table, answer=2900))))
+    started = plan.hinted(plan.hint(Answers(entry(0, table, answer=2900))))
     mechanism = started.queries[0].steps[0].mechanism
     assert isinstance(mechanism, StartedRank)
     assert mechanism.rank.known == (2900, None)
