@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ import pyarrow
 
 import prdp
 from experiments.choosing.cases import POLICIES, personal_budgets, sets
-from experiments.choosing.hints import Draw, Known
+from experiments.choosing.hints import Draw, Known, drawn
 from experiments.datasets import CUT, LARGEST, DataSet
 from experiments.yardsticks import Floats
 from prdp.ledger.account import Entry
@@ -102,18 +103,11 @@ def measured(asked: argparse.Namespace) -> Iterator[tuple[str, Figures, Figures]
         ordered = np.sort(data.values).astype(float)
         for policy in CHOSEN:
             table = opened(data, policy)
-            reader, entropy = reader_of(table), Seeded(asked.seed)
-
-            def draw(
-                plan: Plan, count: int, reader: object = reader, entropy: Seeded = entropy
-            ) -> list[Release]:
-                return [plan.one(each) for each in plan.draw(reader, entropy, count)]  # type: ignore[arg-type]
-
+            draw = partial(drawn, reader_of(table), Seeded(asked.seed))
             for share in SHARES:
                 for quantile in asked.quantiles:
                     plan = table.plan(prdp.quantile("v", quantile), share=share)
-                    drawn = draw(plan, asked.runs)
-                    then = figures(ordered, float(quantile), drawn)
+                    then = figures(ordered, float(quantile), draw(plan, asked.runs))
                     now = then
                     if asked.first is not None:
                         earlier = table.plan(prdp.quantile("v", quantile), share=FIRST[asked.first](share))

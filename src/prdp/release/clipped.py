@@ -226,15 +226,13 @@ def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, s
         ]
         if len(changes) > 1 or (changes and marks[0]):
             return None
-        last = sizes[-1]
-        if changes or marks[0]:
-            last = _rounded_down(_edge(terms, point, sign, *changes[0]) if changes else sizes[0])
-        if not _none_up_to(terms, point, sign, [size for size in sizes if size < last] + [last]):
+        end = sizes[-1]
+        if some := marks[-1]:
+            end = _rounded_down(_edge(terms, point, sign, *changes[0]) if changes else sizes[0])
+        if not _none_up_to(terms, point, sign, [size for size in sizes if size < end] + [end]):
             return None
-        if not changes and not marks[0]:
-            continue
-        end = last
-        found.append((name, "above" if sign > 0 else "below", ">" if sign > 0 else "<", sign * end))
+        if some:
+            found.append((name, "above" if sign > 0 else "below", ">" if sign > 0 else "<", sign * end))
     return found
 
 
