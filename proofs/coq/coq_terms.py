@@ -1,0 +1,149 @@
+"""Write laws as terms of Law.v: the objects that releases are drawn from, as data for Coq."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from prdp.noise.choice import ExponentialChoice
+from prdp.noise.concave import ConcaveNoise
+from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Rule, Scan, Shaped, Then, Together
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.testing.exact_loss import content
+
+
+def rational(number: int | Fraction) -> str:
+    """Return a rational number, in lowest terms.
+
+    >>> rational(Fraction(-6, 4))
+    '(-3#2)'
+    """
+    exact = Fraction(number)
+    return f"({exact.numerator}#{exact.denominator})"
+
+
+def integer(number: int) -> str:
+    """Return an integer."""
+    if int(number) != number:
+        raise ValueError(f"{number} is not on the lattice: Coq is given whole numbers only")
+    return f"({int(number)})"
+
+
+def sequence(terms: Iterable[str]) -> str:
+    """Return a list of terms."""
+    return f"[{'; '.join(terms)}]"
+
+
+def integers(numbers: Iterable[int]) -> str:
+    """Return a list of integers."""
+    return f"{sequence(map(integer, numbers))}%Z"
+
+
+def rationals(numbers: Iterable[int | Fraction]) -> str:
+    """Return a list of rational numbers."""
+    return sequence(map(rational, numbers))
+
+
+def rule(known: Rule) -> str:
+    """Return a rule: its tests, or all that it holds as a text that Coq only compares.
+
+    >>> rule(FirstReaching(((0, 10), (1, 5))))
+    '(FirstReaching [(0%nat, (10)%Z); (1%nat, (5)%Z)])'
+    """
+    if type(known) is FirstReaching:
+        tests = sequence(f"({which}%nat, {integer(least)}%Z)" for which, least in known.tests)
+        return f"(FirstReaching {tests})"
+    quoted = repr(content(known)).replace('"', '""')
+    return f'(Code "{quoted}"%string)'
+
+
+Name = Callable[[str], str]
+"""From a term to what stands for it; a law that follows many others is written once."""
+
+
+def law(drawn: Any, name: Name = str) -> str:
+    """Return a law.
+
+    >>> from prdp.noise.discrete_laplace import DiscreteLaplace
+    >>> law(Noisy((41,), (DiscreteLaplace(Fraction(5, 2)),)))
+    '(Noisy [(41)]%Z [(5#2)])'
+
+    Args:
+        drawn: The law.
+        name: What stands for the laws inside of it.
+    """
+    if type(drawn) in _SINGLE:
+        return _SINGLE[type(drawn)](drawn)
+    if type(drawn) is Then:
+        places = len(drawn.first.masses if isinstance(drawn.first, Scan) else drawn.first.penalties)
+        return _followed(drawn.first, "Here", map(drawn.then, range(places)), name)
+    if type(drawn) is Gated:
+        laws = (drawn.laws[place] for place in range(len(drawn.laws)))
+        return _followed(drawn.first, rule(drawn.rule), laws, name)
+    if type(drawn) is Together:
+        return f"(Together {sequence(name(law(one, name)) for one in drawn.laws)})"
+    raise TypeError(f"{type(drawn).__name__} is no law of Law.v: add its kind there, with its lemma")
+
+
+def _followed(first: Law, by: str, laws: Iterable[Law], name: Name) -> str:
+    after = [name(law(one, name)) for one in laws]
+    return f"(Then {law(first)} {by} {len(after)} (listed {sequence(after)}))"
+
+
+def _noisy(drawn: Noisy) -> str:
+    return f"(Noisy {integers(drawn.values)} {rationals(noise.scale for noise in drawn.noises)})"
+
+
+def _shaped(drawn: Shaped) -> str:
+    if type(drawn.noise) is not ConcaveNoise:
+        raise TypeError(f"{type(drawn.noise).__name__} is no concave noise")
+    lengths = (high - low for low, high in pairwise((0, *drawn.noise.ends)))
+    pieces = zip(lengths, drawn.noise.slopes, strict=True)
+    shape = sequence(f"({integer(length)}%Z, {rational(slope)})" for length, slope in pieces)
+    return f"(Shaped {integer(drawn.value)}%Z {shape})"
+
+
+def _scan(drawn: Scan) -> str:
+    scales = f"{rational(drawn.threshold_noise.scale)} {rational(drawn.mass_noise.scale)}"
+    return f"(Scan {integers(drawn.masses)} {integers(drawn.thresholds)} {scales})"
+
+
+def _exponential(drawn: ExponentialChoice) -> str:
+    penalties = rationals(penalty * drawn.unit for penalty in drawn.penalties)
+    return f"(Exponential {penalties} {integers(drawn.multiples or (1,) * len(drawn.penalties))})"
+
+
+def _flip(drawn: PermuteAndFlip) -> str:
+    return f"(Flip {rationals(penalty * drawn.unit for penalty in drawn.penalties)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of laws, so that each stands once in a file."""
+
+    prefix: str = "L"
+    of: dict[str, str] = field(default_factory=dict)
+
+    def law(self, drawn: Any) -> str:
+        """Return the name of a law."""
+        return self.name(law(drawn, self.name))
+
+    def name(self, term: str) -> str:
+        """Return the name of a term."""
+        return self.of.setdefault(term, f"{self.prefix}{len(self.of)}")
+
+    def definitions(self) -> str:
+        """Return what the names stand for, each after those that it is made of."""
+        return "".join(f"Definition {name} : law := {term}.\n" for term, name in self.of.items())
+
+
+_SINGLE: Mapping[type, Callable[[Any], str]] = {
+    Noisy: _noisy,
+    Shaped: _shaped,
+    Scan: _scan,
+    ExponentialChoice: _exponential,
+    PermuteAndFlip: _flip,
+}
