@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from prdp.cells.summary import Summary
-from prdp.engines._origins import Origin
-from prdp.engines._tables import DuckDBTables
-from prdp.engines.duckdb import DuckDBEngine
+from prdp.engines.duckdb.engine import DuckDBDatabase
+from prdp.engines.origins import Origins
+from prdp.engines.sql_engine import SqlEngine
 from prdp.ledger import DurableLedger, MemoryLedger
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.run.reader import Reader
 
-_THE_CALLER_S_OWN = (DuckDBEngine, DuckDBTables, DurableLedger, MemoryLedger, Origin, Reader)
+_THE_CALLER_S_OWN = (SqlEngine, DuckDBDatabase, DurableLedger, MemoryLedger, Origins, Reader)
 """What whoever asks holds in their own hands anyway."""
 
 

@@ -17,6 +17,9 @@ from typing import Any, Protocol
 import psycopg
 import pytest
 
+from prdp.ledger.chain import next_row
+from prdp.ledger.layout import COLUMNS, insertion
+
 _NUMBERS = count()
 
 
@@ -36,6 +39,9 @@ class Place(Protocol):
 
     def unguarded(self, table: str, act: str, *values: object) -> None:
         """Run a statement without a table's guards, and put them back."""
+
+    def insert(self, statement: str, values: tuple[object, ...]) -> None:
+        """Run a statement with ``?`` for values, as whoever may insert can."""
 
     def remove(self) -> None:
         """Remove the ledger, as somebody may who owns it."""
@@ -67,6 +73,10 @@ class FilePlace:
             database.execute(act, values)
             for _, text in guards:
                 database.execute(text)
+
+    def insert(self, statement: str, values: tuple[object, ...]) -> None:
+        with closing(sqlite3.connect(self.given)) as database, database:
+            database.execute(statement, values)
 
     def remove(self) -> None:
         self.given.unlink()
@@ -104,6 +114,10 @@ class PostgresPlace:
             for event in ("update", "delete", "truncate"):
                 database.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_{event}".encode())
 
+    def insert(self, statement: str, values: tuple[object, ...]) -> None:
+        with self.connected() as database:
+            database.execute(statement.replace("?", "%s").encode(), values)
+
     def connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         database = psycopg.connect(self.database)
         database.execute(f"SET search_path = {self.schema}".encode())
@@ -119,6 +133,17 @@ class PostgresPlace:
         return PostgresPlace(self.database, f"{self.name}_{name}")
 
 
+def hashes_of(place: Place) -> list[str]:
+    """Return the stored hashes of a ledger, in the order of the chain."""
+    tables = " UNION ALL ".join(f"SELECT place, hash FROM {table}" for table in COLUMNS)
+    return [found for _, found in place.run(f"SELECT place, hash FROM ({tables}) AS rows ORDER BY place")]
+
+
+def forge(place: Place, table: str, *fields: object) -> None:
+    """Insert a row with a hash that continues the chain, as whoever may insert and knows how can."""
+    place.insert(insertion(table), next_row(hashes_of(place), table, fields).values)
+
+
 def new_place(kind: str, folder: Path, postgres: Callable[[], str]) -> Place:
     """Return a place where no ledger is yet; ``postgres`` tells the address of a database."""
     if kind == "file":
@@ -126,7 +151,7 @@ def new_place(kind: str, folder: Path, postgres: Callable[[], str]) -> Place:
     return PostgresPlace(postgres(), f"t{next(_NUMBERS)}")
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Return a place for a ledger that is not there yet, of either kind."""
     return new_place(request.param, tmp_path, lambda: str(request.getfixturevalue("postgres")))

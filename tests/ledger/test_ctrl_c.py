@@ -24,7 +24,7 @@ PROGRAM = """
 import collections, json, os, random, signal, sys, threading, time
 import duckdb, numpy
 import prdp
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 
 stage, path, times, ledger = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 bounds = {"balance": (0, 10**12)}
@@ -126,13 +126,13 @@ def pressed(stage: str, source: Path, ledger: str) -> object:
 def test_a_handler_that_lets_the_work_go_on_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     table = prdp.open({"v": np.arange(1000)}, policy=prdp.Policy.constant(1))
     pressed: list[int] = []
-    works = table._engine._run  # type: ignore[attr-defined]
+    works = table._engine.database.run  # type: ignore[attr-defined]
 
     def run(sql: str, *, as_arrays: bool = False) -> object:
         signal.raise_signal(signal.SIGINT)
         return works(sql, as_arrays=as_arrays)
 
-    monkeypatch.setattr(table._engine, "_run", run)
+    monkeypatch.setattr(table._engine.database, "run", run)  # type: ignore[attr-defined]
     before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
     try:
         assert table.count(share="1/2").value == pytest.approx(1000, abs=500)

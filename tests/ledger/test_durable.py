@@ -14,7 +14,8 @@ import pytest
 import prdp
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, Notes
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from tests.ledger.places import Place, PostgresPlace, new_place
 
@@ -26,8 +27,8 @@ ANSWER = Release(
     noise_scales=(Fraction(10**20, 7), Fraction(1, 9)),
     share=Fraction(1, 4),
     method="clip",
-    caveat="none",
-    choices=(("clipped at", "3"),),
+    bias=Caveat("none"),
+    decisions=(("clipped at", "3"),),
 )
 
 
@@ -174,15 +175,15 @@ def test_threads_share_one_ledger_object(ledger: DurableLedger) -> None:
     assert (len(ledger.entries), len(refused), ledger.left) == (5, 7, Fraction(0))
 
 
-@pytest.mark.parametrize("kind", ["file", "postgres"])
+@pytest.mark.parametrize("kind", ["file", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_a_backup_is_a_ledger_and_does_not_overwrite(
-    ledger: DurableLedger, kind: str, tmp_path: Path, postgres: str
+    ledger: DurableLedger, kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """From a file to a file, to a database and back."""
     ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
     ledger.charge("b", Fraction(1, 7), notes=Notes(edition="é"))
     ledger.set_quota("ana", "1/2")
-    copy = new_place(kind, tmp_path, lambda: postgres).beside("copy")
+    copy = new_place(kind, tmp_path, lambda: str(request.getfixturevalue("postgres"))).beside("copy")
     ledger.backup(copy.given)
     again = DurableLedger(copy.given)
     assert again.entries == ledger.entries
@@ -191,13 +192,6 @@ def test_a_backup_is_a_ledger_and_does_not_overwrite(
         ledger.backup(copy.given)
     again.charge("c", Fraction(1, 7))
     assert len(ledger.entries) == 2
-
-
-def test_a_ledger_whose_sums_do_not_add_up_is_refused(ledger: DurableLedger, place: Place) -> None:
-    ledger.charge("a", Fraction(1, 3))
-    place.unguarded("charges", "UPDATE charges SET spent = '0'")
-    with pytest.raises(LedgerError, match="its sums do not add up"):
-        DurableLedger(place.given)
 
 
 def test_a_ledger_without_one_of_its_guards_is_refused(ledger: DurableLedger, place: Place) -> None:
@@ -241,36 +235,13 @@ def test_the_same_question_from_many_threads_at_once_is_charged_once(place: Plac
 def test_a_ledger_that_was_replaced_meanwhile_does_not_take_the_answer(
     ledger: DurableLedger, place: Place
 ) -> None:
-    early = place.beside("early")
-    ledger.backup(early.given)
     mine = charged(ledger, "a", Fraction(1, 5))
-    place.put_back(early)
-    other = charged(DurableLedger(place.given), "b", Fraction(1, 7))
-    assert other.number == mine.number
-    with pytest.raises(LedgerError, match="does not know the charge"):
-        ledger.record(mine, ANSWER)
     place.remove()
     DurableLedger.opened(place.given, FACTS)
     with pytest.raises(LedgerError, match="another ledger than the one that was opened"):
+        ledger.record(mine, ANSWER)
+    with pytest.raises(LedgerError, match="another ledger than the one that was opened"):
         ledger.charge("a", Fraction(1, 5))
-
-
-def test_what_was_read_is_forgotten_when_a_ledger_is_put_back_to_an_older_state(place: Place) -> None:
-    """Charges are read once, since a ledger only grows; a backup that is put in its place has fewer."""
-    early = place.beside("early")
-    ledger = DurableLedger.opened(place.given, Binding({"name": "t", "fixed": ["week"]}))
-    regions = [f'[{{"week": {{"whole": [{week}]}}}}]' for week in range(4)]
-    ledger.charge("a", Fraction(1, 5), notes=Notes(regions[0]))
-    ledger.backup(early.given)
-    ledger.charge("b", Fraction(1, 2), notes=Notes(regions[1]))
-    assert ledger.left_in(regions[1]) == Fraction(1, 2)
-    place.put_back(early)
-    assert ledger.left_in(regions[1]) == 1
-    other = DurableLedger(place.given)
-    for week in (2, 3):
-        other.charge(f"of {week}", Fraction(3, 4), notes=Notes(regions[week]))
-    quarter = Fraction(1, 4)
-    assert [ledger.left_in(region) for region in regions] == [Fraction(4, 5), 1, quarter, quarter]
 
 
 @pytest.mark.parametrize("who", [b"ana", 5, "half \ud800", "nul \0"])
@@ -288,7 +259,7 @@ def test_nothing_that_is_written_can_be_changed_or_removed(ledger: DurableLedger
         "DELETE FROM facts",
         "UPDATE quotas SET share = '1'",
         "DELETE FROM quotas",
-        "INSERT INTO facts VALUES ('binding', '{}') ON CONFLICT (name) DO UPDATE SET value = '{}'",
+        "INSERT INTO facts VALUES ('binding', '{}', 9, '') ON CONFLICT (name) DO UPDATE SET value = '{}'",
     ):
         with pytest.raises(place.refusal, match="append-only"):
             place.run(act)

@@ -33,7 +33,7 @@ NUMBERS = ["-5", "-0.25", "+7", "-1e-07", "-12.5e3"]
 
 
 def answer(steps: int) -> Release:
-    return Release("sum", steps, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+    return Release("sum", steps, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
 
 
 def rows(*entries: Entry) -> list[dict[str, str]]:

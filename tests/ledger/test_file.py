@@ -1,4 +1,4 @@
-"""What is so of a ledger's file alone: its disk, its names, its older formats, and what is no ledger."""
+"""What is so of a ledger's file alone: its disk, its names, other formats, and what is no ledger."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger import Binding, Charge, DurableLedger, file_format
+from prdp.ledger import Binding, Charge, DurableLedger, file_storage
+from prdp.ledger.layout import VERSION
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 
 FACTS = Binding({"name": "t", "bounds": {"v": ["0", "9"]}})
-ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "none")
+ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", Caveat("none"))
 
 
 @pytest.fixture
@@ -33,14 +35,42 @@ def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, fresh: bool
     return charge
 
 
+def test_whoever_opens_a_ledger_while_another_begins_it_disturbs_neither(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one opens it between the file's having its name and its draft's having none."""
+    others: list[DurableLedger] = []
+    link = os.link
+
+    def linked(draft: Path, to: Path) -> None:
+        link(draft, to)
+        others.append(DurableLedger.opened(path, FACTS))
+
+    monkeypatch.setattr(os, "link", linked)
+    mine = DurableLedger.opened(path, FACTS)
+    assert mine.begun
+    assert [other.begun for other in others] == [False]
+    assert mine.identity == others[0].identity
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_draft_that_a_crash_left_is_removed_whatever_the_ledger_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "a[1]*.ledger"
+    DurableLedger.opened(path, FACTS)
+    os.link(path, tmp_path / f".{path.name}.0123")
+    assert DurableLedger(path).left == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_no_row_of_a_file_can_be_replaced(ledger: DurableLedger, path: Path) -> None:
     ledger.charge("a", Fraction(1, 4))
     with sqlite3.connect(path) as database:
-        database.execute("INSERT INTO quotas VALUES (0, 'ana', '1/2', 'ana', '2026')")
+        database.execute("INSERT INTO quotas VALUES (0, 'ana', '1/2', 'ana', '2026', 5, '')")
         for act in (
-            "INSERT OR REPLACE INTO charges SELECT 0, '', '0', '0', '', '', '', '', '', '', '' FROM charges",
-            "INSERT OR REPLACE INTO facts VALUES ('binding', '{}')",
-            "INSERT OR REPLACE INTO quotas VALUES (0, 'ana', '1', 'ana', '2026')",
+            "INSERT OR REPLACE INTO charges VALUES (0, '', '0', '', '', '', '', '', '', '', 9, '')",
+            "INSERT OR REPLACE INTO charges VALUES (9, '', '0', '', '', '', '', '', '', '', 4, '')",
+            "INSERT OR REPLACE INTO facts VALUES ('binding', '{}', 9, '')",
+            "INSERT OR REPLACE INTO quotas VALUES (0, 'ana', '1', 'ana', '2026', 9, '')",
         ):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 database.execute(act)
@@ -77,27 +107,24 @@ def test_a_truncated_ledger_is_refused(ledger: DurableLedger, path: Path, kept: 
 
 def test_a_ledger_of_a_newer_format_is_refused(ledger: DurableLedger, path: Path) -> None:
     with sqlite3.connect(path) as database:
-        database.execute(f"PRAGMA user_version = {file_format.VERSION + 1}")
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
     database.close()
     with pytest.raises(LedgerError, match="newer prdp"):
         DurableLedger(path)
 
 
-def test_an_older_format_is_brought_up_to_date_and_kept_beside(
-    ledger: DurableLedger, path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", [1, VERSION - 1])
+def test_a_ledger_of_an_older_format_is_refused_in_one_sentence(
+    ledger: DurableLedger, path: Path, version: int
 ) -> None:
-    ledger.charge("a", Fraction(1, 3))
-
-    def add_a_note(database: sqlite3.Connection) -> None:
-        database.execute("ALTER TABLE charges ADD COLUMN note TEXT")
-
-    monkeypatch.setattr(file_format, "VERSION", file_format.VERSION + 1)
-    monkeypatch.setattr(file_format, "MIGRATIONS", {file_format.VERSION - 1: add_a_note})
-    assert DurableLedger(path).left == Fraction(2, 3)
     with sqlite3.connect(path) as database:
-        assert database.execute("SELECT note FROM charges").fetchall() == [(None,)]
+        database.execute(f"PRAGMA user_version = {version}")
     database.close()
-    assert path.with_name(f"{path.name}.format{file_format.VERSION - 1}").exists()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=rf"is of format {version}, from before") as refusal:
+        DurableLedger(path)
+    assert str(refusal.value).count(". ") == 0
+    assert path.read_bytes() == before
 
 
 def test_a_table_keeps_its_ledger_wherever_the_process_goes(
@@ -158,6 +185,6 @@ def test_a_ledger_can_be_shared_as_other_files_can(ledger: DurableLedger, path: 
 
 def test_a_charge_waits_for_the_disk_and_on_macos_for_its_cache_too(tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    with file_format.connected(tmp_path / "x") as database:
+    with file_storage.connected(tmp_path / "x") as database:
         assert database.execute("PRAGMA synchronous").fetchone() == (3,)
         assert database.execute("PRAGMA fullfsync").fetchone() == (1,)

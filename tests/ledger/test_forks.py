@@ -24,7 +24,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest, LedgerError, PrdpError
 from prdp.ledger import Binding, DurableLedger, MemoryLedger
-from prdp.ledger.file_format import connected
+from prdp.ledger.file_storage import connected
 from prdp.local import Campaign, Client
 from prdp.local.protocols.counting import DomainCount
 from prdp.noise.entropy import SystemEntropy

@@ -15,8 +15,8 @@ import pytest
 
 import prdp
 from prdp.errors import EngineFailure, LedgerError
-from prdp.ledger import DurableLedger, file_format
-from prdp.ledger.release_form import release_to_json
+from prdp.ledger import DurableLedger, file_storage
+from prdp.ledger.release_codec import release_to_json
 from prdp.noise.entropy import SystemEntropy
 from tests.ledger.frames import chain, files, private
 
@@ -154,6 +154,7 @@ def test_ctrl_c_in_a_question_about_a_join_or_a_graph_shows_nothing(monkeypatch:
             "ledger",
             "run",
             "safety",
+            "graphs",
             "tables",
         }
 
@@ -213,7 +214,7 @@ def _unlock() -> Iterator[None]:
 def test_an_answer_that_cannot_be_recorded_is_in_no_frame(
     question: str, trouble: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_format, "_PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(file_storage, "_PATIENCE_SECONDS", 0)
     path = tmp_path / "t.ledger"
     table = opened(ledger=path)
     monkeypatch.setattr("prdp.run.answer.SystemEntropy", Interrupting(1, lambda: trouble(path)))

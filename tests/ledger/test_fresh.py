@@ -20,7 +20,7 @@ from prdp.run.reader import Reader
 from tests.ledger.places import new_place
 
 SHARE = Fraction(1, 4)
-FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip", "")
+FIRST = Release("count", 10, Fraction(1), (Fraction(2),), SHARE, "clip")
 
 
 class Source:
@@ -52,7 +52,7 @@ class Drawing:
         """Raise nothing."""
 
 
-@pytest.fixture(params=["memory", "file", "postgres"])
+@pytest.fixture(params=["memory", "file", pytest.param("postgres", marks=pytest.mark.slow)])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     """Return a ledger in which the question has an answer."""
     facts = Binding({"name": "t"})

@@ -17,7 +17,7 @@ from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, MemoryLedger, memory
 from prdp.release.release import Release
 
-RELEASE = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+RELEASE = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
 
 
 def charged(ledger: MemoryLedger, purpose: str) -> Charge:

@@ -20,14 +20,19 @@ import pytest
 import prdp
 from prdp.errors import LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, durable, postgres
+from prdp.ledger.chain import chained
+from prdp.ledger.layout import FACTS as FACT_NAMES
+from prdp.ledger.layout import VERSION
 from prdp.ledger.postgres import PostgresStorage
 from prdp.release.release import Release
 from tests.ledger.cutting import Cut, Proxy, proxy
 from tests.ledger.places import PostgresPlace, new_place
 from tests.postgres import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 FACTS = Binding({"name": "t"})
-ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
 QUARTER = Fraction(1, 4)
 ANOTHER = """
 import sys
@@ -37,7 +42,7 @@ from prdp.release.release import Release
 
 ledger = DurableLedger(sys.argv[1])
 charge = ledger.charge("a", Fraction(1, 4))
-ledger.record(charge, Release("count", 5, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", ""))
+ledger.record(charge, Release("count", 5, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip"))
 """
 CUTS: list[Cut] = ["before", "after", "late"]
 
@@ -129,11 +134,12 @@ def test_a_ledger_whose_beginning_is_cut_off_is_begun_once(
 ) -> None:
     begun = PostgresStorage(through(line, place))
     line.cut = cut
-    facts = [("binding", FACTS.to_json()), ("begun", "2026"), ("identity", "me")]
-    assert begun.begin({"facts": facts})
+    facts = zip(FACT_NAMES, (str(VERSION), FACTS.to_json(), "2026", "me"), strict=True)
+    contents = chained(("facts", fact) for fact in facts)
+    assert begun.begin(contents)
     assert line.cuts == 1
     assert DurableLedger(place.given).binding == FACTS
-    assert not begun.begin({"facts": facts})
+    assert not begun.begin(contents)
 
 
 def test_where_nobody_can_tell_it_is_said_and_asking_again_costs_nothing_more(

@@ -21,13 +21,13 @@ import prdp
 from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.release.release import Release
 from tests.cli.running import quickly
-from tests.ledger.places import FilePlace, Place
+from tests.ledger.places import FilePlace, Place, forge
 
 FACTS = Binding({"name": "t", "at_least": "1/100"})
-ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
 LEAST_DIGITS = 640
 """The lowest limit that Python takes."""
 
@@ -202,11 +202,6 @@ def answered(place: Place) -> DurableLedger:
     return ledger
 
 
-def with_release(place: Place, change: Callable[[str], str]) -> None:
-    answered(place)
-    place.unguarded("releases", "UPDATE releases SET release = ?", change(release_to_json(ANSWER)))
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -221,16 +216,22 @@ def with_release(place: Place, change: Callable[[str], str]) -> None:
 def test_a_release_that_says_two_things_or_nothing_is_not_read(
     place: Place, change: Callable[[str], str]
 ) -> None:
-    with_release(place, change)
-    with pytest.raises(LedgerError, match="cannot be read"):
-        DurableLedger(place.given)
+    ledger = DurableLedger.opened(place.given, FACTS)
+    ledger.charge("a", Fraction(1, 4))
+    forge(place, "releases", 0, change(release_to_json(ANSWER)))
+    for account in (ledger, DurableLedger(place.given)):
+        with pytest.raises(LedgerError, match="cannot be read"):
+            account.charge("a", Fraction(1, 4))
+        with pytest.raises(LedgerError, match="cannot be read"):
+            account.entries  # noqa: B018  (reads)
+        assert account.left == Fraction(3, 4)
 
 
 def test_facts_that_say_two_things_are_not_read(place: Place) -> None:
     answered(place)
     twice = '{"name": "t", "name": "u"}'
     place.unguarded("facts", "UPDATE facts SET value = ? WHERE name = 'binding'", twice)
-    with pytest.raises(LedgerError, match="cannot be read"):
+    with pytest.raises(LedgerError, match="is damaged"):
         DurableLedger(place.given)
 
 
@@ -258,7 +259,7 @@ def _overwritten(path: Path) -> None:
 
 def _with_other_sums(path: Path) -> None:
     answered(FilePlace(path))
-    FilePlace(path).unguarded("charges", "UPDATE charges SET spent = '0'")
+    FilePlace(path).unguarded("charges", "UPDATE charges SET share = '1/8'")
 
 
 @pytest.mark.parametrize(

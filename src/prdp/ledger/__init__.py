@@ -9,8 +9,8 @@ from prdp.ledger.account import Charge, Entry, Ledger, Notes
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger
-from prdp.ledger.no_account import NoAccount
 from prdp.ledger.storage import is_begun, shown_place
+from prdp.ledger.synthetic import NoAccount
 
 __all__ = [
     "Binding",

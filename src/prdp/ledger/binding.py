@@ -103,10 +103,7 @@ class Binding:
     @classmethod
     def from_json(cls, text: str) -> Binding:
         """Read what ``to_json`` wrote."""
-        facts = strict_json(text)
-        if isinstance(facts, dict) and isinstance(facts.get("schema"), dict):
-            facts["schema"] = {column: _TEXTS.get(kind, kind) for column, kind in facts["schema"].items()}
-        return cls(facts)
+        return cls(strict_json(text))
 
     def to_json(self) -> str:
         """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""

@@ -1,4 +1,4 @@
-"""What is spent of whom: charges by region, decided from public texts alone; proofs/accounting.md."""
+"""Spending by region: charges decided from public texts alone; proofs/accounting.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fractions import Fraction
 from prdp.declare.exact import told
 from prdp.errors import BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.ledger.account import left_after
-from prdp.plan.text import in_words
-from prdp.regions.depth import overlapping, spent_in
-from prdp.regions.form import region_from_json
+from prdp.plan.question_key import in_words
+from prdp.regions.describe import region_words
+from prdp.regions.max_overlap import overlapping, spent_in
 from prdp.regions.region import EVERYBODY, Region
-from prdp.regions.words import region_words
+from prdp.regions.serialize import region_from_json
 
 _NAMED = 5
 """How many earlier questions a refusal names."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import getpass
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, fraction_of, spelled, told
+from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, told
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.account import (
@@ -26,21 +27,29 @@ from prdp.ledger.account import (
     total_with,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import Spent, left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
+from prdp.ledger.by_region import left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
+from prdp.ledger.chain import (
+    Head,
+    Row,
+    all_seen,
+    chained,
+    insert,
+    newest_seen,
+    next_row,
+    remember,
+    rows_from,
+    rows_of,
+)
 from prdp.ledger.export import as_csv, as_json
-from prdp.ledger.layout import FACTS, insertion
+from prdp.ledger.layout import FACTS, VERSION
 from prdp.ledger.notebook import account_html
-from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.ledger.soundness import decoded, fact
-from prdp.ledger.storage import Database, storage_of
+from prdp.ledger.release_codec import release_from_json, release_to_json
+from prdp.ledger.soundness import damaged, decoded, fact, rolled_back
+from prdp.ledger.storage import LedgerTables, Storage, storage_of
+from prdp.ledger.verified import Account, Unsound
 from prdp.regions.region import Region
 from prdp.release.table import Released
 
-_NOTES = "region, edition, hint, quota"
-_SELECT = (
-    f"SELECT charges.number, purpose, share, who, at, release, {_NOTES} FROM charges "
-    "LEFT JOIN releases ON releases.number = charges.number"
-)
 Done = TypeVar("Done")
 
 
@@ -48,37 +57,60 @@ class DurableLedger:
     """An account that outlives the process, in one file or in a PostgreSQL database.
 
     Every operation opens it anew, so threads and forked processes share nothing but what is written.
-    A charge is one transaction that is on disk before it returns; what a crash cut short is undone. The
-    tables refuse updates and deletions: a guard against accidents, not against somebody who may write them.
+    A charge is one transaction that is on disk before it returns; what a crash cut short is undone. Rows are
+    chained by hashes: all of them are verified when the ledger is opened, new ones by every operation, and
+    every decision is taken from rows that were verified. A process refuses a ledger that has forgotten rows
+    which it has seen.
+
+    Attributes:
+        who: Who asks.
+        begun: Whether there was no ledger yet, so that opening it began one.
     """
 
-    def __init__(self, path: Path | str, *, who: str | None = None) -> None:
+    def __init__(self, path: Path | str, *, who: str | None = None, expected_head: str | None = None) -> None:
         """Open a ledger that exists.
 
         Args:
             path: A file, or an address such as ``postgresql://user@host/database?ledger=accounts``.
             who: Who asks; by default the name of whoever runs the process.
+            expected_head: A head of this ledger that was kept elsewhere: its row must be there.
 
         Raises:
             LedgerError: There is none, or it cannot be trusted.
         """
         self._storage = storage_of(path)
         self.who = _label(who)
-        self._kept: tuple[str, tuple[Spent, ...]] = ("", ())
-        self._identity = self._storage.checked()
+        self.begun = False
+        self._account = self._verified(None)
+        if expected_head is not None:
+            self._refuse_without(expected_head)
 
     @classmethod
-    def opened(cls, path: Path | str, binding: Binding, *, who: str | None = None) -> DurableLedger:
-        """Open the ledger of a table, or begin one where there is none."""
+    def opened(
+        cls, path: Path | str, binding: Binding, *, who: str | None = None, must_exist: bool = False
+    ) -> DurableLedger:
+        """Open the ledger of a table, or begin one where there is none, unless one must exist."""
         storage = storage_of(path)
         if not is_writable(binding.to_json()):
             raise InvalidRequest(
                 "a name or a fact of this table cannot be written: it holds half of a character."
             )
-        if not storage.is_begun():
-            facts = zip(FACTS, (binding.to_json(), _now(), uuid.uuid4().hex), strict=True)
-            storage.begin({"facts": list(facts)})
-        return cls(path, who=who)
+        begun = False
+        if not must_exist and not storage.is_begun():
+            facts = zip(FACTS, (str(VERSION), binding.to_json(), _now(), uuid.uuid4().hex), strict=True)
+            begun = storage.begin(chained(("facts", fact) for fact in facts))
+        ledger = cls(path, who=who)
+        ledger.begun = begun
+        return ledger
+
+    def __getstate__(self) -> tuple[Storage, str, Head]:
+        """Return the place, who asks and what was seen there; another process verifies the rows itself."""
+        return self._storage, self.who, self._account.head
+
+    def __setstate__(self, state: tuple[Storage, str, Head]) -> None:
+        self._storage, self.who, seen = state
+        self.begun = False
+        self._account = self._verified(seen)
 
     @property
     def path(self) -> Path | None:
@@ -105,8 +137,7 @@ class DurableLedger:
     @property
     def binding(self) -> Binding:
         """The public facts that the ledger is bound to."""
-        with decoded(self.shown):
-            return Binding.from_json(self._reading(lambda database: fact(database, "binding")))
+        return self._account.binding
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -120,51 +151,60 @@ class DurableLedger:
 
     def left_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left."""
+        account = self._current()
+        if not account.binding.fixed:
+            return left_after(account.total)
+        return left_in(whom(region, account.binding.fixed), account.charges)
 
-        def read(database: Database) -> Fraction:
-            fixed = self._fixed(database)
-            if not fixed:
-                return left_after(self._last(database)[1])
-            return left_in(whom(region, fixed), self._charges(database, fixed))
+    @property
+    def identity(self) -> str:
+        """A random word of the ledger's own, which its copies have too."""
+        return self._account.identity
 
-        return self._reading(read)
+    @property
+    def head(self) -> str:
+        """The hash of the newest row: kept elsewhere, it shows whether rows up to it are still there."""
+        return self._current().head.hash
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
-        statement = f"{_SELECT} ORDER BY charges.number"
-        rows = self._reading(lambda database: database.execute(statement).fetchall())
-        with decoded(self.shown):
-            return tuple(map(_entry, rows))
+
+        def read(database: LedgerTables, account: Account) -> tuple[Entry, ...]:
+            answers = {row.values[0]: self._release(account, row) for row in rows_of(database, "releases")}
+            if answers.keys() != account.answers.keys():
+                raise damaged(self.shown, "an answer is lost")
+            return tuple(charge.entry(answers.get(charge.number)) for charge in account.charges)
+
+        return self._reading(read)
 
     def standing(self, purpose: str, share: Fraction) -> Released | None:
         """Return the newest release that a purpose has had for a share."""
-        return self._reading(lambda database: self._standing(database, purpose, share))
+        return self._reading(lambda database, account: self._standing(database, account, purpose, share))
 
-    def _standing(self, database: Database, purpose: str, share: Fraction) -> Released | None:
-        row = database.execute(
-            "SELECT release FROM releases JOIN charges USING (number) WHERE purpose = ? AND share = ? "
-            "ORDER BY number DESC LIMIT 1",
-            (purpose, str(share)),
-        ).fetchone()
-        return self._read(row[0]) if row else None
+    def _standing(
+        self, database: LedgerTables, account: Account, purpose: str, share: Fraction
+    ) -> Released | None:
+        number = account.standing(purpose, share)
+        return None if number is None else self._answer(database, account, number)
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
         """Return the newest charges that have a release and whose purpose passes a test, newest first."""
-        statement = f"{_SELECT} WHERE release IS NOT NULL ORDER BY charges.number DESC LIMIT {LATEST}"
-        rows = self._reading(lambda database: database.execute(statement).fetchall())
-        with decoded(self.shown):
-            return tuple(_entry(row) for row in rows if wanted(row[1]))
+
+        def read(database: LedgerTables, account: Account) -> tuple[Entry, ...]:
+            newest = (charge for charge in reversed(account.charges) if charge.number in account.answers)
+            return tuple(
+                charge.entry(self._answer(database, account, charge.number))
+                for charge in islice(newest, LATEST)
+                if wanted(charge.purpose)
+            )
+
+        return self._reading(read)
 
     @property
     def quotas(self) -> dict[str, Fraction]:
         """What each name may spend of any record's budget, by the newest word on it."""
-        return self._reading(self._quotas)
-
-    def _quotas(self, database: Database) -> dict[str, Fraction]:
-        with decoded(self.shown):
-            rows = database.execute("SELECT name, share FROM quotas ORDER BY number").fetchall()
-            return {name: fraction_of(share) for name, share in rows}
+        return dict(self._current().quotas)
 
     def set_quota(self, name: str, share: Exact) -> None:
         """Limit what a name may spend of any record's budget, from now on; 0 lets it spend nothing more.
@@ -178,15 +218,13 @@ class DurableLedger:
             raise InvalidRequest(
                 f"share={told(share)} is no quota: a part of any budget, from 0 to 1, such as 0.25 or '1/4'."
             )
-        row = (name, str(limit), self.who, _now())
+        said = (name, str(limit), self.who, _now())
 
-        def write(database: Database, retried: bool) -> None:
-            last = database.execute(
-                "SELECT number, name, share, who, at FROM quotas ORDER BY number DESC LIMIT 1"
-            )
-            number, *before = last.fetchone() or (-1,)
-            if not (retried and row == tuple(before)):
-                database.execute(insertion("quotas"), (number + 1, *row))
+        def write(database: LedgerTables, account: Account, retried: bool) -> tuple[None, Account]:
+            last = [row.values[1:-2] for row in rows_of(database, "quotas")][-1:] if retried else []
+            if last == [said]:
+                return None, account  # it was done, and nobody could say so
+            return None, self._append(database, account, "quotas", (account.quota_rows, *said))
 
         self._writing(write, "no quota was written")
 
@@ -196,12 +234,8 @@ class DurableLedger:
         Raises:
             BudgetExhausted: The quota has less left.
         """
-
-        def read(database: Database) -> None:
-            fixed = self._fixed(database)
-            self._within_quota(database, share, whom(region, fixed), NO_NOTES, fixed)
-
-        self._reading(read)
+        account = self._current()
+        self._within_quota(account, share, whom(region, account.binding.fixed), NO_NOTES)
 
     def charge(
         self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
@@ -210,86 +244,63 @@ class DurableLedger:
         refuse_unless_a_charge(purpose, share, notes)
         token = uuid.uuid4().hex
 
-        def write(database: Database, retried: bool) -> Charge | Released:
-            mine = self._landed(database, token) if retried else None
-            if mine is not None:
-                return mine
-            standing = None if fresh else self._standing(database, purpose, share)
+        def write(
+            database: LedgerTables, account: Account, retried: bool
+        ) -> tuple[Charge | Released, Account]:
+            mine = [one for one in reversed(account.charges) if one.token == token] if retried else []
+            if mine:
+                return mine[0].awaiting(), account  # it was committed, and nobody could say so
+            standing = None if fresh else self._standing(database, account, purpose, share)
             if standing is not None:
-                return standing
-            fixed = self._fixed(database)
-            unanswered = database.execute(
-                f"SELECT number, token, {_NOTES} FROM charges WHERE purpose = ? AND share = ? "
-                "AND number NOT IN (SELECT number FROM releases) ORDER BY number",
-                (purpose, str(share)),
-            )
-            for number, known, *kept in unanswered:
-                if not fixed or kept[0] in {None, notes.region}:
-                    return Charge(number, purpose, known, Notes(*kept))
-            return self._new_charge(database, Charge(0, purpose, token, notes), share, fixed)
+                return standing, account
+            for unanswered in account.unanswered(purpose, share):
+                if not account.binding.fixed or unanswered.notes.region in {None, notes.region}:
+                    return unanswered.awaiting(), account
+            return self._new_charge(database, account, Charge(0, purpose, token, notes), share)
 
         return self._writing(write, "nothing was charged")
 
-    def _landed(self, database: Database, token: str) -> Charge | None:
-        """Return the charge with a token: its transaction was committed, and nobody could say so."""
-        row = database.execute(
-            f"SELECT number, purpose, {_NOTES} FROM charges WHERE token = ?", (token,)
-        ).fetchone()
-        return Charge(row[0], row[1], token, Notes(*row[2:])) if row else None
-
     def _new_charge(
-        self, database: Database, charge: Charge, share: Fraction, fixed: tuple[str, ...]
-    ) -> Charge:
+        self, database: LedgerTables, account: Account, charge: Charge, share: Fraction
+    ) -> tuple[Charge, Account]:
+        fixed = account.binding.fixed
         region = whom(charge.notes.region, fixed)
-        notes = self._within_quota(database, share, region, charge.notes, fixed)
-        last, spent = self._last(database)
+        notes = self._within_quota(account, share, region, charge.notes)
         if fixed:
-            refuse_what_does_not_fit(share, region, self._charges(database, fixed), fixed)
-            spent = total_with(spent, share)
+            refuse_what_does_not_fit(share, region, account.charges, fixed)
+            total_with(account.total, share)
         else:
-            spent = sum_with(spent, share)
-        number = last + 1  # said, not counted by the statement: who read other rows before it is refused
-        row = (number, charge.purpose, str(share), spelled(spent), self.who, _now(), charge.token)
-        database.execute(insertion("charges"), (*row, *astuple(notes)))
-        return replace(charge, number=number, notes=notes)
+            sum_with(account.total, share)
+        number = len(account.charges)
+        fields = (number, charge.purpose, str(share), self.who, _now(), charge.token, *astuple(notes))
+        after = self._append(database, account, "charges", fields)
+        return after.charges[number].awaiting(), after
 
-    def _within_quota(
-        self,
-        database: Database,
-        share: Fraction,
-        region: Region,
-        notes: Notes,
-        fixed: tuple[str, ...],
-    ) -> Notes:
+    def _within_quota(self, account: Account, share: Fraction, region: Region, notes: Notes) -> Notes:
         """Return the notes with out of whose quota it is paid: the one named, or that of whoever asks."""
-        quotas = self._quotas(database)
+        quotas = account.quotas
         if notes.quota is not None and notes.quota not in quotas:
             raise InvalidRequest(f"{self.shown} has no quota {notes.quota!r}. Nothing was charged.")
         name = notes.quota or (self.who if self.who in quotas else None)
         if name is None:
             return notes
-        refuse_past_a_quota(name, quotas[name], share, region, self._charges(database, fixed))
+        refuse_past_a_quota(name, quotas[name], share, region, account.charges)
         return replace(notes, quota=name)
 
     def record(self, charge: Charge, release: Released) -> Released:
         """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
 
-        def write(database: Database, _: bool) -> Released:
-            known = database.execute(
-                "SELECT 1 FROM charges WHERE number = ? AND token = ?", (charge.number, charge.token)
-            ).fetchone()
-            if not known:
+        def write(database: LedgerTables, account: Account, _: bool) -> tuple[Released, Account]:
+            known = 0 <= charge.number < len(account.charges)
+            if not known or account.charges[charge.number].token != charge.token:
                 raise LedgerError(
                     f"the ledger {self.shown} does not know the charge any more: it was replaced meanwhile. "
                     "The answer is not shown. Ask again, under the ledger as it is now."
                 )
-            standing = database.execute(
-                "SELECT release FROM releases WHERE number = ?", (charge.number,)
-            ).fetchone()
-            if standing:
-                return self._read(standing[0])
-            database.execute(insertion("releases"), (charge.number, release_to_json(release)))
-            return release
+            if charge.number in account.answers:
+                return self._answer(database, account, charge.number), account
+            fields = (charge.number, release_to_json(release))
+            return release, self._append(database, account, "releases", fields)
 
         trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
         return self._writing(write, trouble)
@@ -307,7 +318,7 @@ class DurableLedger:
             raise LedgerError(f"there is no folder {folder} for a backup.")
         if target.is_begun() or not target.begin(self._storage.contents()):
             raise LedgerError(f"{target.shown} exists already; a backup does not overwrite.")
-        target.checked()
+        target.checked(lambda database: self._whole(database, target.shown))
 
     def export(self, form: Literal["json", "csv"]) -> str:
         """Return everything as JSON, or the charges as CSV."""
@@ -321,58 +332,106 @@ class DurableLedger:
     def _repr_html_(self) -> str:
         return account_html(self.path.name if self.path else self.shown, self.left, self.entries)
 
-    def _last(self, database: Database) -> tuple[int, Fraction]:
-        """Return the newest charge's number and the sum of all shares up to it; -1 and 0 without any."""
-        row = database.execute("SELECT number, spent FROM charges ORDER BY number DESC LIMIT 1").fetchone()
-        with decoded(self.shown):
-            return (row[0], fraction_of(row[1])) if row else (-1, Fraction(0))
+    def _verified(self, seen: Head | None) -> Account:
+        """Verify the whole chain; refuse one without the rows that this process has seen here."""
+        before = all_seen()  # another thread may charge while this one reads
+        account = self._storage.checked(lambda database: self._whole(database, self.shown))
+        for head in (seen, before.get((self.shown, account.identity))):
+            if head is not None and not account.includes(head):
+                raise rolled_back(self.shown, "this process has seen charges that are not in it")
+        remember(self.shown, account.identity, account.head)
+        return account
 
-    def _fixed(self, database: Database) -> tuple[str, ...]:
-        with decoded(self.shown):
-            return Binding.from_json(fact(database, "binding")).fixed
+    def _whole(self, database: LedgerTables, shown: str) -> Account:
+        with decoded(shown):
+            return Account().extended(rows_from(database, None))
 
-    def _charges(self, database: Database, fixed: tuple[str, ...]) -> tuple[Spent, ...]:
-        """Return all charges that decide what is left; those that were read before are not read again.
+    def _refuse_without(self, expected_head: str) -> None:
+        if not isinstance(expected_head, str) or expected_head not in self._account.hashes:
+            raise rolled_back(self.shown, f"no row has the expected head {expected_head!r}")
 
-        A ledger only grows; one that was put back to an older state does not know the last charge's token.
-        """
-        token, charges = self._kept
-        known = database.execute("SELECT token FROM charges WHERE number = ?", (len(charges) - 1,)).fetchone()
-        if known != (token,):
-            charges = ()
-        rows = database.execute(
-            "SELECT number, purpose, share, region, quota, token FROM charges WHERE number >= ? "
-            "ORDER BY number",
-            (len(charges),),
-        ).fetchall()
-        if rows:
-            with decoded(self.shown):
-                shares = {text: fraction_of(text) for text in {row[2] for row in rows}}
-                charges += tuple(
-                    Spent(number, purpose, shares[share], whom(region, fixed), quota)
-                    for number, purpose, share, region, quota, _ in rows
-                )
-            self._kept = rows[-1][-1], charges
-        return charges
+    def continues(self, shown: str) -> bool:
+        """Say whether it has all rows that this process has seen of this ledger at another place."""
+        seen = newest_seen(shown, self.identity)
+        return seen is not None and self._account.includes(seen)
 
-    def _read(self, text: str) -> Released:
-        with decoded(self.shown):
-            return release_from_json(text)
+    def _current(self) -> Account:
+        """Return the account as it is now."""
+        return self._reading(lambda _, account: account)
 
-    def _reading(self, work: Callable[[Database], Done]) -> Done:
-        trouble = "nothing was read"
-        return self._storage.reading(lambda database: work(self._same(database, trouble)), trouble)
+    def _reading(self, work: Callable[[LedgerTables, Account], Done]) -> Done:
+        known, seen = self._known()
 
-    def _writing(self, work: Callable[[Database, bool], Done], trouble: str) -> Done:
-        return self._storage.writing(
-            lambda database, retried: work(self._same(database, trouble), retried), trouble
+        def read(database: LedgerTables) -> tuple[Done, Account]:
+            account = self._followed(database, known, seen, "nothing was read")
+            return work(database, account), account
+
+        done, account = self._storage.reading(read, "nothing was read")
+        self._see(account)
+        return done
+
+    def _writing(
+        self, work: Callable[[LedgerTables, Account, bool], tuple[Done, Account]], trouble: str
+    ) -> Done:
+        """Do what writes, in one transaction; what it wrote counts as seen once it is on disk."""
+        known, seen = self._known()
+        done, account = self._storage.writing(
+            lambda database, retried: work(database, self._followed(database, known, seen, trouble), retried),
+            trouble,
         )
+        self._see(account)
+        return done
 
-    def _same(self, database: Database, trouble: str) -> Database:
-        """Refuse another ledger in the place of the one that was opened."""
-        if fact(database, "identity") != self._identity:
-            raise LedgerError(f"{self.shown} is another ledger than the one that was opened: {trouble}.")
-        return database
+    def _known(self) -> tuple[Account, Head]:
+        """Return what was seen so far; before a transaction begins, which then has at least that."""
+        known = self._account
+        return known, newest_seen(self.shown, known.identity) or known.head
+
+    def _see(self, account: Account) -> None:
+        """Keep what is on disk, unless another thread has seen more of it."""
+        remember(self.shown, account.identity, account.head)
+        if len(account.hashes) > len(self._account.hashes):
+            self._account = account
+
+    def _followed(self, database: LedgerTables, known: Account, seen: Head, trouble: str) -> Account:
+        """Verify the rows since those that are known, and that these and what was seen are still there."""
+        with decoded(self.shown):
+            rows = rows_from(database, known.head.place)
+            last = next(rows, None)
+            if last is None or last.place != known.head.place or not known.holds(last):
+                raise self._replaced(database, last is None, trouble)
+            account = known.extended(rows)
+        if not account.includes(seen):
+            raise self._replaced(database, True, trouble)
+        return account
+
+    def _replaced(self, database: LedgerTables, shorter: bool, trouble: str) -> LedgerError:
+        """Return the refusal of another ledger, or of another state, in the place of what was opened."""
+        if fact(database, "identity") != self._account.identity:
+            return LedgerError(f"{self.shown} is another ledger than the one that was opened: {trouble}.")
+        why = (
+            "charges that this process has seen are not in it" if shorter else "rows that it has seen differ"
+        )
+        return rolled_back(self.shown, f"{why}: {trouble}")
+
+    def _append(self, database: LedgerTables, account: Account, table: str, fields: Sequence[Any]) -> Account:
+        """Write a row at the end of the chain; return the account with it."""
+        row = next_row(account.hashes, table, fields)
+        insert(database, row)
+        return account.extended([row])
+
+    def _answer(self, database: LedgerTables, account: Account, number: int) -> Released:
+        """Read the release of a charge."""
+        row = next(iter(rows_of(database, "releases", number)), None)
+        if row is None or row.place != account.answers[number]:
+            raise damaged(self.shown, "an answer is lost")
+        return self._release(account, row)
+
+    def _release(self, account: Account, row: Row) -> Released:
+        with decoded(self.shown):
+            if not account.holds(row):
+                raise Unsound("an answer is not the one that was recorded")
+            return release_from_json(row.values[1])
 
 
 def _label(who: str | None) -> str:
@@ -385,12 +444,6 @@ def _label(who: str | None) -> str:
     if not isinstance(who, str) or not is_writable(who):
         raise InvalidRequest(f"who={who!r} is no label: write a text.")
     return who
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    number, purpose, share, who, at, text, *notes = row
-    release = release_from_json(text) if text else None
-    return Entry(number, purpose, fraction_of(share), who, at, release, Notes(*notes))
 
 
 def _now() -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from prdp.declare.exact import spelled
 from prdp.ledger.account import Entry
-from prdp.plan.text import in_words
+from prdp.plan.question_key import in_words
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
@@ -32,8 +32,8 @@ class Line:
 
     ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
     a table has a line for each group and question. ``low`` and ``high`` are the ends of the interval that is
-    printed, empty where there is none on that side; ``flag`` says if the answer is mostly noise, or the table
-    too poor in budget to tell what was clipped.
+    printed, empty where there is none on that side; ``flag`` says if the answer is mostly noise or
+    unreliable, or the table too poor in budget to tell what was clipped.
     """
 
     number: int

@@ -24,7 +24,7 @@ from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
 from prdp.ledger.notebook import account_html
 from prdp.release.table import Released
-from prdp.safety.forks import this_process
+from prdp.safety.process_guard import this_process
 
 _ADVICE = "Give the table a ledger file that all processes share, such as ledger='accounts.ledger'"
 

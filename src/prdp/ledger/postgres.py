@@ -13,29 +13,81 @@ from typing import Any, TypeVar
 import psycopg
 
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger.layout import all_rows, insertion
-from prdp.ledger.postgres_layout import (
-    VERSION,
-    are_guarded,
-    are_kept,
-    layout,
-    schema_is_there,
-    tables_in,
-)
-from prdp.ledger.soundness import (
-    BACKUPS,
-    damaged,
-    decoded,
-    fact,
-    newer,
-    refuse_unless_it_adds_up,
-    refuse_unless_notes_are_sound,
-)
-from prdp.ledger.storage import Contents, Database, Found
+from prdp.ledger.layout import COLUMNS, TABLES, all_rows, insertion
+from prdp.ledger.soundness import BACKUPS, damaged, decoded, fact, refuse_other_versions
+from prdp.ledger.storage import Contents, Found, LedgerTables
 from prdp.safety.database_address import read_address
-from prdp.safety.database_connection import connected
-from prdp.safety.database_trouble import BUSY, why_not_connected, why_not_done
-from prdp.safety.forks import OPERATIONS
+from prdp.safety.postgres_connection import BUSY, connected, why_not_connected, why_not_done
+from prdp.safety.process_guard import OPERATIONS
+
+_REFUSE = "refuse_to_change"
+_BODY = "BEGIN RAISE EXCEPTION 'a ledger is append-only'; END"
+_EVENTS = {"update": 16, "delete": 8, "truncate": 32}
+"""For each event, the bit that it has in ``pg_trigger.tgtype``."""
+
+_BEFORE = 2
+
+
+def layout(schema: str) -> list[str]:
+    """Return the statements that lay out an empty ledger in an empty schema.
+
+    Texts are compared byte by byte, whatever the database's collation is. Guards fire for replicas' sessions
+    too.
+    """
+    statements = [f"CREATE FUNCTION {schema}.{_REFUSE}() RETURNS trigger LANGUAGE plpgsql AS $${_BODY}$$"]
+    for table in COLUMNS:
+        statements.append(TABLES[table].replace("INTEGER", "BIGINT").replace("TEXT", 'TEXT COLLATE "C"'))
+        for event in _EVENTS:
+            guard = f"{table}_no_{event}"
+            act = f"FOR EACH STATEMENT EXECUTE FUNCTION {schema}.{_REFUSE}()"
+            statements.append(f"CREATE TRIGGER {guard} BEFORE {event} ON {table} {act}")
+            statements.append(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {guard}")
+    return statements
+
+
+def tables_in(database: LedgerTables, schema: str) -> set[str]:
+    """Return the names of all relations in a schema, of which a user needs no rights."""
+    found = database.execute(
+        "SELECT relname::text FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = ? AND relkind NOT IN ('i', 'I', 't', 'S')",
+        (schema,),
+    )
+    return {name for (name,) in found}
+
+
+def schema_is_there(database: LedgerTables, schema: str) -> bool:
+    """Say whether there is a schema of this name."""
+    return database.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,)).fetchone() is not None
+
+
+def are_kept(database: LedgerTables, schema: str) -> bool:
+    """Say whether the tables are plain ones that survive a crash, each with its key and without rules."""
+    rows = database.execute(
+        "SELECT relname::text, relkind::text, relpersistence::text, relhasrules, relrowsecurity, "
+        "EXISTS (SELECT 1 FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND indisvalid) "
+        "FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+        "WHERE nspname = ?",
+        (schema,),
+    )
+    found = {tuple(row) for row in rows if row[0] in COLUMNS}
+    return found == {(table, "r", "p", False, False, True) for table in COLUMNS}
+
+
+def are_guarded(database: LedgerTables, schema: str) -> bool:
+    """Say whether the triggers are those that a ledger has, all of them on, and do what they should."""
+    rows = database.execute(
+        "SELECT relname::text, tgname::text, tgenabled::text, tgtype::int, prosrc, tgqual IS NULL "
+        "FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+        "JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_proc ON pg_proc.oid = tgfoid "
+        "WHERE nspname = ? AND NOT tgisinternal",
+        (schema,),
+    ).fetchall()
+    return {tuple(row) for row in rows} == {
+        (table, f"{table}_no_{event}", "A", _BEFORE + bit, _BODY, True)
+        for table in COLUMNS
+        for event, bit in _EVENTS.items()
+    }
+
 
 Done = TypeVar("Done")
 
@@ -129,16 +181,15 @@ class PostgresStorage:
     def begin(self, contents: Contents) -> bool:
         """Lay the tables out in one transaction, unless something is there; say whether nothing was."""
 
-        def lay_out(database: Database, retried: bool) -> bool:
+        def lay_out(database: LedgerTables, retried: bool) -> bool:
             self._refuse_unless_durable(database)
             if tables_in(database, self._schema):
-                ours = ("identity", fact(database, "identity")) in contents["facts"]
+                ours = fact(database, "identity") in {value for _, value, *_ in contents["facts"]}
                 return retried and ours  # it was done, and nobody could say so
             if not schema_is_there(database, self._schema):
                 database.execute(f"CREATE SCHEMA {self._schema}")
             for statement in layout(self._schema):
                 database.execute(statement)
-            database.execute(insertion("facts"), ("format", str(VERSION)))
             for table, rows in contents.items():
                 for row in rows:
                     database.execute(insertion(table), row)
@@ -146,10 +197,10 @@ class PostgresStorage:
 
         return self.writing(lay_out, "no ledger was begun")
 
-    def checked(self) -> str:
-        """Refuse what is missing, no ledger, damaged, or not kept on the server's disk."""
+    def checked(self, work: Callable[[LedgerTables], Done]) -> Done:
+        """Refuse what is missing, no ledger, unguarded, or not kept on the server's disk; then read it."""
 
-        def check(database: Database) -> str:
+        def check(database: LedgerTables) -> Done:
             there = tables_in(database, self._schema)
             if not there:
                 raise LedgerError(f"there is no ledger {self.shown}.")
@@ -160,9 +211,7 @@ class PostgresStorage:
                 )
             self._refuse_unless_durable(database)
             self._refuse_unless_ours(database)
-            refuse_unless_it_adds_up(database, self.shown)
-            refuse_unless_notes_are_sound(database, self.shown)
-            return fact(database, "identity")
+            return work(database)
 
         return self.reading(check, "nothing was read")
 
@@ -170,12 +219,12 @@ class PostgresStorage:
         """Return all rows, as they are at one moment."""
         return self.reading(all_rows, "nothing was copied")
 
-    def reading(self, work: Callable[[Database], Done], trouble: str) -> Done:
+    def reading(self, work: Callable[[LedgerTables], Done], trouble: str) -> Done:
         """Read what is there at one moment; once more if the connection is lost."""
         begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *self._settings)
         return self._run(begin, lambda database, _: work(database), trouble)
 
-    def writing(self, work: Callable[[Database, bool], Done], trouble: str) -> Done:
+    def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
         """Hold the ledger's lock, and commit; once more if the connection is lost.
 
         Where it was lost during the commit, the lock is what makes the second try know better: it is had only
@@ -191,7 +240,7 @@ class PostgresStorage:
         )
         return self._run(begin, work, trouble)
 
-    def _run(self, begin: Sequence[str], work: Callable[[Database, bool], Done], trouble: str) -> Done:
+    def _run(self, begin: Sequence[str], work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
         reason, uncertain = "", False
         with OPERATIONS:
             for turn, wait in enumerate(_WAITS):
@@ -207,7 +256,7 @@ class PostgresStorage:
         raise LedgerError(f"the ledger {self.shown} cannot be used ({reason}): {consequence}.")
 
     def _once(
-        self, begin: Sequence[str], work: Callable[[Database, bool], Done], *, retried: bool
+        self, begin: Sequence[str], work: Callable[[LedgerTables, bool], Done], *, retried: bool
     ) -> tuple[Done] | _Failure:
         """Do one transaction; what psycopg raises is gone with its frames, which hold the password."""
         connection, committing = None, False
@@ -229,26 +278,22 @@ class PostgresStorage:
             )
         except UnicodeEncodeError:
             return _Failure("a text cannot be written", passing=False)
+        except UnicodeDecodeError:
+            return _Failure("a text in it is not UTF-8", passing=False)
         finally:
             if connection is not None:
                 with suppress(psycopg.Error):
                     connection.close()
         return (done,) if ended == "COMMIT" else _Failure("the server took it back", passing=False)
 
-    def _refuse_unless_ours(self, database: Database) -> None:
+    def _refuse_unless_ours(self, database: LedgerTables) -> None:
         with decoded(self.shown):
             version = int(fact(database, "format"))
-        if version > VERSION:
-            raise newer(self.shown, version, VERSION)
-        if version != VERSION:
-            raise damaged(self.shown, f"its format is {version}, which no prdp writes")
+        refuse_other_versions(self.shown, version)
         if not are_kept(database, self._schema) or not are_guarded(database, self._schema):
             raise damaged(self.shown, "what keeps its rows from being lost or changed is not as it was")
-        orphan = "SELECT 1 FROM releases WHERE number NOT IN (SELECT number FROM charges)"
-        if database.execute(orphan).fetchone() is not None:
-            raise damaged(self.shown, "an answer has no charge")
 
-    def _refuse_unless_durable(self, database: Database) -> None:
+    def _refuse_unless_durable(self, database: LedgerTables) -> None:
         for setting in ("fsync", "full_page_writes"):
             if database.execute(f"SHOW {setting}").fetchone() != ("on",):
                 raise LedgerError(

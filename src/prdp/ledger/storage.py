@@ -1,4 +1,4 @@
-"""Where a ledger's rows are kept: a small protocol with two implementations, a SQLite file and PostgreSQL."""
+"""Storage of a ledger's rows: a small protocol with two implementations, a SQLite file and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Found(Protocol):
         """Go through the rows that are left."""
 
 
-class Database(Protocol):
+class LedgerTables(Protocol):
     """A ledger's tables within one transaction; statements are SQL that SQLite and PostgreSQL both take."""
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Found:
@@ -42,7 +42,7 @@ class Database(Protocol):
 
 
 class Storage(Protocol):
-    """Keeps the four tables of one ledger; what they mean is ``DurableLedger``'s business.
+    """Keeps the four tables of one ledger; what they mean is ``Account``'s business.
 
     What is written is on disk when ``writing`` returns, whole or not at all, and one writer works at a time:
     each sees all that the ones before it wrote. Rows can be added, and neither changed nor removed.
@@ -62,16 +62,16 @@ class Storage(Protocol):
     def begin(self, contents: Contents) -> bool:
         """Lay the tables out with their first rows, unless a ledger is there; say whether none was there."""
 
-    def checked(self) -> str:
-        """Refuse a ledger that is missing or cannot be trusted; return its identity."""
+    def checked(self, work: Callable[[LedgerTables], Done]) -> Done:
+        """Refuse a ledger that is missing, of another format or unguarded; then do what reads it."""
 
     def contents(self) -> Contents:
         """Return all rows, as they are at one moment."""
 
-    def reading(self, work: Callable[[Database], Done], trouble: str) -> Done:
+    def reading(self, work: Callable[[LedgerTables], Done], trouble: str) -> Done:
         """Do what reads; ``trouble`` says what follows if that cannot be done."""
 
-    def writing(self, work: Callable[[Database, bool], Done], trouble: str) -> Done:
+    def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
         """Do what reads and writes, alone, as one transaction.
 
         ``work`` is told whether it is done once more, because it is not known if what it wrote before stands.

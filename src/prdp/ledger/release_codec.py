@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,22 @@ import numpy as np
 from prdp.cells.columns import exact_column
 from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import OTHER, Bin, KeyValue, Others
+from prdp.errors import PrdpError
+from prdp.expressions.nodes import canonical
+from prdp.expressions.parse import parse
 from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
-from prdp.release.beyond import Beyond
-from prdp.release.bias import Clipping, Dropped, Leader
-from prdp.release.chosen import Knot, Overshoot, Ranked
+from prdp.policy import Policy
+from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
+from prdp.release.clipped import ClippedTerms
 from prdp.release.custom import CustomRelease
+from prdp.release.error_bounds import Pull
+from prdp.release.excluded_tail import Beyond
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseColumn, ReleaseRows, Row
+from prdp.release.selection import Knot, Overshoot, Ranked
 from prdp.release.table import Released, ReleaseTable
-from prdp.release.tiered import Pull, TierClipping
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
@@ -40,10 +47,12 @@ _LATER: dict[str, Any] = {
     "unknown": False,
     "at": None,
     "drawn": None,  # one draw was for both signs
-    "beyond": "",  # what intervals leave aside was not said in the user's terms
+    "clipped": None,  # which records a point clips was not said in the user's terms
     "shape": None,  # all public noise was Laplace's
     "left_out": "",  # whom an answer is not about was not said
     "leader": None,  # every total chose its own point
+    "among": 1,  # no answer knew that it was selected
+    "center": None,  # what a variance's squares are around was not said
     "measured": None,  # the choice alone told what lies beyond its point
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
@@ -106,7 +115,45 @@ def _form(release: Release) -> dict[str, Any]:
             if name not in before or value != before[name]
         }
 
-    return asdict(release, dict_factory=plain)
+    form = asdict(replace(release, clipped=None, parts=()), dict_factory=plain)
+    form["parts"] = list(map(_form, release.parts))
+    return form if release.clipped is None else form | {"clipped": _terms_form(release.clipped)}
+
+
+def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
+    """Return what is public about clipped records; the policy as text that is read again."""
+    facts = {one.name: getattr(terms, one.name) for one in fields(ClippedTerms)}
+    policy = {one.name: getattr(terms.policy, one.name) for one in fields(Policy)}
+    return facts | {"policy": policy | {"expression": canonical(terms.policy.expression)}}
+
+
+def _terms(form: dict[str, Any]) -> ClippedTerms:
+    _refuse_unless_fields(form, ClippedTerms)
+    policy = form["policy"]
+    _refuse_unless_fields(policy, Policy)
+    ends = (None if policy[end] is None else _fraction(policy[end]) for end in ("at_least", "at_most"))
+    return ClippedTerms(
+        policy=_policy(policy["text"], policy["expression"], *ends, below=_whole(policy["below"])),
+        bounds=tuple((name, (_fraction(low), _fraction(high))) for name, (low, high) in form["bounds"]),
+        column=form["column"],
+        grain=_fraction(form["grain"]),
+        protect=form["protect"],
+        computed=form["computed"],
+        below=form["below"],
+        above=form["above"],
+        center=None if form["center"] is None else _fraction(form["center"]),
+    )
+
+
+@lru_cache(maxsize=256)
+def _policy(
+    text: str, expression: str, at_least: Fraction | None, at_most: Fraction | None, *, below: int
+) -> Policy:
+    """Return a policy, read once for all answers that were given under it."""
+    try:
+        return Policy.of(parse(expression), at_least=at_least, at_most=at_most, text=text, below=below)
+    except PrdpError:
+        raise ValueError("the text is no release") from None
 
 
 def _spelled(value: object) -> str:
@@ -135,9 +182,11 @@ def _release(form: dict[str, Any]) -> Release:
         form.setdefault("chosen", None)  # nor did it say how far off a chosen value may be
         form.setdefault("noise", "laplace")  # nor was there other noise before it was written down
         form.setdefault("whole", _LATER["whole"])
-        form.setdefault("beyond", _LATER["beyond"])
+        form.setdefault("clipped", _LATER["clipped"])
         form.setdefault("shape", _LATER["shape"])
         form.setdefault("left_out", _LATER["left_out"])
+        form.setdefault("center", _LATER["center"])
+        form.setdefault("among", _LATER["among"])
     _refuse_unless_fields(form, Release)
     return Release(
         question=form["question"],
@@ -146,8 +195,8 @@ def _release(form: dict[str, Any]) -> Release:
         noise_scales=tuple(_fraction(scale) for scale in form["noise_scales"]),
         share=_fraction(form["share"]),
         method=form["method"],
-        caveat=form["caveat"],
-        choices=tuple((name, value) for name, value in form["choices"]),
+        bias=Caveat(**form["bias"]) if form["bias"] else None,
+        decisions=tuple((name, value) for name, value in form["decisions"]),
         simulated=form["simulated"],
         ends=(_fraction(form["ends"][0]), _fraction(form["ends"][1])) if form["ends"] else None,
         parts=tuple(_release(part) for part in form["parts"]),
@@ -156,9 +205,11 @@ def _release(form: dict[str, Any]) -> Release:
         noise=form["noise"],
         chosen=_chosen(form["chosen"]) if form["chosen"] else None,
         whole=form["whole"],
-        beyond=form["beyond"],
+        clipped=_terms(form["clipped"]) if form["clipped"] else None,
         shape=_shape(form["shape"]) if form["shape"] else None,
         left_out=form["left_out"],
+        center=None if form["center"] is None else _fraction(form["center"]),
+        among=_whole(form["among"]),
     )
 
 
@@ -317,7 +368,7 @@ def _whole(form: Any) -> int:
     return whole_of(form) if isinstance(form, str) else int(form)
 
 
-def _refuse_unless_fields(form: object, kind: type[Released]) -> None:
+def _refuse_unless_fields(form: object, kind: type[Any]) -> None:
     if not isinstance(form, dict) or form.keys() != {field.name for field in fields(kind)}:
         raise ValueError("the text is no release")
 

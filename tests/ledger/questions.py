@@ -1,15 +1,7 @@
-"""The questions whose answers the ledgers in this folder keep, asked through the public entry points.
-
-The files were written once, before format 2, by the code of commit 0799fd2 and this module::
-
-    PYTHONPATH=src:. python -m tests.ledger.format_1.questions tests/ledger/format_1
-
-Asked again, each question of ``ASKED`` has an answer that stands.
-"""
+"""Questions of every kind, asked through the public entry points under a ledger; each can be asked again."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -213,20 +205,6 @@ def ask_odd_links(path: Path) -> None:
     links.where("v > 1").count(share="1/10")
 
 
-def ask_ambiguous_links(path: Path) -> None:
-    """Rows that name persons by columns of which format 1 could not say which stands first."""
-    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
-    links = prdp.open_links(
-        {"a": PLACES % 20, "a and a": (PLACES * 7 + 1) % 20},
-        records={"a": persons, "a and a": persons},
-        most_rows=100,
-        name="messages",
-        ledger=path,
-        who="ana",
-    )
-    links.count(share="1/10")
-
-
 def ask_graph(path: Path) -> None:
     graph = prdp.open_graph(
         {"one": PLACES % 12, "other": (PLACES * 5 + 1) % 12, "v": PLACES},
@@ -255,16 +233,4 @@ ASKED: dict[str, Callable[[Path], None]] = {
     "odd_links": ask_odd_links,
     "graph": ask_graph,
 }
-"""For each file, what it was asked."""
-
-
-def main(folder: Path) -> None:
-    leave_open(folder / "accounts.ledger")
-    for name, ask in ASKED.items():
-        ask(folder / f"{name}.ledger")
-    spend_more(folder / "accounts.ledger")
-    ask_ambiguous_links(folder / "ambiguous_links.ledger")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+"""For each kind of source, what it is asked."""
