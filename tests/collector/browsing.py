@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.tools import program
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-needs_browser = pytest.mark.skipif(
-    (CHROMIUM is None or DRIVER is None) and "chromium" not in os.environ.get("PRDP_TOOLS", ""),
-    reason="chromium and chromedriver are not installed, so the page is not opened in a browser",
-)
+_REASON = "chromium and chromedriver are not installed, so the page is not opened in a browser"
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
@@ -28,15 +22,16 @@ def browser(folder: Path, *, javascript: bool = True, width: int = 1000, height:
     from selenium import webdriver  # noqa: PLC0415
     from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
 
-    assert CHROMIUM is not None, "PRDP_TOOLS says that chromium is here"
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
+    options.binary_location = program("chromium", _REASON)
     for flag in (*_FLAGS, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},{height}"):
         options.add_argument(flag)
     if not javascript:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = webdriver.Chrome(
+        options=options, service=Service(program("chromium", _REASON, name="chromedriver"))
+    )
     try:
         driver.set_page_load_timeout(60)
         driver.set_script_timeout(60)

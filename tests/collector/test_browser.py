@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from prdp.collector.rounds import Begun
-from tests.collector.browsing import browser, needs_browser
+from tests.collector.browsing import browser
 from tests.collector.running import PATIENCE, VECTORS, Server, begun, jobs_plan
 
-pytestmark = needs_browser
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 
 

@@ -8,8 +8,8 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
+from prdp.collector.client import Unserved, send
 from prdp.collector.rounds import tally_of
-from prdp.collector.sending import Unserved, send
 from prdp.collector.store.opening import open_store
 from prdp.local import Campaign, Collector, Report
 from tests.collector.running import PATIENCE, Server, begun, count_plan, reports_for

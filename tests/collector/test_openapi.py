@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +11,9 @@ import pytest
 
 from prdp.collector.refusals import STATUS
 from tests.collector.running import ROOT, Server, begun, jobs_plan
+from tests.tools import program
 
-SCHEMATHESIS = next(
-    (
-        path
-        for path in (ROOT / ".venv-openapi" / "bin" / "schemathesis", shutil.which("schemathesis"))
-        if path and Path(path).exists()
-    ),
-    None,
-)
+_PLACES = os.pathsep.join((str(ROOT / ".venv-openapi" / "bin"), os.environ.get("PATH", "")))
 EXAMPLES = 25
 CONFIG = """
 [checks.positive_data_acceptance]  # a report may have the format and not the form of its campaign, or be late
@@ -50,12 +44,13 @@ def test_every_refusal_of_a_report_is_described(server: Server) -> None:
     assert {str(STATUS[code]) for code in refused} | {"200", "201"} <= known
 
 
-@pytest.mark.skipif(SCHEMATHESIS is None, reason="schemathesis is not installed: make test installs it")
+@pytest.mark.slow
 def test_schemathesis_finds_nothing_that_is_not_as_described(server: Server, tmp_path: Path) -> None:
+    schemathesis = program("schemathesis", "make test-all installs schemathesis", path=_PLACES)
     (tmp_path / "schemathesis.toml").write_text(CONFIG, encoding="utf-8")
     ran = subprocess.run(
         [
-            str(SCHEMATHESIS), "--config-file", "schemathesis.toml", "run", f"{server.url}/openapi.json",
+            schemathesis, "--config-file", "schemathesis.toml", "run", f"{server.url}/openapi.json",
             "--phases=examples,coverage,fuzzing",
             "--max-examples", str(EXAMPLES), "--seed", "20261116", "--no-color", "--generation-database=none",
             "--request-timeout", "60",

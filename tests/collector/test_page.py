@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 import prdp
-from prdp.collector.page.page import page_of
-from prdp.collector.page.picture import picture
+from prdp.collector.page import page_of, picture
 from prdp.collector.plan import StudyPlan
 from prdp.collector.results import ResultLine, lines_of, result_text
 from prdp.collector.snapshot import Snapshot, status_of
-from prdp.collector.store.rows import StoredRound, StoredStudy
+from prdp.collector.store.sql import StoredRound, StoredStudy
 from prdp.local import Campaign, Estimate
 from prdp.local.analyst.estimate import Part
 from tests.collector.running import POLICY, count_plan, jobs_plan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from prdp.collector.accepting import accept
+from prdp.collector.acceptance import accept
 from prdp.collector.plan import Closing, StudyPlan
 from prdp.collector.results import result_text
 from prdp.collector.rounds import advance, begin, close_if_due, close_round, result_of, tally_of

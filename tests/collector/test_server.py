@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from prdp.collector.client import fetch_campaign, send
 from prdp.collector.refusals import STATUS
 from prdp.collector.rounds import Begun
-from prdp.collector.sending import fetch_campaign, send
 from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, REPORT_TYPE, as_json, batch_bytes
 from prdp.errors import CollectorError
 from prdp.local import Campaign, Client, Collector, Estimate, Report
@@ -124,6 +124,12 @@ def wrong_bodies(campaign: Campaign) -> dict[str, tuple[str, bytes | str, str]]:
         "NaN": (JSON_TYPE, nan, "malformed"),
         "infinity": (JSON_TYPE, nan.replace("NaN", "-Infinity"), "malformed"),
         "a float": (JSON_TYPE, changed(facts, outcomes=[0.5] * 10), "malformed"),
+        "a whole float": (JSON_TYPE, changed(facts, outcomes=[1.0] * 10), "wrong_form"),
+        "a power of ten": (
+            JSON_TYPE,
+            changed(facts).replace('"outcomes": [', '"outcomes": [1e0, '),
+            "wrong_form",
+        ),
         "a truth value": (JSON_TYPE, changed(facts, outcomes=[True] * 10), "malformed"),
         "two": (JSON_TYPE, changed(facts, outcomes=[2] * 10), "wrong_form"),
         "too few": (JSON_TYPE, changed(facts, outcomes=[]), "wrong_form"),

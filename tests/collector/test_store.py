@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from prdp.collector.accepting import accept
+from prdp.collector.acceptance import accept
 from prdp.collector.store.opening import open_store
 from prdp.errors import CollectorError
 from tests.collector.running import begun, count_plan
-from tests.collector.test_accepting import open_campaign, said, submissions
+from tests.collector.test_acceptance import open_campaign, said, submissions
 
 
 @pytest.fixture
@@ -45,18 +45,6 @@ def test_a_file_that_was_removed_while_it_is_open_takes_nothing_in(path: Path) -
             accept(store, campaign.digest, sent, 0)
         path.with_name("moved").rename(path)
         assert said(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
-
-
-def test_a_log_that_was_removed_while_it_is_open_takes_nothing_in(path: Path) -> None:
-    tickets = list(begun(path, count_plan()).tickets)
-    with closing(open_store(path)) as store:
-        campaign = open_campaign(store)
-        sent = submissions(campaign, tickets)
-        assert said(accept(store, campaign.digest, sent[:1], 0)[0]) == ["now"]
-        path.with_name("study.collect-wal").unlink()
-        for _ in range(2):
-            with pytest.raises(CollectorError, match="moved, removed or replaced"):
-                accept(store, campaign.digest, sent, 0)
 
 
 def test_a_full_disk_takes_nothing_in_and_loses_nothing(path: Path) -> None:
@@ -100,6 +88,7 @@ def test_a_store_whose_sums_do_not_agree_is_refused(address: str) -> None:
             store.check()
 
 
+@pytest.mark.slow
 def test_a_lost_connection_to_postgres_takes_nothing_in_and_comes_back(
     new_database: Callable[[], str], postgres: str
 ) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
-import shutil
 import subprocess
 from datetime import datetime
 from fractions import Fraction
@@ -33,21 +31,17 @@ from prdp.local.client.client import laws_for
 from prdp.local.protocols.counting import DomainCount
 from tests.collector import published_vectors
 from tests.collector.running import STATIC, VECTORS
+from tests.tools import program
 
 HERE = Path(__file__).parent
 PUBLISHED: dict[str, Any] = json.loads(VECTORS.read_text(encoding="utf-8"))
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(
-    NODE is None and "node" not in os.environ.get("PRDP_TOOLS", ""),
-    reason="node is not installed, so the JavaScript client is not run",
-)
 
 
 def node(script: str, *arguments: object, given: str = "") -> Any:
     """Run a script with the client; return the JSON that it prints."""
-    assert NODE is not None, "PRDP_TOOLS says that node is here"
+    found = program("node", "node is not installed, so the JavaScript client is not run")
     ran = subprocess.run(
-        [NODE, str(HERE / script), str(STATIC / "prdp-client.mjs"), *map(str, arguments)],
+        [found, str(HERE / script), str(STATIC / "prdp-client.mjs"), *map(str, arguments)],
         capture_output=True, text=True, check=False, input=given,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -104,7 +98,7 @@ def test_a_collector_reads_the_vectors_batch() -> None:
     assert not any(isinstance(each, Refused) for each in found)
 
 
-@needs_node
+@pytest.mark.slow
 def test_the_javascript_client_gives_the_bytes_of_every_vector() -> None:
     found = node("vectors.test.mjs", VECTORS)
     assert found == {
@@ -140,7 +134,7 @@ def made_up(source: random.Random) -> dict[str, Any]:
     return {name: value for name, value in drawn.items() if source.random() < 0.95}
 
 
-@needs_node
+@pytest.mark.slow
 def test_the_javascript_client_gives_the_python_client_s_bytes_for_made_up_records(tmp_path: Path) -> None:
     source = random.Random(20261116)
     campaigns = []
@@ -184,7 +178,7 @@ def furthest(share: str, promised: Fraction) -> float:
     return worst
 
 
-@needs_node
+@pytest.mark.slow
 def test_the_javascript_client_s_law_on_every_byte_string_is_the_python_client_s() -> None:
     campaign, found = masses("1")
     for record, mass in zip(UNIVERSE, found, strict=True):
@@ -199,7 +193,7 @@ def test_the_javascript_client_s_law_on_every_byte_string_is_the_python_client_s
             assert low <= Fraction(count + mass["undecided"], 1 << 16)
 
 
-@needs_node
+@pytest.mark.slow
 def test_the_javascript_client_keeps_the_promise_and_a_client_with_a_larger_share_is_caught() -> None:
     assert furthest("1", Fraction(1)) <= 0
     assert furthest("1", Fraction(85, 100)) > 0

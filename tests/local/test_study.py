@@ -31,8 +31,8 @@ from prdp.local import (  # fmt: skip
     simulate,
 )
 from prdp.local.analyst.estimate import Part
+from prdp.local.analyst.study import reaches
 from prdp.local.analyst.thresholds import gamma_difference_quantile, heads_threshold, laplace_threshold
-from prdp.local.analyst.universe import reaches
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, bits_deviation, bits_estimate, laplace_deviation
 from prdp.local.protocols.protocol import Terms
@@ -293,7 +293,8 @@ def test_an_estimate_says_what_it_is() -> None:
     assert "simulated" in str(found)
     assert str(replace(found, value=0.25, deviation=0.01)).startswith("count: 0.25 ± 0.0196 (95 %")
     low, high = found.interval(0.95)
-    assert (high - low) / 2 == pytest.approx(1.959964 * found.deviation)
+    assert found.value - low == pytest.approx(1.959964 * found.deviation)
+    assert high == min(50, found.value + 1.959964 * found.deviation), "no more than all clients"
     assert "toward zero" in found.caveat
     with pytest.raises(InvalidRequest):
         found.interval(1.5)

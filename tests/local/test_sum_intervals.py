@@ -14,11 +14,10 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest
 from prdp.local import Crowd, Estimate, SumStudy, Terms, measured, simulate
-from prdp.local.analyst.cutting import above_cut
+from prdp.local.analyst.bias import Above, pulled
+from prdp.local.analyst.clear_octaves import graded
 from prdp.local.analyst.estimate import REACH
-from prdp.local.analyst.heard import graded
-from prdp.local.analyst.pull import Above, pulled
-from prdp.local.analyst.universe import reaches
+from prdp.local.analyst.study import above_cut, reaches
 from prdp.local.protocols.summing import Octaves, ProportionalSum, RatioGrid, RatioMass
 
 POLICY = prdp.Policy("100 / v", at_least="1/100", at_most=20)

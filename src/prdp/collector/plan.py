@@ -1,4 +1,4 @@
-"""What an operator asks, as public JSON: enough to make the same study again after a restart."""
+"""The query of an operator as public JSON: enough to make the same study again after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the first round to the result: open a study, close a round, add it up, go on.
+"""Run the rounds of a study: open it, close a round, add it up, go on.
 
 Nothing here draws anything: what follows from a closed round is a function of its reports. So a collector
 that was killed between two steps takes the same step when it starts again.
@@ -15,8 +15,7 @@ from typing import Any
 from prdp.collector.plan import StudyPlan
 from prdp.collector.results import result_text
 from prdp.collector.store.opening import create_store
-from prdp.collector.store.rows import StoredRound, StoredStudy
-from prdp.collector.store.sql import SqlStore
+from prdp.collector.store.sql import SqlStore, StoredRound, StoredStudy
 from prdp.collector.tickets import hashed, new_operator_token, new_tickets, operator_hash
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local import Campaign, Tally

@@ -1,4 +1,4 @@
-"""What everybody may know of a study, as JSON: how far it is, and what its rounds have made public."""
+"""The public state of a study as JSON: its progress, and what its rounds have made public."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prdp.collector.plan import StudyPlan, threshold_budget
-from prdp.collector.store.rows import StoredStudy
+from prdp.collector.store.sql import StoredStudy
 from prdp.declare.exact import exact_share
 from prdp.local import Campaign
 

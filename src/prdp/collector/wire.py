@@ -1,4 +1,4 @@
-"""What travels: a report as JSON for people and as bytes for volume, alone or in a batch; version 1.
+"""The wire format: a report as JSON for people and as bytes for volume, alone or in a batch; version 1.
 
 A report's bytes are ``prdp``, the version (1), the campaign's digest (32), the report's token (16) and the
 coordinates, packed. A batch's are ``prdp``, the version, the digest, and for each report its ticket (16),
@@ -236,13 +236,12 @@ def _from_facts(facts: Mapping[str, Any], rounds: Rounds) -> Report:
 
 
 def _outcome(given: object) -> int:
-    """Return the whole number that an outcome says; to JSON, 1.0 is one too."""
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
+    """Return an outcome: a whole number, written as one, or as text where a double could not hold it."""
     if type(given) is int and abs(given) <= _SAFE:
         return given
     if isinstance(given, str) and _WHOLE.fullmatch(given) and len(given) < 4_000:
         number = int(given)
         if abs(number) > _SAFE:
             return number
-    raise Refused("malformed")
+    # to the described schema 1.0 is an integer, so that such a report has the format and not the form
+    raise Refused("wrong_form" if isinstance(given, float) and given.is_integer() else "malformed")

@@ -21,11 +21,11 @@ from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
     from prdp.cells.measure import Measure
-    from prdp.local.analyst.asked import study
     from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
     from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
-    from prdp.local.analyst.reading_off import quantiles
+    from prdp.local.analyst.make_study import study
+    from prdp.local.analyst.quantiles import quantiles
     from prdp.local.analyst.study import CountStudy, Study, SumStudy
     from prdp.local.protocols.categories import Bins, Categories
     from prdp.local.protocols.protocol import (
@@ -66,8 +66,8 @@ else:
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
-        "quantiles": "prdp.local.analyst.reading_off",
-        "study": "prdp.local.analyst.asked",
+        "quantiles": "prdp.local.analyst.quantiles",
+        "study": "prdp.local.analyst.make_study",
         "measured": "prdp.local.protocols.summing",
         "Measure": "prdp.cells.measure",
     }

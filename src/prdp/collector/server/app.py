@@ -15,14 +15,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
-from prdp.collector.accepting import Counted
-from prdp.collector.page.page import page_of
+from prdp.collector.acceptance import Counted
+from prdp.collector.page import page_of
 from prdp.collector.refusals import RETRY_SECONDS, Refused
-from prdp.collector.server import forms
+from prdp.collector.server import models
 from prdp.collector.server.bodies import bearer, content_type, read_body
 from prdp.collector.server.connections import Patience
-from prdp.collector.server.desk import Desk
 from prdp.collector.server.front import Front
+from prdp.collector.server.group_commit import Desk
 from prdp.collector.server.rates import Rates
 from prdp.collector.snapshot import Snapshot, status_of
 from prdp.collector.tickets import is_operator
@@ -136,12 +136,12 @@ def refusal(refused: Refused) -> Response:
 def _add_reading(app: FastAPI, desk: Desk) -> None:
     """Add what everybody may read."""
 
-    @app.get("/v1/study", response_model=forms.StudyStatus, responses=forms.refusals())
+    @app.get("/v1/study", response_model=models.StudyStatus, responses=models.refusals())
     async def study() -> Any:
         """Return the study, its rounds and how far they are."""
         return JSONResponse(status_of(desk.snapshot))
 
-    @app.get("/v1/campaign", response_model=None, responses=forms.refusals("no_open_round"))
+    @app.get("/v1/campaign", response_model=None, responses=models.refusals("no_open_round"))
     async def campaign() -> Response:
         """Return the campaign of the open round; its digest is the SHA-256 of these bytes."""
         found = desk.snapshot.open_campaign
@@ -149,7 +149,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
             raise Refused("no_open_round")
         return _campaign(found.to_json(), found.digest)
 
-    @app.get("/v1/campaigns/{digest}", response_model=None, responses=forms.refusals("not_found"))
+    @app.get("/v1/campaigns/{digest}", response_model=None, responses=models.refusals("not_found"))
     async def campaign_by_hash(digest: str) -> Response:
         """Return the campaign of any round by its content hash."""
         for stored in desk.snapshot.study.rounds:
@@ -157,7 +157,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
                 return _campaign(stored.campaign, stored.digest)
         raise Refused("not_found")
 
-    @app.get("/v1/result", response_model=None, responses=forms.refusals("not_yet"))
+    @app.get("/v1/result", response_model=None, responses=models.refusals("not_yet"))
     async def result() -> Response:
         """Return the result with its intervals, once the last round is closed."""
         found = desk.snapshot.study.result
@@ -165,7 +165,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
             raise Refused("not_yet")
         return Response(found, media_type=JSON_TYPE)
 
-    @app.get("/v1/health", response_model=forms.Health, responses=forms.refusals())
+    @app.get("/v1/health", response_model=models.Health, responses=models.refusals())
     async def health() -> Any:
         """Say whether the collector has started."""
         return JSONResponse({"ready": bool(desk.snapshot.study.rounds)})
@@ -179,10 +179,10 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
     """Add what clients send."""
 
     @app.post(
-        "/v1/reports", status_code=201, response_model=forms.Acknowledged, openapi_extra=forms.ONE_REPORT,
+        "/v1/reports", status_code=201, response_model=models.Acknowledged, openapi_extra=models.ONE_REPORT,
         dependencies=[Depends(_TICKET)], responses={
-            200: {"model": forms.Acknowledged, "description": "The same bytes had come before"},
-            **forms.refusals(
+            200: {"model": models.Acknowledged, "description": "The same bytes had come before"},
+            **models.refusals(
                 "wrong_version", "no_ticket", "unknown_ticket", "too_slow", "wrong_campaign", "ticket_used",
                 "report_known", "late", "too_large", "wrong_type", "wrong_form", "storage",
             ),
@@ -201,8 +201,8 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
         return Response(said, status, media_type=JSON_TYPE)
 
     @app.post(
-        "/v1/batches", response_model=forms.BatchAcknowledged, openapi_extra=forms.MANY_REPORTS,
-        responses=forms.refusals(
+        "/v1/batches", response_model=models.BatchAcknowledged, openapi_extra=models.MANY_REPORTS,
+        responses=models.refusals(
             "wrong_version", "too_slow", "wrong_campaign", "late", "too_large", "wrong_type", "storage"
         ),
     )  # fmt: skip
@@ -233,9 +233,9 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
             raise Refused("wrong_operator")
 
     only = [Depends(_OPERATOR), Depends(operator)]
-    said = forms.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
+    said = models.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
 
-    @app.post("/v1/operator/close", response_model=forms.StudyStatus, dependencies=only, responses=said)
+    @app.post("/v1/operator/close", response_model=models.StudyStatus, dependencies=only, responses=said)
     async def close() -> Response:
         """Close the open round: add it up, and open the next one or publish the result."""
         if desk.snapshot.open_campaign is None:
@@ -244,10 +244,10 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
         return JSONResponse(status_of(desk.snapshot))
 
     @app.post(
-        "/v1/operator/tickets", response_model=forms.Tickets, dependencies=only,
-        responses=forms.refusals("no_operator", "wrong_operator", "storage"),
+        "/v1/operator/tickets", response_model=models.Tickets, dependencies=only,
+        responses=models.refusals("no_operator", "wrong_operator", "storage"),
     )  # fmt: skip
-    async def tickets(wanted: forms.TicketsWanted) -> Response:
+    async def tickets(wanted: models.TicketsWanted) -> Response:
         """Give new tickets out."""
         return JSONResponse({"tickets": await desk.give_out(wanted.count)})
 

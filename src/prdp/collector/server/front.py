@@ -1,4 +1,4 @@
-"""What holds for every request: how often an address may ask, and what every response carries."""
+"""Middleware for every request: the rate limit, and the headers of every response."""
 
 from __future__ import annotations
 

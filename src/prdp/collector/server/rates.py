@@ -1,4 +1,4 @@
-"""How often one address may ask; addresses are held in memory for a while, and nowhere else."""
+"""Limit the rate of requests from one address; addresses are held in memory for a while, and nowhere else."""
 
 from __future__ import annotations
 

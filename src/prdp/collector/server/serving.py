@@ -5,18 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvicorn
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 from prdp.collector.server.app import application
+from prdp.collector.server.bounded_log import BoundedLog
 from prdp.collector.server.connections import Patience, protocol_for
-from prdp.collector.server.desk import LOG, Desk
+from prdp.collector.server.group_commit import LOG, Desk
 from prdp.collector.server.rates import Rates
 from prdp.collector.store.opening import open_store
 
 _STOP_SECONDS = 10
+_AT_ONCE = 128
+"""How many connections are accepted before any of them is counted."""
+_OTHER_FILES = 32 + _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +69,34 @@ def serve(
     """
     with closing(open_store(address)) as store:  # what is wrong with it is said before anybody is let in
         store.check()
-    logging.basicConfig(level=logging.WARNING, format="prdp: %(message)s")
+    logging.basicConfig(level=logging.WARNING, handlers=[BoundedLog()])
     LOG.setLevel(logging.WARNING)
-    kept = patience or Patience()
+    kept = _within_limits(patience or Patience())
     desks: list[Desk] = []
     app = application(address, rates=rates, patience=kept, origins=origins, started=desks.append)
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
         access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
         proxy_headers=place.front is not None, forwarded_allow_ips=place.front or "",
-        limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=2048,
+        limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=_AT_ONCE,
         timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=1 << 14,
     )  # fmt: skip
     server = _Server(config, lambda port: started(desks[0], port))
     server.run()
     return server.started
+
+
+def _within_limits(patience: Patience) -> Patience:
+    """Raise the number of files that this process may open, or lower that of connections to fit it."""
+    if resource is None:
+        return patience
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = patience.connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return replace(patience, connections=max(soft // 2, soft - _OTHER_FILES))
+    return patience
 
 
 class _Server(uvicorn.Server):

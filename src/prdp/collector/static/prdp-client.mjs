@@ -1190,6 +1190,26 @@ export class Memory {
   }
 }
 
+/** Read a stored account; refuse a damaged one, which could give budget back. */
+function readAccount(text) {
+  let account = null;
+  try {
+    account = JSON.parse(text);
+  } catch {
+    // refused below, without the parser's words: they repeat the text
+  }
+  const { policy, spent, reports } = account ?? {};
+  const told = reports && typeof reports === "object" ? Object.values(reports) : [null];
+  const stored = (report) => typeof report === "string" && /^(?:[0-9a-f]{2})+$/.test(report);
+  const share = typeof spent === "string" && /^[0-9]+(?:\/[1-9][0-9]*)?$/.test(spent) ? readFraction(spent, "spent") : null;
+  const answered = typeof policy === "string" && told.length > 0 && share?.compare(ZERO) > 0;
+  const empty = policy === null && told.length === 0 && share?.above === 0n;
+  if (!(answered || empty) || !told.every(stored) || share.compare(ONE) > 0) {
+    refuse("the account is damaged, and what it has told is not known. Nothing was told.");
+  }
+  return account;
+}
+
 /**
  * Answers campaigns for one record, and keeps account of it.
  *
@@ -1211,7 +1231,7 @@ export class Client {
 
   #account() {
     const kept = this.storage.getItem(this.name);
-    return kept === null ? { policy: null, spent: "0", reports: {} } : JSON.parse(kept);
+    return kept === null ? { policy: null, spent: "0", reports: {} } : readAccount(kept);
   }
 
   /** The part of the record's budget that no campaign has used. */
@@ -1249,39 +1269,101 @@ export class Client {
 // ---------------------------------------------------------------------------------------------------------
 // To and from a collector
 
-/** Return the campaign of the round that is open. */
-export async function fetchCampaign(url, { fetch = globalThis.fetch } = {}) {
-  const answer = await fetch(`${url}/v1/campaign`, { cache: "no-store" });
-  const text = await answer.text();
+// A collector that falls silent, or goes on for ever, costs one attempt and no more. Redirects are refused: a
+// ticket and a report go to the collector that the caller named, and to nobody else.
+
+const TIMEOUT = 30_000;
+const MOST_MESSAGE = 1_000;
+const MOST_ANSWER_BYTES = 4 * MOST_CHARACTERS;
+
+/** Refuse an address that is none, without repeating it: it may hold a password. A page's own may be relative. */
+function refuseUnlessAddress(address) {
+  let read = null;
+  try {
+    read = new URL(address, globalThis.location?.href);
+  } catch {
+    // refused below
+  }
+  if (!["http:", "https:"].includes(read?.protocol) || read.search || read.hash) {
+    refuse("this is no collector's address: write https://study.example.");
+  }
+  if (read.username || read.password) refuse("a collector's address holds no user and no password: others could see them.");
+}
+
+/** Ask a collector, and return its answer with the whole text. */
+async function ask(fetch, address, timeout, options) {
+  const signal = AbortSignal.timeout(timeout);
+  const answer = await fetch(address, { ...options, redirect: "error", credentials: "omit", signal });
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > MOST_ANSWER_BYTES) {
+      await reader.cancel();
+      throw new Error("the collector's answer is too long.");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+  return [answer, text + decoder.decode()];
+}
+
+/** Return the campaign of the round that is open; `timeout` is in milliseconds. */
+export async function fetchCampaign(url, { fetch = globalThis.fetch, timeout = TIMEOUT } = {}) {
+  const address = `${url}/v1/campaign`;
+  refuseUnlessAddress(address);
+  const [answer, text] = await ask(fetch, address, timeout, { cache: "no-store" });
   if (!answer.ok) throw new Error(messageOf(text));
   return Campaign.read(text);
 }
 
 const messageOf = (text) => {
   try {
-    return String(JSON.parse(text).message);
+    const { message } = JSON.parse(text);
+    if (typeof message === "string") return message.slice(0, MOST_MESSAGE);
   } catch {
-    return "the collector does not answer as one.";
+    // no answer of a collector's
   }
+  return "the collector does not answer as one.";
 };
+
+/** Read an acknowledgement; anything else is none. */
+function acknowledged(text) {
+  const { counted, again } = JSON.parse(text);
+  if (typeof counted !== "boolean" || typeof again !== "boolean") throw new Error("this is no acknowledgement.");
+  return { counted, again };
+}
 
 /**
  * Send a report until it is acknowledged: the same bytes again after a failure that may pass.
  *
+ * @param {object} options
+ * @param {number} options.tries How often to send at most.
+ * @param {number} options.pause Milliseconds before the second attempt; twice as many before each further one.
+ * @param {number} options.timeout Milliseconds that one attempt may take, from request to the answer's last byte.
  * @returns {Promise<{counted: boolean, again: boolean}>}
  */
-export async function send(url, report, ticket, { fetch = globalThis.fetch, tries = 8, pause = 250 } = {}) {
+export async function send(
+  url,
+  report,
+  ticket,
+  { fetch = globalThis.fetch, tries = 8, pause = 250, timeout = TIMEOUT } = {},
+) {
+  const address = `${url}/v1/reports`;
+  refuseUnlessAddress(address);
+  if (!/^[\x21-\x7e]+$/.test(ticket)) refuse("this is no ticket: it has letters, digits and signs of ASCII alone.");
   const headers = { authorization: `Bearer ${ticket}`, "content-type": "application/vnd.prdp.report" };
   let why = null;
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (attempt) await new Promise((wake) => setTimeout(wake, pause * 2 ** (attempt - 1)));
     let [answer, text] = [null, ""];
     try {
-      answer = await fetch(`${url}/v1/reports`, { method: "POST", headers, body: report.bytes() });
-      text = await answer.text();
-      if (answer.ok) return JSON.parse(text);
+      [answer, text] = await ask(fetch, address, timeout, { method: "POST", headers, body: report.bytes() });
+      if (answer.ok) return acknowledged(text);
     } catch (error) {
-      why = error; // nobody there, or an answer that was cut off
+      why = error; // nobody there, silence, or an answer that was cut off
       continue;
     }
     why = new Error(messageOf(text));

@@ -1,1 +1,1 @@
-"""Where reports are kept before they are acknowledged: SQLite by default, PostgreSQL for more."""
+"""Stores of reports: SQLite by default, PostgreSQL for more."""

@@ -1,4 +1,4 @@
-"""From an address to a store: a file's path, or postgresql://..."""
+"""Open a store by its address: a file's path, or postgresql://..."""
 
 from __future__ import annotations
 

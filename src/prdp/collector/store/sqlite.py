@@ -1,4 +1,4 @@
-"""A store in one SQLite file, with its write-ahead log beside it."""
+"""A store in one SQLite file; what was acknowledged is in that file, and in no log beside it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _APPLICATION = 0x70726470
 class SqliteStore(SqlStore):
     """A study's store in a file.
 
-    A transaction is on disk when ``writing`` ends (``synchronous = FULL``), also if the process is killed
-    or the power fails a moment later. Rows lie in the order of their keys, which are random.
+    A transaction is on disk when ``writing`` ends (``synchronous = EXTRA``), also if the process is killed
+    or the power fails a moment later. It is in the file itself: with a write-ahead log, whoever cuts or loses
+    the log takes back what was acknowledged, and SQLite finds nothing wrong. The journal beside the file is
+    empty between transactions; what is damaged during one is found by the sums.
+    Rows lie in the order of their keys, which are random.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,20 +37,19 @@ class SqliteStore(SqlStore):
                 )
             self._database = _opened(self._path)
             self._is = _identity(self._path)
-            self._log: tuple[int, int] | None = None
 
     @classmethod
     def create(cls, path: Path) -> SqliteStore:
         """Make an empty store aside and put it in its place whole; refuse to replace anything."""
         target = path.expanduser().absolute()
         draft = target.with_name(f".{target.name}.{uuid4().hex}.draft")
-        try:
+        try:  # by nobody else, before it is open: who holds a file open reads it whatever its mode becomes
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with closing(sqlite3.connect(draft, isolation_level=None)) as database:
                 database.execute(f"PRAGMA application_id = {_APPLICATION}")
                 for name, columns in TABLES.items():
                     plain = "" if name == "prdp_study" else " WITHOUT ROWID"
                     database.execute(f"CREATE TABLE {name} ({columns.format(bytes='BLOB')}){plain}")
-            os.chmod(draft, 0o600)
             os.link(draft, target)
         except FileExistsError:
             raise CollectorError(f"{path} is there already: a store is never replaced.") from None
@@ -73,7 +75,7 @@ class SqliteStore(SqlStore):
                 yield
                 self._refuse_if_moved()
                 self._database.execute("COMMIT")
-                self._refuse_if_moved()  # the log may be what is gone, and with it what was just written
+                self._refuse_if_moved()  # the file may be what is gone, and with it what was just written
             except BaseException:
                 if self._database.in_transaction:
                     with suppress(sqlite3.Error):
@@ -103,10 +105,9 @@ class SqliteStore(SqlStore):
         super().check()
 
     def after_close(self) -> None:
-        """Write the file anew in the order of its keys, and empty the log: both remember who came when."""
+        """Write the file anew in the order of its keys: where pages lie remembers who came when."""
         with self._explained(), suppress(sqlite3.OperationalError):  # somebody is reading: next time
             self._database.execute("VACUUM")
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close the file."""
@@ -114,13 +115,8 @@ class SqliteStore(SqlStore):
             self._database.close()
 
     def _refuse_if_moved(self) -> None:
-        """Refuse to write to a file or log that was removed or replaced: nobody would find it again.
-
-        The log is there from the first write on, for as long as this connection is.
-        """
-        log = _identity(self._path.with_name(f"{self._path.name}-wal"))
-        self._log = self._log or log
-        if _identity(self._path) != self._is or log != self._log:
+        """Refuse to write to a file that was removed or replaced: nobody would find it again."""
+        if _identity(self._path) != self._is:
             raise CollectorError(
                 f"{self._path} was moved, removed or replaced while it was open. Nothing is taken in any "
                 "more: put it back and start again."
@@ -161,8 +157,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     )  # fmt: skip
     try:
         _refuse_unless_ours(database, path)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA journal_mode = TRUNCATE")
+        database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA fullfsync = ON")
         database.execute("PRAGMA secure_delete = ON")
     except BaseException:

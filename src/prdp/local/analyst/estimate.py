@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
-from prdp.local.analyst.pull import Above, ends_of
+from prdp.local.analyst.bias import Above, ends_of
 
 REACH = 8.0
 """Up to how many times their cut values are taken to go, unless somebody says otherwise."""
@@ -48,6 +48,9 @@ class Estimate:
         unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
         above: What the rounds say of values beyond the cut of a sum, by octaves; empty where that is nothing.
         signed: Whether values may be negative, so that what was cut may have pulled either way.
+        candidates: Among how many answers this one was chosen by its own noise: the interval holds for all of
+            them at once.
+        most: The number of clients, which a count does not pass; infinite for other questions.
     """
 
     question: str
@@ -64,6 +67,8 @@ class Estimate:
     unheard: str = ""
     above: tuple[Above, ...] = ()
     signed: bool = False
+    candidates: int = 1
+    most: float = math.inf
 
     @property
     def caveat(self) -> str:
@@ -73,6 +78,11 @@ class Estimate:
             said[0] = (
                 f"The interval has the noise and what is cut of values up to {REACH:g} times their cut. It "
                 "leaves aside what lies further out, which may be most of the sum."
+            )
+        if self.candidates > 1:
+            said.append(
+                f"The first domain was chosen among {self.candidates} by their noise: the interval "
+                "is wide enough to hold for each of them."
             )
         if self.unheard:
             said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
@@ -107,17 +117,21 @@ class Estimate:
             raise InvalidRequest(f"reach={reach!r} is not 1 or more, such as 8.")
         if self.unheard:
             return -math.inf, math.inf
-        z = NormalDist().inv_cdf((1 + chance) / 2)
-        return ends_of(self.value, self.deviation, self.above, reach, z, signed=self.signed)
+        z = NormalDist().inv_cdf(1 - (1 - chance) / (2 * self.candidates))
+        low, high = ends_of(self.value, self.deviation, self.above, reach, z, signed=self.signed)
+        return (max(0.0, low), min(self.most, high)) if self.most < math.inf else (low, high)
 
     def __str__(self) -> str:
         mark = "; simulated" if self.simulated else ""
         facts = f"{self.clients:,} clients, share {self.share}, {self.method}{mark}"
         if self.unheard:
             return f"{self.question}: {self.unheard} ({facts})"
-        head = f"{self.question}: {_with_reach(self.value, self.deviation)} (95 % of the noise; {facts})"
-        if self.above:
-            low, high = self.interval()
+        low, high = self.interval()
+        head = f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} (95 %; {facts})"
+        if not self.above and math.isclose(self.value - low, high - self.value):
+            margin = f"{_shown(self.value)} ± {_shown(high - self.value)}"
+            head = f"{self.question}: {margin} (95 % of the noise; {facts})"
+        elif self.above:
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
                 f"(95 % within reach {REACH:g}: if no value is beyond {REACH:g} times its cut; {facts})"

@@ -9,25 +9,181 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.errors import InvalidRequest
+from prdp.expressions.intervals import Interval, bound
+from prdp.local.analyst.bias import Above
 from prdp.local.analyst.collector import Collector
-from prdp.local.analyst.cutting import above_cut, above_top, clipping_slope, full_count_budget
 from prdp.local.analyst.estimate import Estimate
-from prdp.local.analyst.pull import Above
-from prdp.local.analyst.universe import reaches
 from prdp.local.client.campaign import Campaign
 from prdp.local.protocols.counting import DomainCount, DomainCounts, Noise, ProportionalCount, Threshold
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
-from prdp.local.protocols.protocol import FrameworkProtocol, Protocol, Tally
-from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum, checked_measure
+from prdp.local.protocols.protocol import FrameworkProtocol, Protocol, Tally, Terms
+from prdp.local.protocols.summing import (
+    Octaves,
+    ProportionalSum,
+    RatioGrid,
+    RatioMass,
+    RatioSum,
+    checked_measure,
+)
 from prdp.policy import Policy
+
+_MEAN_ERROR = math.sqrt(2 / math.pi)
+"""The expected size of a normal variable of deviation 1."""
+
+_FURTHER = Fraction(3, 2)
+"""How much further than where the masses end values are cut; frozen on made-up sets."""
+
+
+def full_count_budget(counted: DomainCounts, clients: int, share: float, at_most: Fraction) -> Fraction:
+    """Return the budget from which on clients count in full: least noise and loss together."""
+    kept = [
+        (float(budget) * math.sqrt(2), max(0.0, count))
+        for budget, count in zip(counted.budgets, counted.counts, strict=True)
+    ][counted.first - 1 :]
+
+    def error(budget: Fraction) -> float:
+        full = share * float(budget)
+        noise = _MEAN_ERROR * math.sqrt(clients) / (2 * math.sinh(min(full / 2, 300.0)))
+        cut = sum(count * (1 - _weight(share * typical, full)) for typical, count in kept)
+        return noise + cut
+
+    candidates = [
+        min(at_most, budget * step / 4)
+        for budget in counted.budgets[counted.first - 1 :]
+        for step in (4, 5, 6, 7)
+    ]
+    return min(candidates, key=error)
+
+
+def _weight(loss: float, full: float) -> float:
+    """Return (e^loss - 1)/(e^full - 1), at most 1."""
+    if loss >= full:
+        return 1.0
+    return math.exp(loss - full) * math.expm1(-loss) / math.expm1(-full)
+
+
+def clipping_slope(
+    terms: Terms, measure: Measure, masses: tuple[float, ...], clients: int, share: float
+) -> Fraction:
+    """Return the clipping slope at which noise and what is cut, by the masses, are least together; half more.
+
+    What lies beyond the last octave that was heard is not in the masses, and is never nothing.
+    """
+    ratios = RatioGrid(terms, measure)
+    spent = float(terms.share)
+    held = [
+        (0.75 * float(ratios.slope(octave)), max(0.0, mass) / spent) for octave, mass in enumerate(masses)
+    ]
+
+    def error(slope: Fraction) -> float:
+        at = float(slope)
+        noise = _MEAN_ERROR * math.sqrt(2 * clients) * at / share
+        return noise + sum(mass * (ratio - at) for ratio, mass in held if ratio > at)
+
+    candidates = [ratios.slope(octave) * step / 4 for octave in range(len(masses)) for step in (3, 4)]
+    return min(min(candidates, key=error) * _FURTHER, ratios.slope(ratios.count - 1))
+
+
+def above_cut(
+    terms: Terms, measure: Measure, masses: Octaves, slope: Fraction, budgets: Sequence[float]
+) -> tuple[Above, ...]:
+    """Return what the masses say of values above a cut, in values.
+
+    A record of budget E in an octave that ends at R times the cut loses at most E · slope · (R - 1). A mass
+    is Σ (e^min(loss, s·E) - 1), at least s · Σ E where no budget is above loss / s; where the policy allows a
+    larger E, at least that divided by s · E / (e^loss - 1). In full: proofs/local.md.
+
+    Args:
+        terms: Of the round that measured the masses.
+        measure: The column.
+        masses: The estimates.
+        slope: The cut.
+        budgets: The largest budget that a record of each octave can have.
+    """
+    ratios, spent = RatioGrid(terms, measure), float(terms.share)
+    loss, worth = min(1.0, spent * float(terms.levels.at_most)), float(slope * measure.grain) / spent
+    found = []
+    for octave, (mass, noise) in enumerate(zip(masses.totals, masses.deviations, strict=True)):
+        end = float(ratios.slope(octave) / slope)
+        largest = spent * budgets[octave]
+        if end > 1 and largest > 0:
+            unseen = max(1.0, largest / math.expm1(min(loss, largest)))
+            found.append(Above(end, worth * unseen * mass, worth * unseen * noise))
+    return tuple(found)
+
+
+def above_top(octaves: Octaves, grain: float) -> tuple[Above, ...]:
+    """Return what the sums of octaves above the last heavy one say: all of it was left out.
+
+    >>> left = above_top(Octaves((50.0, 4.0, -9.0), (1.0, 2.0, 3.0), (True, False, False)), grain=1.0)
+    >>> [(octave.end, octave.amount) for octave in left]
+    [(2.0, 4.0), (4.0, -9.0)]
+    """
+    left = zip(octaves.totals[octaves.top + 1 :], octaves.deviations[octaves.top + 1 :], strict=True)
+    return tuple(
+        Above(2.0**place, grain * total, grain * noise, left_out=True)
+        for place, (total, noise) in enumerate(left, start=1)
+    )
+
+
+_PIECES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The largest value, in steps, and the largest budget that the policy allows in one octave."""
+
+    value: float = 0.0
+    budget: float = 0.0
+
+
+@lru_cache(maxsize=64)
+def reaches(policy: Policy, measure: Measure) -> tuple[Reach, ...]:
+    """Return what a record of each octave of |value| / budget may have at most.
+
+    Values are cut into pieces that are short on a logarithmic scale, and the policy is bounded over each
+    one; columns that it reads besides count as unbounded.
+    """
+    levels = policy.levels
+    ratios = RatioGrid(Terms(levels, Fraction(1)), measure)  # the share plays no part
+    found = [Reach()] * ratios.count
+    slope, grain = float(ratios.slope(0)), float(measure.grain)
+    least, most = float(levels.at_least), float(levels.at_most)
+    for low, high in _pieces(measure):
+        budgets = bound(policy.expression, {measure.column: Interval(low * grain, high * grain)})
+        if budgets.empty or budgets.high < least:
+            continue
+        smallest, largest = max(least, budgets.low) * 0.91, min(most, budgets.high)  # rounding costs 9 %
+        ends = sorted((abs(low), abs(high)))
+        first = _octave(ends[0] / largest / slope, ratios.count)
+        for octave in range(first, _octave(ends[1] / smallest / slope, ratios.count) + 1):
+            here = found[octave]
+            found[octave] = Reach(max(here.value, ends[1]), max(here.budget, largest))
+    return tuple(found)
+
+
+def _octave(ratio: float, count: int) -> int:
+    return max(0, min(count - 1, math.ceil(math.log2(ratio)))) if ratio > 0 else 0
+
+
+def _pieces(measure: Measure) -> list[tuple[float, float]]:
+    """Return the values other than zero in pieces that are short on a logarithmic scale."""
+    steps = math.ceil(_PIECES * math.log2(measure.largest)) + 1
+    edges = [2 ** (step / _PIECES) for step in range(steps + 1)]
+    pieces = [(low, high) for low, high in pairwise(edges) if low <= measure.high]
+    below = [(-high, -low) for low, high in pairwise(edges) if -low >= measure.low]
+    return [(max(low, measure.low), min(high, measure.high)) for low, high in (*below, *pieces)]
+
 
 Rounds = Generator[Campaign, Tally, Estimate]
 SumMethod = Literal["ratio", "proportional", "framework"]
@@ -35,7 +191,7 @@ SumMethod = Literal["ratio", "proportional", "framework"]
 LEFT_OUT = (
     "Clients whose budgets are too small to be heard among all the noise are left out, which pulls counts "
     "toward zero. With a chance of at most {beta:g}, a domain in which nobody is counts as heard: its noise "
-    "is then part of the answer, and of the interval."
+    "is then part of the answer, and the interval allows for it."
 )
 _CUT = (
     "Values that are large for their clients' budgets are cut or left out, which pulls the sum toward zero, "
@@ -178,8 +334,9 @@ class CountStudy(Study):
         )
         said: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
         if not self.proportional:
-            found = (counted.total, counted.deviation)
-            how = f"domains, {self.noise}"
+            found = (min(counted.total, float(clients)), counted.deviation)
+            how, said["candidates"] = f"domains, {self.noise}", counted.candidates
+            said["most"] = float(clients)
             return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **said)
         rest = 1 - self.first_part
         budget = full_count_budget(
@@ -188,7 +345,8 @@ class CountStudy(Study):
         protocol = ProportionalCount(budget)
         campaign = self._campaign(rest, protocol, 2)
         tally = yield campaign
-        found = protocol.estimate(campaign.terms, tally)
+        number, deviation = protocol.estimate(campaign.terms, tally)
+        found, said["most"] = (min(number, float(tally.clients)), deviation), float(tally.clients)
         choices = (domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
         said["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
         rounds = (clients, tally.clients)
@@ -259,13 +417,15 @@ class SumStudy(Study):
         if self.mean and counted is not None:
             # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
             stayed = rounds[-1] / max(1, rounds[0])
-            count = (stayed * counted.total, stayed * counted.deviation)
+            total = min(counted.total, float(rounds[0]))
+            count = (stayed * total, stayed * counted.deviation)
             value, above = _quotient(value, count), _divided(above, max(1.0, count[0]))
         unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
         return self._estimate(
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
             choices=said.choices, bias=self._bias, unheard=unheard, above=above,
             signed=self.measure.low < 0,
+            candidates=counted.candidates if self.mean and counted is not None else 1,
         )  # fmt: skip
 
     @property

@@ -14,12 +14,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
-from prdp.expressions.json_form import from_json
 from prdp.expressions.nodes import canonical
+from prdp.expressions.to_json import from_json
 from prdp.local.client.facts import read_object, shown
 from prdp.local.client.report import Report
-from prdp.safety.forks import OPERATIONS, this_process
-from prdp.safety.guard import guarded
+from prdp.safety.process_guard import OPERATIONS, this_process
+from prdp.safety.redacted_errors import guarded
 
 _SCHEMA = """
 CREATE TABLE terms (policy TEXT NOT NULL);

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from prdp.declare.exact import Exact, exact_share
 from prdp.errors import InvalidRequest
-from prdp.expressions.json_form import from_json, to_json
+from prdp.expressions.to_json import from_json, to_json
 from prdp.local.client.facts import FactReader, read_object, sayable, whole_text
 from prdp.local.protocols.categories import Frequencies
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
@@ -176,8 +176,8 @@ def read_policy(facts: object) -> Policy:
     if not isinstance(facts, Mapping):
         raise InvalidRequest("a campaign's policy is a JSON object.")
     with FactReader(facts) as read:
-        ends = {end: read.positive(end) for end in ("at_least", "at_most")}
-        return Policy.of(from_json(read.take("expression")), **ends)
+        least, most = (read.positive(end) for end in ("at_least", "at_most"))
+        return Policy.of(from_json(read.take("expression")), at_least=least, at_most=most)
 
 
 def _refuse_unless_fitting(campaign: Campaign) -> None:

@@ -1,1 +1,1 @@
-"""From a record to a report, and from all reports to an estimate."""
+"""Protocols: from a record to a report, and from all reports to an estimate."""

@@ -14,7 +14,6 @@ from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader, column_name, listed, whole_text
 from prdp.local.client.values import Category, bin_of, category_of
-from prdp.local.protocols.counting import bits_deviation, bits_estimate
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Law, Symbol
 
@@ -27,6 +26,8 @@ _MOST_CATEGORIES = 1 << 20
 _LARGEST_CATEGORY = 10**40
 _MOST_BUCKETS = 1 << 10
 _LARGEST_EDGE = 10**300
+_NEAR = 3.0
+_HALF_A_REPORT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +240,28 @@ class Frequencies:
         return Tally(len(told), support(told, self.buckets, self.size))
 
     def estimate(self, budget: Fraction, tally: Tally) -> tuple[tuple[float, float], ...]:
-        """Return each value's number of clients, without bias, and the standard deviation of its noise."""
+        """Return each value's number of clients, without bias, and the standard deviation of its noise.
+
+        The noise has the coins of those who have the value besides those of all others, which are of
+        another chance. How many have it is not known: the deviation is the largest over the numbers within
+        three deviations of the estimate. It allows for half a report more, since reports are whole.
+        """
         n, loss = tally.clients, float(budget)
-        if self.method == "bits":
-            deviation = bits_deviation(n, loss)
-            return tuple((bits_estimate(ones, n, loss), deviation) for ones in tally.totals)
         other, more = self._chances(loss)
-        deviation = math.sqrt(n * other * (1 - other)) / more
-        return tuple(((count - n * other) / more, deviation) for count in tally.totals)
+        found = [(count - n * other) / more for count in tally.totals]
+        return tuple((value, self._deviation(value, n, other, more)) for value in found)
+
+    @staticmethod
+    def _deviation(value: float, clients: int, other: float, more: float) -> float:
+        """Return the deviation of an estimate, at the worst number of clients near it."""
+        own = min(1.0, other + more)
+
+        def noise(having: float) -> float:
+            having = max(0.0, min(float(clients), having))
+            return math.sqrt((clients - having) * other * (1 - other) + having * own * (1 - own)) / more
+
+        first = noise(value)
+        return max(noise(value - _NEAR * first), noise(value + _NEAR * first)) + _HALF_A_REPORT / more
 
     def _chances(self, loss: float) -> tuple[float, float]:
         """Return how likely a report is to speak for a value of others, and how much more for the own one.
@@ -254,6 +269,8 @@ class Frequencies:
         The second is written so that nothing cancels: for a small loss the two chances are all but equal.
         """
         falls, gap = math.exp(-loss), -math.expm1(-loss)
+        if self.method == "bits":
+            return falls / (1 + falls), gap / (1 + falls)
         if self.method == "oue":
             return falls / (1 + falls), gap / (2 * (1 + falls))
         if self.method == "grr":

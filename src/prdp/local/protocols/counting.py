@@ -19,6 +19,8 @@ Noise = Literal["bits", "laplace"]
 Threshold = Literal["exact", "paper"]
 
 _MOST_EXPONENT = 700.0
+_FAR_ABOVE = 17.0
+"""So many deviations: 5 up to the bar at the smallest β, and twice 6 for this draw's noise and another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,15 @@ class DomainCounts:
         deviations: The standard deviation of each one's noise.
         heavy: Whether a domain's count is more than noise explains.
         budgets: The smallest budget of each domain.
+        candidates: How many domains might have been the first heavy one, by their noise: 1 where the first
+            audible domain is far above all noise.
     """
 
     counts: tuple[float, ...]
     deviations: tuple[float, ...]
     heavy: tuple[bool, ...]
     budgets: tuple[Fraction, ...]
+    candidates: int = 1
 
     @property
     def heard(self) -> bool:
@@ -152,6 +157,7 @@ class DomainCount:
         """
         n, domains = tally.clients, range(1, terms.levels.domains + 1)
         losses = [float(terms.domain_loss(domain)) for domain in domains]
+        audible = self._audible(terms, n, beta)
         if self.noise == "bits":
             counts = [bits_estimate(total, n, loss) for total, loss in zip(tally.totals, losses, strict=True)]
             deviations = [bits_deviation(n, loss) for loss in losses]
@@ -160,25 +166,32 @@ class DomainCount:
             deviations = [laplace_deviation(n, 1 / loss) for loss in losses]
         if threshold == "paper":
             reach = math.sqrt(8 * n) * math.log(len(losses) / beta)
+            audible = [n >= reach / loss for loss in losses]
             heavy = [count >= reach / loss for count, loss in zip(counts, losses, strict=True)]
         else:
-            heavy = self._heavy(terms, tally, beta)
+            heavy = self._heavy(terms, tally, beta, audible)
         budgets = [terms.levels.domain_quanta(domain) * terms.levels.quantum for domain in domains]
-        return DomainCounts(tuple(counts), tuple(deviations), tuple(heavy), tuple(budgets))
+        far = [count >= _FAR_ABOVE * noise for count, noise in zip(counts, deviations, strict=True)]
+        return DomainCounts(
+            tuple(counts), tuple(deviations), tuple(heavy), tuple(budgets), _candidates(audible, heavy, far)
+        )
 
-    def _heavy(self, terms: Terms, tally: Tally, beta: float) -> list[bool]:
+    def _audible(self, terms: Terms, n: int, beta: float) -> list[bool]:
+        """Return which domains could be heard if all n clients were in them."""
+        domains = range(1, terms.levels.domains + 1)
+        full = [n / (1 + math.exp(-float(terms.domain_loss(domain)))) for domain in domains]
+        if self.noise == "laplace":
+            full = [n for _ in domains]
+        chance = beta / len(domains)
+        return [self._quantile(terms, domain, n, chance) <= full[domain - 1] for domain in domains]
+
+    def _heavy(self, terms: Terms, tally: Tally, beta: float, audible: Sequence[bool]) -> list[bool]:
         """Return which domains have more than noise explains.
 
         A domain that would not pass even with all n clients in it has nothing to say, and need not share in
         β.
         """
         n, domains = tally.clients, range(1, terms.levels.domains + 1)
-        full = [n / (1 + math.exp(-float(terms.domain_loss(domain)))) for domain in domains]
-        if self.noise == "laplace":
-            full = [n for _ in domains]
-        audible = [
-            self._quantile(terms, domain, n, beta / len(domains)) <= full[domain - 1] for domain in domains
-        ]
         chance = beta / max(1, sum(audible))
         return [
             heard and total >= self._quantile(terms, domain, n, chance)
@@ -244,6 +257,19 @@ class ProportionalCount:
         """Return the sum of the weights, and the standard deviation of its noise."""
         loss = float(terms.share * self.budget)
         return bits_estimate(tally.totals[0], tally.clients, loss), bits_deviation(tally.clients, loss)
+
+
+def _candidates(audible: Sequence[bool], heavy: Sequence[bool], far: Sequence[bool]) -> int:
+    """Return among how many domains the first heavy one was chosen.
+
+    None beyond the first domain that is so far above its noise that it is heavy in all but one of a billion
+    draws: proofs/local.md.
+
+    >>> _candidates((True,) * 4, (False, True, True, True), (False, False, True, True))
+    3
+    """
+    surely = (place for place, both in enumerate(zip(heavy, far, strict=True)) if all(both))
+    return max(1, sum(audible[: next(surely, len(audible)) + 1]))
 
 
 def noisy_field(scale: Fraction, most: int) -> Field:

@@ -203,7 +203,7 @@ class RatioSum(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest value that a record of each octave can have, where that is known.
         """
-        from prdp.local.analyst.heard import graded, reaching_up  # noqa: PLC0415
+        from prdp.local.analyst.clear_octaves import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import laplace_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         scales, n = self.scales(terms), tally.clients
@@ -272,7 +272,7 @@ class RatioMass(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest budget that a record of each octave can have, where that is known.
         """
-        from prdp.local.analyst.heard import graded, reaching_up  # noqa: PLC0415
+        from prdp.local.analyst.clear_octaves import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         loss, n = float(self.most(terms)), tally.clients

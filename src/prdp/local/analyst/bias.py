@@ -1,4 +1,4 @@
-"""How far what was cut or left out has pulled a sum at most, by the rounds that chose the cut."""
+"""Bound how far what was cut or left out has pulled a sum, by the rounds that chose the cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which octaves are heard among all the noise: a bar that rises, and a lower one right above the last."""
+"""Find the octaves that stand out from the noise: a bar that rises, and a lower one right above the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Python to a collector: fetch the campaign, send a report until it is acknowledged."""
+"""Send reports from Python to a collector: fetch the campaign, retry until acknowledged."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local.client.report import Report
 
 _MAY_PASS = (408, 429, 500, 502, 503, 504)
 _MOST_BYTES = 1 << 25
+_MOST_CHARACTERS = 500
+_REDIRECTS = range(300, 400)
 _TIMEOUT = 30.0
 _REPORT_TYPE = "application/vnd.prdp.report"
 
@@ -78,29 +80,81 @@ def asked(
     body: bytes | None = None,
     kind: str = "application/json",
 ) -> bytes:
-    """Return what a collector answers; with a body it is sent one."""
-    base = url.rstrip("/")
-    if urlsplit(base).scheme not in ("http", "https"):
-        raise InvalidRequest(f"{url} is no collector's address: write https://study.example.")
+    """Return what a collector answers; with a body it is sent one.
+
+    A redirect is refused, also to the same host: the token goes to the address that the caller wrote, and
+    to no other.
+    """
+    base = checked_url(url)
     headers = {"content-type": kind} if body is not None else {}
     if token is not None:
-        headers["authorization"] = f"Bearer {token}"
+        headers["authorization"] = f"Bearer {_checked_token(token)}"
     method = "GET" if body is None else "POST"
     request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
     try:
-        with build_opener().open(request, timeout=_TIMEOUT) as answer:
+        with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
             said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
             if told is not None and told != str(len(said)):
                 raise Unserved(f"{url} did not finish its answer.")
             return said
     except HTTPError as error:
-        with error:
-            facts = _facts(error.read(_MOST_BYTES))
-        code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))
-        raise Unserved(f"{url} refused: {message}", code, may_pass=error.code in _MAY_PASS) from None
+        raise _refusal(url, error) from None
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise Unserved(f"{url} cannot be reached: {reason or type(reason).__name__}.") from None
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Leave a redirect as the error that it is; urllib would follow it, with the token."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        """Follow nothing."""
+
+
+def _refusal(url: str, error: HTTPError) -> Unserved:
+    """Return an HTTP error in words; the other end's own are cut."""
+    with error:
+        facts = _facts(error.read(_MOST_BYTES))
+    if error.code in _REDIRECTS:
+        return Unserved(
+            f"{url} redirects to another address, and nothing is sent there: the token is for {url} alone. "
+            "If the collector has moved, its operator can tell you where to.",
+            may_pass=False,
+        )
+    code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))
+    return Unserved(f"{url} refused: {message[:_MOST_CHARACTERS]}", code, may_pass=error.code in _MAY_PASS)
+
+
+def checked_url(url: str) -> str:
+    """Return a collector's address without the slash at its end; refuse one that is none.
+
+    Raises:
+        InvalidRequest: It is no address, or holds a password, and then it is not repeated.
+    """
+    try:
+        parts = urlsplit(url.rstrip("/"))
+        named, _ = parts.hostname, parts.port
+    except ValueError:
+        raise _no_address() from None
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "a collector's address holds no user and no password: others could see them. The operator's "
+            "token is read from the environment variable PRDP_OPERATOR_TOKEN."
+        )
+    plain = url.isascii() and url.isprintable() and not {" ", "?", "#"} & set(url)
+    if parts.scheme not in ("http", "https") or not named or not plain:
+        raise _no_address()
+    return url.rstrip("/")
+
+
+def _no_address() -> InvalidRequest:
+    return InvalidRequest("this is no collector's address: write https://study.example.")
+
+
+def _checked_token(token: str) -> str:
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise InvalidRequest("the token holds what no token holds, such as a blank or the end of a line.")
+    return token
 
 
 def _facts(body: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.collector.accepting import Counted, accept
+from prdp.collector.acceptance import Counted, accept
 from prdp.collector.refusals import Refused
 from prdp.collector.rounds import advance, close_round
 from prdp.collector.store.opening import open_store
@@ -151,5 +151,5 @@ def test_tickets_and_reports_share_no_column_and_no_order(tmp_path: Path) -> Non
             assert "time" not in tables[name]
         stored = [row[0] for row in store.rows("SELECT token FROM prdp_reports")]
         assert stored == sorted(stored)
-        content = path.read_bytes() + path.with_name("study.collect-wal").read_bytes()
+        content = path.read_bytes()
         assert not any(bytes.fromhex(ticket) in content or ticket.encode() in content for ticket in tickets)

@@ -1,4 +1,4 @@
-"""Which reports are counted: each ticket brings one a round, and each report counts once."""
+"""Accept reports: each ticket brings one a round, and each report counts once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from prdp.collector.refusals import Refused
-from prdp.collector.store.rows import StoredRound
-from prdp.collector.store.sql import SqlStore
+from prdp.collector.store.sql import SqlStore, StoredRound
 from prdp.collector.wire import Submission
 
 

@@ -1,19 +1,176 @@
-"""The page of a study, written on the server: everything can be read without JavaScript."""
+"""The one web page of a study: readable without JavaScript, with no request to anywhere else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from html import escape
 from typing import Any
 
-from prdp.collector.page.numbers import shown
-from prdp.collector.page.picture import picture
-from prdp.collector.page.words import hidden, learned, not_hidden, question
 from prdp.collector.plan import StudyPlan
 from prdp.collector.results import ResultLine, lines_of
+from prdp.declare.exact import exact_share
+
+
+def shown(number: float | None) -> str:
+    """Return a number for reading: as many digits as it deserves.
+
+    >>> shown(1234.5), shown(0.01234), shown(-3.0), shown(None)
+    ('1,234', '0.0123', '-3', '–')
+    """
+    if number is None or not math.isfinite(number):
+        return "–"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers between two ends, at most so many.
+
+    >>> ticks(0, 47)
+    [0.0, 10.0, 20.0, 30.0, 40.0]
+    """
+    span = high - low
+    if not math.isfinite(span) or span <= 0:
+        return [low]
+    rough = span / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [place * step for place in range(first, last + 1)]
+
+
+_ROUNDS = (
+    "How many reports each round had, and what the rounds chose on their way: for example ε<sub>τ</sub>, "
+    "the smallest budget that is still heard."
+)
+_RECORD = (
+    "Your record. Your device draws its report at random, and that report is all that leaves it. Whoever "
+    "runs this page sees the report, and can become only so sure of what your record is:"
+)
+_ODDS = (
+    "No report is more than e to that power times more or less likely than that of somebody with nothing to "
+    "say. A budget of 0.1 moves odds by a tenth, one of 1 by a factor of 2.7; at 5 and more, a report may "
+    "say nearly all."
+)
+_DUMMIES = (
+    "Records without a budget (a missing value, or a budget below the least) are answered for as if there "
+    "were nothing to say. Nobody sees which ones."
+)
+_TOOK_PART = (
+    "That you took part: a report comes with a ticket, and who gave it to you may know whose it is. The "
+    "collector keeps tickets and reports apart, without times and addresses. But you have to trust its "
+    "operator with that: your promise above does not depend on it, your anonymity does."
+)
+_EVERYBODY = (
+    "What is true of everybody: if the result says that most people of some kind do something, that is known "
+    "of you too."
+)
+
+
+def question(plan: StudyPlan) -> str:
+    """Return what is asked, as a sentence.
+
+    >>> from prdp.policy import Policy
+    >>> question(StudyPlan("visits", "count", Policy("1 / visits", at_least="1/9", at_most=1), "1"))
+    'How many people take part with a record that has a budget.'
+    """
+    column = escape(plan.column or "")
+    if plan.ask == "count":
+        return "How many people take part with a record that has a budget."
+    if plan.ask == "sum":
+        return f"What <b>{column}</b> adds up to over all who take part."
+    if plan.ask == "mean":
+        return f"The mean of <b>{column}</b> over all who take part and have one."
+    if plan.ask == "quantiles":
+        return f"How <b>{column}</b> is spread: its quantiles over all who take part."
+    what = "a value in each range of" if plan.edges else "each value of"
+    return f"How many of those who take part have {what} <b>{column}</b>."
+
+
+def learned(plan: StudyPlan) -> list[str]:
+    """Return what the study makes known, in sentences."""
+    return [
+        f"{question(plan)} With an interval that says how much of it is noise.",
+        _ROUNDS,
+        "Nothing more: the result is made from the reports alone, and anybody may compute on with it.",
+    ]
+
+
+def hidden(plan: StudyPlan) -> list[str]:
+    """Return what nobody learns, in sentences."""
+    share, policy = exact_share(plan.share), escape(plan.policy.text)
+    times = "" if share == 1 else f", times the share {share}"
+    ends = [end for end in (plan.policy.at_least, plan.policy.at_most) if end is not None]
+    least, most = (shown(float(end)) for end in ends)
+    return [
+        _RECORD,
+        f"Your budget is <code>E = {policy}</code>, between {least} and {most}{times}. {_ODDS}",
+        _DUMMIES,
+    ]
+
+
+def not_hidden() -> list[str]:
+    """Return what the promise does not cover, in sentences."""
+    return [_TOOK_PART, "When you sent it and from where, for whoever watches the network.", _EVERYBODY]
+
+
+MOST_LINES = 40
+_WIDTH, _LABELS, _RIGHT = 680, 190, 24
+_ROW, _TOP, _BOTTOM = 30, 12, 34
+_MOST_LABEL = 26
+
+
+def picture(lines: Sequence[ResultLine]) -> str:
+    """Return the numbers that were heard as an SVG; an empty text where there are none.
+
+    >>> picture([ResultLine("count", 1000.0, 804.0, 1196.0)]).count("<circle")
+    1
+    """
+    heard = [line for line in lines if line.heard][:MOST_LINES]
+    if not heard:
+        return ""
+    ends = [end for line in heard for end in (line.low or 0.0, line.high or 0.0, 0.0)]
+    low, high = min(ends), max(ends)
+    high = high if high > low else low + 1
+    scale = (_WIDTH - _LABELS - _RIGHT) / (high - low)
+
+    def across(number: float) -> float:
+        return round(_LABELS + (number - low) * scale, 1)
+
+    bottom = _TOP + _ROW * len(heard)
+    parts = [_tick(across(tick), bottom, tick) for tick in ticks(low, high)]
+    parts.append(f'<line class="zero" x1="{across(0)}" y1="{_TOP}" x2="{across(0)}" y2="{bottom}"/>')
+    for place, line in enumerate(heard):
+        parts.append(_row(line, _TOP + _ROW * place + _ROW // 2, across))
+    told = "; ".join(
+        f"{line.label}: {shown(line.value)}, from {shown(line.low)} to {shown(line.high)}" for line in heard
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-labelledby="pt pd">'
+        '<title id="pt">The result, with its 95 % interval</title>'
+        f'<desc id="pd">{escape(told)}</desc>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _tick(x: float, bottom: int, number: float) -> str:
+    text = f'<text class="tick" x="{x}" y="{bottom + 20}" text-anchor="middle">{shown(number)}</text>'
+    return f'<line class="grid" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom + 4}"/>{text}'
+
+
+def _row(line: ResultLine, y: int, across: Callable[[float], float]) -> str:
+    low, value, high = (across(end or 0.0) for end in (line.low, line.value, line.high))
+    label = line.label if len(line.label) <= _MOST_LABEL else f"{line.label[: _MOST_LABEL - 1]}…"
+    caps = "".join(f'<line class="reach" x1="{x}" y1="{y - 5}" x2="{x}" y2="{y + 5}"/>' for x in (low, high))
+    return (
+        f'<text class="label" x="{_LABELS - 12}" y="{y + 5}" text-anchor="end">{escape(label)}</text>'
+        f'<line class="reach" x1="{low}" y1="{y}" x2="{high}" y2="{y}"/>{caps}'
+        f'<circle class="dot" cx="{value}" cy="{y}" r="5"/>'
+    )
+
 
 _MOST_ROWS = 200
 

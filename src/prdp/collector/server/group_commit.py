@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from prdp.collector.accepting import Outcome, accept
+from prdp.collector.acceptance import Outcome, accept
 from prdp.collector.refusals import Refused
 from prdp.collector.rounds import advance, close_if_due, close_round, give_out
 from prdp.collector.snapshot import Snapshot
 from prdp.collector.store.opening import open_store
-from prdp.collector.store.rows import StoredRound
-from prdp.collector.store.sql import SqlStore
+from prdp.collector.store.sql import SqlStore, StoredRound
 from prdp.collector.wire import Rounds, Submission
 from prdp.errors import CollectorError
 

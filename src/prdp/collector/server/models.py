@@ -1,4 +1,4 @@
-"""What the server says, as models: FastAPI writes the OpenAPI description from them."""
+"""Models of the server's responses: FastAPI writes the OpenAPI description from them."""
 
 from __future__ import annotations
 
