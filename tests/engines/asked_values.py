@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from prdp.cells.measure import Measure
 from prdp.declare.groups import read_grouping
-from prdp.declare.owners import Owners
-from prdp.engines._expressions import to_sql
-from prdp.engines._statement_engine import StatementEngine
+from prdp.declare.units import Owners
+from prdp.engines.row_sql.expressions import to_sql
+from prdp.engines.sql_engine import SqlEngine
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.parse import parse
@@ -20,7 +20,7 @@ from prdp.schema import Kind
 ONE = Policy("1", at_least="1/10", at_most="10")
 
 
-def counts(engine: StatementEngine, by: str, keys: list[object], where: str | None = None) -> list[int]:
+def counts(engine: SqlEngine, by: str, keys: list[object], where: str | None = None) -> list[int]:
     """Return how many records have each key."""
     policy = ONE.within(engine.schema, {})
     condition = None if where is None else check(parse(where), engine.schema, Kind.BOOLEAN, where)
@@ -29,7 +29,7 @@ def counts(engine: StatementEngine, by: str, keys: list[object], where: str | No
     return [sum(cell.count for cell in summary.cells) for summary in engine.summarise(read)]
 
 
-def total(engine: StatementEngine, column: str, grain: Fraction, most: int) -> int:
+def total(engine: SqlEngine, column: str, grain: Fraction, most: int) -> int:
     """Return the sum of a column in grains."""
     policy = ONE.within(engine.schema, {})
     read = CellRead(policy, policy.levels, {}, Measure(column, grain, -most, most), None, None)
@@ -37,7 +37,7 @@ def total(engine: StatementEngine, column: str, grain: Fraction, most: int) -> i
     return sum(cell.total for cell in found.cells)
 
 
-def tells_clerks_apart(engine: StatementEngine) -> None:
+def tells_clerks_apart(engine: SqlEngine) -> None:
     """Hold an engine to the bytes of texts: clerk, Clerk, CLERK, clérk in two forms, and one with a blank."""
     keys: list[object] = ["clerk", "Clerk", "clérk", "cle\u0301rk", "clerk "]
     assert counts(engine, "job", keys) == [1, 1, 1, 1, 0]
@@ -46,7 +46,7 @@ def tells_clerks_apart(engine: StatementEngine) -> None:
     assert counts(engine, "upper(job)", ["CLERK", "CLÉRK"]) == [3, 1]
 
 
-def read_in_every_way(engine: StatementEngine, column: str, key: object) -> None:
+def read_in_every_way(engine: SqlEngine, column: str, key: object) -> None:
     """Read a column's values as keys that are searched for, and as owners: none may fail."""
     policy = ONE.within(engine.schema, {})
     by = read_grouping([column], [key], engine.schema).by
@@ -105,11 +105,11 @@ PAIRS = [(x, y) for x in NUMBERS for y in NUMBERS]
 """In the order of their places."""
 
 
-def holds_arithmetic(engine: StatementEngine) -> None:
+def holds_arithmetic(engine: SqlEngine) -> None:
     """Hold an engine of PAIRS (place, x, y) to the reference, at the doubles' ends."""
     nodes = {text: check(parse(text), engine.schema, Kind.NUMBER, text) for text in EXPRESSIONS}
     items = [f"{to_sql(node, engine.schema)} AS v{n}" for n, node in enumerate(nodes.values())]
-    found = engine.rows_of(f'SELECT "place", {", ".join(items)} FROM {engine._records}')
+    found = engine.rows_of(f'SELECT "place", {", ".join(items)} FROM {engine.records}')
     assert sorted(row[0] for row in found) == list(range(len(PAIRS)))
     for place, *values in found:
         x, y = PAIRS[place]
@@ -130,7 +130,7 @@ RECORDS = [
 """Numbers x and y, and a text, for expressions that are long."""
 
 
-def holds_long_operands(engine: StatementEngine) -> None:
+def holds_long_operands(engine: SqlEngine) -> None:
     """Hold an engine of RECORDS (place, x, y, job) to the reference, in expressions of expressions."""
     number, text = "x", "job"
     for turn in range(9):
@@ -143,7 +143,7 @@ def holds_long_operands(engine: StatementEngine) -> None:
         node = check(parse(expression), engine.schema, kind, expression)
         sql = to_sql(node, engine.schema)
         assert kind is Kind.NUMBER or "list_transform" in sql or "][CAST(" in sql
-        rows = engine.rows_of(f'SELECT "place", {sql} AS value FROM {engine._records}')
+        rows = engine.rows_of(f'SELECT "place", {sql} AS value FROM {engine.records}')
         found = {place: value.decode() if isinstance(value, bytes) else value for place, value in rows}
         expected = [evaluate(node, {"x": x, "y": y, "job": job}) for x, y, job in RECORDS]
         assert [found[place] for place in range(len(RECORDS))] == expected, expression

@@ -12,6 +12,8 @@ import pyarrow.parquet
 import pytest
 from chdb.session import Session
 
+from tests.tools import only_for_slow_tests
+
 _NUMBERS = count()
 
 
@@ -25,8 +27,9 @@ def opened() -> Session:
 
 
 @pytest.fixture
-def chdb() -> Session:
+def chdb(pytestconfig: pytest.Config) -> Session:
     """Return the session, whichever file of tests asks for it first."""
+    only_for_slow_tests(pytestconfig)
     return opened()
 
 

@@ -24,7 +24,8 @@ from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.table import CommitTableResponse, StaticTable, Table
 
-from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Kept:
     types: Mapping[str, str] | None = None
     table: str | None = None
 
-    def opened(self) -> DuckDBEngine:
+    def opened(self) -> SqlEngine:
         return open_source(self.source, self.types, table=self.table)
 
 
@@ -282,3 +283,6 @@ FORMS: Mapping[str, Keep] = {
     "Iceberg": iceberg,
     "Iceberg in folders": iceberg_in_folders,
 }
+
+LAKES = frozenset(name for name in FORMS if name.startswith(("Delta", "Iceberg")))
+"""Those that take longest to write."""

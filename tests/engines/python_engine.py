@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
+from prdp.cells.units import Caps
 from prdp.errors import InvalidRequest
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.testing.key_reference import reference_masses
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.key_contract import reference_masses
 from prdp.testing.reference import (
     in_groups,
     reference_keys,
@@ -22,6 +21,7 @@ from prdp.testing.reference import (
     reference_summary,
     reference_tops,
 )
+from prdp.testing.unit_reference import reference_owners, reference_scaled
 
 COLUMNS = {
     "eps": ColumnType(Kind.NUMBER, native="double"),

@@ -9,8 +9,6 @@ import prdp
 
 
 def test_a_connection_with_an_unfinished_result_is_named_with_what_to_do() -> None:
-    if not hasattr(duckdb, "ResourceInUseException"):
-        pytest.skip("this DuckDB has no such refusal")
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(100000)")
     relation = connection.table("t")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -16,10 +15,6 @@ from prdp.testing.raw_cells import raw_cells
 
 ODD = [b"x", b"\xff", b"y", b"\xff\xff", b"a long text that ends in \xff", None, b"x"]
 ONE = prdp.Policy.constant(1)
-
-pytestmark = pytest.mark.skipif(
-    duckdb.__version__.startswith("1."), reason="this DuckDB checks every text of a Parquet file"
-)
 
 
 @pytest.fixture

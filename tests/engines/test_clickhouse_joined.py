@@ -10,12 +10,15 @@ import pytest
 from chdb.session import Session
 
 import prdp
-from prdp.engines._clickhouse_joins import ClickHouseTables, open_tables
+from prdp.engines.clickhouse.engine import open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.testing.join_contract import COLUMNS, PUBLIC, JoinContract, Tables
 from tests.engines.clickhouse import chdb, kept
 from tests.engines.shop import answers_as_duckdb_does, answers_sql, arrow_tables, opened
 from tests.engines.test_joined import arrow_of
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["chdb"]
 
@@ -38,7 +41,7 @@ class TestJoined(JoinContract):
     def _session(self, chdb: Session, tmp_path: Path) -> None:
         self.session, self.folder = chdb, tmp_path
 
-    def engine(self, tables: Tables) -> ClickHouseTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         names = {}
         for name, table in arrow_of(tables).items():
             listed = ", ".join(f"{column} {TYPES[kind]}" for column, kind in COLUMNS[name].items())

@@ -9,22 +9,28 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import clickhouse_connect
 import pytest
 
 import prdp
+from prdp.engines.database import Statement
 from prdp.errors import EngineFailure, InvalidRequest
 from tests.engines.clickhouse_front import PASSWORD, USER
+
+pytestmark = pytest.mark.slow
 
 POLICY = prdp.Policy.column("eps", at_least="1/10", at_most="10")
 _FRONT = Path(__file__).with_name("clickhouse_front.py")
@@ -207,7 +213,7 @@ def test_passwords_are_shown_nowhere(
     caplog.set_level(logging.DEBUG)
     table = opened(server, ledger=tmp_path / "accounts.ledger")
     table.sum("v", share="1/4")
-    shown = [repr(table), str(table), repr(table._engine), repr(vars(table._engine)), repr(table._origin)]
+    shown = [repr(table), str(table), repr(table._engine), repr(vars(table._engine)), repr(table._origins)]
     shown += [table.explain(prdp.sum("v"), share="1/4"), caplog.text, capsys.readouterr().out]
     shown.append((tmp_path / "accounts.ledger").read_bytes().decode(errors="replace"))
     _holds_no_secret("\n".join(shown), PASSWORD)
@@ -239,19 +245,19 @@ def test_a_server_that_is_killed_in_the_middle_is_a_fixed_failure_and_the_charge
 def test_an_answer_that_is_cut_off_is_a_fixed_failure_and_the_charge_is_kept(server: Server) -> None:
     table = opened(server)
     cutting = server.when_next_begins(lambda: None)
-    original = table._engine._database.server.run  # type: ignore[attr-defined]
+    original = table._engine.database.server.run  # type: ignore[attr-defined]
 
     def run(sql: str, settings: dict[str, str]) -> object:
         if "system." not in sql:
             (server.folder / "cut").touch()
         return original(sql, settings)
 
-    table._engine._database.server.run = run  # type: ignore[attr-defined]
+    table._engine.database.server.run = run  # type: ignore[attr-defined]
     with pytest.raises(EngineFailure) as failed:
         table.count(share="1/4")
     cutting.join()
     (server.folder / "cut").unlink()
-    table._engine._database.server.run = original  # type: ignore[attr-defined]
+    table._engine.database.server.run = original  # type: ignore[attr-defined]
     _kept(table, failed.value)
     table.count(share="1/4")  # taken up without a second charge
     assert table.ledger.left == Fraction(3, 4)
@@ -334,7 +340,49 @@ def test_a_user_who_may_change_no_setting_is_refused(server: Server) -> None:
 
 
 def test_statements_cannot_write(server: Server) -> None:
-    engine = opened(server)._engine
-    with pytest.raises(EngineFailure):
-        engine._database.read("INSERT INTO accounts SELECT * FROM accounts")  # type: ignore[attr-defined]
-    assert engine._database.settings["readonly"] == "2"  # type: ignore[attr-defined]
+    engine: Any = opened(server)._engine
+    with pytest.raises(Exception, match=r"(?i)readonly"):
+        engine.database.rows(Statement("INSERT INTO accounts SELECT * FROM accounts"), engine._tables)
+    assert engine.database.settings.plain["readonly"] == "2"
+
+
+class DeadServer:
+    """Takes connections where a server has been, counts them, and never answers."""
+
+    def __init__(self, port: int) -> None:
+        self.taken: list[socket.socket] = []
+        self._listening = socket.create_server(("127.0.0.1", port))
+        self._thread = threading.Thread(target=self._take, daemon=True)
+        self._thread.start()
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            while True:
+                self.taken.append(self._listening.accept()[0])
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join()
+        for one in self.taken:
+            one.close()
+
+
+@pytest.mark.parametrize("kept", ["ledger", "memory"])
+def test_no_other_source_waits_for_a_server_that_has_died(tmp_path: Path, kept: str) -> None:
+    server = started(tmp_path / "clickhouse")
+    try:
+        table = opened(server, ledger=tmp_path / "a.ledger" if kept == "ledger" else None)
+    finally:
+        server.process.kill()
+        server.process.wait()
+    dead = DeadServer(server.port)
+    try:
+        for number in range(2):
+            numbers = tmp_path / f"{number}.csv"
+            numbers.write_text("v\n1\n", encoding="utf-8")
+            prdp.open(str(numbers), policy="1", types={"v": "BIGINT"}, ledger=tmp_path / f"{number}.ledger")
+        assert table.left == 1
+    finally:
+        dead.close()
+    assert len(dead.taken) == 0

@@ -9,10 +9,14 @@ import pyarrow.parquet
 import pytest
 from chdb.session import Session
 
-from prdp.engines.clickhouse import ClickHouseEngine, open_source, rows_from
+from prdp.engines.clickhouse.engine import open_source
+from prdp.engines.database import Statement
+from prdp.engines.sql_engine import SqlEngine
 from prdp.testing.storage_contract import EXTREMES, TABLES, Record, Storage, StorageContract
 from tests.engines.clickhouse import chdb, kept
 from tests.engines.test_storage import arrow
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["chdb"]
 
@@ -58,18 +62,18 @@ class TestStorage(StorageContract):
         return {**ways, "low cardinality": self._dictionaries, "view over a file": self._file}
 
     def _table(self, extra: str, how: str) -> Storage:
-        def keep(records: Sequence[Record], folder: Path) -> ClickHouseEngine:
+        def keep(records: Sequence[Record], folder: Path) -> SqlEngine:
             name = kept(self.session, folder, arrow(records), columns(extra), how)
             return open_source(self.session, None, table=name)
 
         return keep
 
-    def _dictionaries(self, records: Sequence[Record], folder: Path) -> ClickHouseEngine:
+    def _dictionaries(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         low = columns().replace("job Nullable(String)", "job LowCardinality(Nullable(String))")
         name = kept(self.session, folder, arrow(records), low, "ENGINE = MergeTree ORDER BY tuple()")
         return open_source(self.session, None, table=name)
 
-    def _file(self, records: Sequence[Record], folder: Path) -> ClickHouseEngine:
+    def _file(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         path = folder / "given.parquet"
         pyarrow.parquet.write_table(arrow(records), path, row_group_size=4, write_page_index=True)
         name = f"view_{abs(hash(str(path)))}"
@@ -87,7 +91,7 @@ def test_facts_about_others_decide_nothing_in_any_statement(chdb: Session, tmp_p
             more = int(len(records) > len(TABLES["numbers and NaN"]))
             for condition, true in (("NOT (x < 100)", 60 + more), ("x < 100", 40), ("isNaN(x)", 60)):
                 sql = f"SELECT toInt64(count()) FROM {name} WHERE {condition}"
-                found.append(rows_from(engine._database.read(sql)) == [(true,)])
+                found.append(engine.database.rows(Statement(sql), engine._tables) == [(true,)])
                 careless.append(int(chdb.query(sql).data()) == true)
     assert all(found)
     assert not all(careless)

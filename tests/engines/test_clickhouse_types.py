@@ -11,7 +11,8 @@ import pytest
 from chdb.session import Session
 
 import prdp
-from prdp.engines.clickhouse import ClickHouseEngine, open_source
+from prdp.engines.clickhouse.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.plan.reads import CellRead
 from prdp.schema import Kind
@@ -28,12 +29,14 @@ from tests.engines.asked_values import (
 )
 from tests.engines.clickhouse import chdb
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["chdb"]
 
 _NUMBERS = count()
 
 
-def opened(session: Session, columns: str, *rows: str) -> ClickHouseEngine:
+def opened(session: Session, columns: str, *rows: str) -> SqlEngine:
     name = f"typed{next(_NUMBERS)}"
     session.query(f"CREATE TABLE {name} ({columns}) ENGINE = MergeTree ORDER BY tuple()")
     for row in rows:

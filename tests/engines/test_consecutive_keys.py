@@ -10,8 +10,8 @@ import pytest
 
 import prdp
 from prdp.declare.groups import read_grouping
-from prdp.engines._groups import joined
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.statements.groups import joined
 from prdp.plan.reads import CellRead
 from prdp.schema import ColumnType, Kind
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.errors import InvalidRequest
 
 TYPES = {"job": "VARCHAR", "v": "BIGINT"}
@@ -40,7 +40,7 @@ Rows = Counter[tuple[Any, ...]]
 
 def read(path: Path, content: bytes, types: dict[str, str]) -> Rows:
     path.write_bytes(content)
-    return Counter(open_source(path, types)._run("SELECT * FROM prdp_records"))
+    return Counter(open_source(path, types).rows_of("SELECT * FROM prdp_records"))
 
 
 def refuse_unless_lines_are_read_alone(
@@ -115,7 +115,7 @@ def test_no_record_is_made_where_one_part_of_a_file_meets_the_next(
 ) -> None:
     """The reader takes parts of 32,000,000 bytes; here of fewer, so that many ends of lines lie on theirs."""
     ends = f"new_line = '\\n', max_line_size = {size // 16}, buffer_size = {size}"
-    monkeypatch.setattr("prdp.engines._csv._LINE_ENDS", ends)
+    monkeypatch.setattr("prdp.engines.sources.csv._LINE_ENDS", ends)
     name = "v" * (2 + shift)
     content = name.encode() + b"\r\n" + b"777777\r\n" * 5000
     assert read(tmp_path / "t.csv", content, {name: "BIGINT"}) == {(777777,): 5000}
@@ -126,7 +126,7 @@ def test_the_readers_own_way_to_find_the_ends_of_lines_is_caught(
 ) -> None:
     listed = [(b"x,1", b"\r\n"), (b"y,2", b"\r"), (b"z,3", b"\r\n"), (b"z,4", b"\r\n")]
     refuse_unless_lines_are_read_alone(tmp_path / "t.csv", b"\r\n", listed)
-    monkeypatch.setattr("prdp.engines._csv._LINE_ENDS", "null_padding = false")
+    monkeypatch.setattr("prdp.engines.sources.csv._LINE_ENDS", "null_padding = false")
     with pytest.raises(AssertionError):
         refuse_unless_lines_are_read_alone(tmp_path / "t.csv", b"\r\n", listed)
 
@@ -140,7 +140,7 @@ def test_files_with_other_ends_of_lines_are_read_together(tmp_path: Path) -> Non
     for number, end in enumerate(ENDS):
         (tmp_path / f"part{number}.csv").write_bytes(b"job,v" + end + b"x,%d" % number + end)
     engine = open_source(str(tmp_path / "part*.csv"), TYPES)
-    found = engine._run("SELECT * FROM prdp_records")
+    found = engine.rows_of("SELECT * FROM prdp_records")
     assert sorted(found) == [("x", 0), ("x", 1), ("x", 2)]
 
 
@@ -168,7 +168,7 @@ def test_a_first_line_ends_at_its_first_carriage_return(tmp_path: Path) -> None:
         open_source(path, None)
     assert "SECRET" not in str(caught.value)
     path.write_bytes(b"job,v")
-    assert open_source(path, TYPES)._run("SELECT * FROM prdp_records") == []
+    assert open_source(path, TYPES).rows_of("SELECT * FROM prdp_records") == []
 
 
 def test_a_column_that_is_declared_and_there_twice_is_refused(tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_an_empty_first_field_before_a_quoted_one_is_a_field(tmp_path: Path, lin
     path = tmp_path / "t.csv"
     header = b"job,v,w\n" if line.count(b",") == 2 else b"job,v\n"
     path.write_bytes(header + line + b"\n")
-    assert len(open_source(path, TYPES)._run("SELECT * FROM prdp_records")) == 1
+    assert len(open_source(path, TYPES).rows_of("SELECT * FROM prdp_records")) == 1

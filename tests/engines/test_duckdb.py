@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ import pytest
 
 from prdp.cells.measure import Measure
 from prdp.declare.groups import date_trunc, read_grouping
-from prdp.engines._database import connected
-from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.engines.duckdb.database import connected
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Arithmetic, Column, Number
@@ -60,14 +63,14 @@ class InMemory(EngineContract):
 
 
 class TestArrow(InMemory):
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return open_source(arrow(records), None)
 
 
 class TestTwoKeys(InMemory):
     brief = True
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return open_source(arrow(records), None, own_column=False)
 
 
@@ -76,19 +79,19 @@ class TestParquet(EngineContract, EqualityContract):
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         half = len(records) // 2
         for number, part in enumerate((records[:half], records[half:])):
             pyarrow.parquet.write_table(arrow(part), self.folder / f"part{number}.parquet")
         return open_source(str(self.folder / "part*.parquet"), None)
 
-    def lost(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         engine = self.engine(records)
         for part in self.folder.glob("part*.parquet"):
             part.unlink()
         return engine
 
-    def changed(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         engine = self.engine(records)
         for part in self.folder.glob("part*.parquet"):
             pyarrow.parquet.write_table(arrow(records).drop_columns("v"), part)
@@ -98,18 +101,20 @@ class TestParquet(EngineContract, EqualityContract):
 class TestRelation(EngineContract):
     """Also with the setting that turns a division by zero into NULL."""
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    brief = True
+
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         connection = duckdb.connect()
         connection.execute("SET ieee_floating_point_ops = false")
         return open_source(connection.from_arrow(arrow(records)), None)
 
-    def lost(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("DROP TABLE accounts", records)
 
-    def changed(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("ALTER TABLE accounts ALTER v TYPE DOUBLE", records)
 
-    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         connection = duckdb.connect()
         connection.from_arrow(arrow(records)).create("accounts")
         engine = open_source(connection.table("accounts"), None)
@@ -117,17 +122,22 @@ class TestRelation(EngineContract):
         return engine
 
 
+@pytest.mark.slow
+class TestRelationInFull(TestRelation):
+    brief = False
+
+
 class TestPolars(InMemory):
     brief = True
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return open_source(pl.from_arrow(arrow(records)), None)
 
 
 class TestPandas(InMemory):
     brief = True
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         frame = arrow(records).to_pandas(types_mapper=pd.ArrowDtype)
         return open_source(frame, None)
 
@@ -139,7 +149,7 @@ def test_csv_cells_that_do_not_fit_are_missing_and_lines_that_do_not_are_no_reco
     )
     engine = open_source(path, TYPES)
     assert [kind.native for kind in engine.schema.values()] == list(TYPES.values())
-    assert engine._run("SELECT v, job FROM prdp_records") == [
+    assert engine.rows_of("SELECT v, job FROM prdp_records") == [
         (1, "clerk"),
         (None, "a,b"),
         (None, None),
@@ -164,7 +174,7 @@ def test_columns_of_python_objects_are_not_read_and_texts_are_cast_as_declared()
     with pytest.raises(InvalidRequest, match="holds Python objects"):
         open_source(objects, {"v": "BIGINT"})
     texts = objects.astype({"v": "string"})
-    found = open_source(texts, {"v": "BIGINT"})._run("SELECT v FROM prdp_records")
+    found = open_source(texts, {"v": "BIGINT"}).rows_of("SELECT v FROM prdp_records")
     assert found == [(1,), (2,), (None,)]
 
 
@@ -247,7 +257,7 @@ def test_one_line_of_a_csv_file_never_changes_how_another_is_read(tmp_path: Path
     for name, lines in (("with", [*good[:1000], odd, *good[1000:]]), ("without", good)):
         path = tmp_path / f"{name}.csv"
         path.write_bytes(b"eps,v,job\n" + b"\n".join(lines) + b"\n")
-        rows = open_source(path, types)._run("SELECT v, job FROM prdp_records")
+        rows = open_source(path, types).rows_of("SELECT v, job FROM prdp_records")
         assert set(rows) >= {(k, f"job, {k}") for k in range(2000)}
         counts.append(len(rows))
     assert counts[0] - counts[1] in {0, 1}
@@ -288,6 +298,27 @@ def test_parquet_files_of_different_types_are_refused(tmp_path: Path) -> None:
     assert "SECRET" not in str(caught.value)
 
 
+def test_parquet_files_of_different_writers_are_one_table(tmp_path: Path) -> None:
+    moment = datetime(2025, 3, 1, tzinfo=UTC)
+    table = pyarrow.table(
+        {
+            "whole": [1], "small": pyarrow.array([1], pyarrow.int8()), "x": [1.5], "s": ["a"], "b": [True],
+            "bytes": [b"a"], "day": [moment.date()], "at": [moment.replace(tzinfo=None)], "zoned": [moment],
+            "money": [Decimal("1.50")], "list": [[1]],
+        }
+    )  # fmt: skip
+    pyarrow.parquet.write_table(table, tmp_path / "arrow.parquet")
+    pl.from_arrow(table).write_parquet(tmp_path / "polars.parquet")  # type: ignore[union-attr]
+    duckdb.from_arrow(table).write_parquet(str(tmp_path / "duckdb.parquet"))
+    files = [tmp_path / f"{writer}.parquet" for writer in ("arrow", "polars", "duckdb")]
+    for given in ([files[0], files[1]], [files[1], files[2]], [files[2], files[0]], files[::-1]):
+        engine = open_source([str(file) for file in given], None)
+        assert engine.schema == open_source(files[0], None).schema
+        policy = Policy.constant(1).within(engine.schema, {})
+        (whole,) = engine.summarise(CellRead(policy, policy.levels, {}, None, None))
+        assert sum(cell.count for cell in whole.cells) == len(given)
+
+
 def test_columns_that_differ_in_capitals_alone_are_refused(tmp_path: Path) -> None:
     table = pyarrow.table({"eps": [1.0], "EPS": [2.0]})
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
@@ -326,7 +357,7 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
     engines = [open_source(connection.sql(f"SELECT 0.5::DOUBLE AS eps FROM range({n})"), None) for n in sizes]
     found: dict[int, set[int]] = {n: set() for n in sizes}
 
-    def ask(engine: DuckDBEngine, size: int) -> None:
+    def ask(engine: SqlEngine, size: int) -> None:
         reading = CellRead(
             PERSONAL.within(engine.schema, {}), Levels(Fraction(1, 10), Fraction(10)), {}, None, None
         )

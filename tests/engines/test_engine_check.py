@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 
 from prdp.cli.app import app
 from prdp.engines.engine import Engine
-from prdp.engines.polars import open_source
+from prdp.engines.polars.engine import open_source
 from prdp.errors import InvalidRequest
-from prdp.testing.engine_check import check_engine, claims
-from prdp.testing.engine_places import CheckPlace, place_for
+from prdp.testing.engine_check import CheckPlace, check_engine, claims, place_for
 from prdp.testing.reference import Record
 from tests.engines.test_clickhouse_server import started
 from tests.engines.test_polars import frame
@@ -39,6 +38,7 @@ def test_an_engine_that_takes_nan_for_a_budget_is_found_out() -> None:
     assert wrong.why.startswith("AssertionError")
 
 
+@pytest.mark.slow
 def test_a_database_is_checked_in_a_schema_of_its_own_that_is_gone_afterwards(
     new_database: Callable[[], str],
 ) -> None:
@@ -81,17 +81,22 @@ def all_hold(where: str) -> None:
     assert f"all {len(SHORT)} claims hold." in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
-def test_a_server_of_clickhouse_is_checked_in_a_database_that_is_gone_afterwards(tmp_path: Path) -> None:
+def test_a_server_of_clickhouse_is_checked_in_a_database_that_is_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = started(tmp_path)
+    monkeypatch.setenv("BANK_URL", server.address())  # it holds a password, which no argument may
     try:
-        all_hold(server.address())
+        all_hold("${BANK_URL}")
         assert "DROP DATABASE prdp_check" in (tmp_path / "log").read_text()
     finally:
         server.process.kill()
         server.process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_spark_is_checked_here_and_by_connect_and_goes_on_running(spark: Any, connect: Any) -> None:
     for where in ("spark", f"sc://127.0.0.1:{spark.conf.get('spark.connect.grpc.binding.port')}"):
@@ -99,11 +104,12 @@ def test_spark_is_checked_here_and_by_connect_and_goes_on_running(spark: Any, co
     assert spark.range(1).count() == connect.range(1).count() == 1
 
 
+@pytest.mark.slow
 def test_chdb_is_checked_in_a_process_of_its_own() -> None:
     run = (
-        "from prdp.testing import engine_check, engine_places\n"
+        "from prdp.testing import engine_check\n"
         f"engine_check.claims = lambda: {SHORT}\n"
-        "with engine_places.place_for('chdb') as place:\n"
+        "with engine_check.place_for('chdb') as place:\n"
         "    assert all(outcome.held for outcome in engine_check.check_engine(place))\n"
     )
     subprocess.run([sys.executable, "-c", run], check=True, capture_output=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prdp.engines._expressions import quoted, to_sql
+from prdp.engines.row_sql.expressions import quoted, to_sql
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.nodes import Node, Number, canonical

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.engines._tables import open_tables
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source, open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.schema import Kind, Schema
 
@@ -54,7 +54,7 @@ def schema(source: object) -> Schema:
 
 def column(source: object) -> list[Any]:
     engine = open_source(source, None)
-    return [row[0] for row in engine._run('SELECT CAST("c" AS VARCHAR) FROM prdp_records')]
+    return [row[0] for row in engine.rows_of('SELECT CAST("c" AS VARCHAR) FROM prdp_records')]
 
 
 @settings(max_examples=60, deadline=None)
@@ -132,7 +132,11 @@ UNREADABLE: dict[str, Callable[[], object]] = {
 def test_a_type_that_cannot_be_read_is_refused_with_the_types_and_no_value(
     made: Callable[[], object],
 ) -> None:
-    for opened in (lambda: open_source(made(), None), lambda: open_tables({"t": made()}, {})):
+    ways: list[Callable[[], SqlEngine]] = [
+        lambda: open_source(made(), None),
+        lambda: open_tables({"t": made()}, {}),
+    ]
+    for opened in ways:
         with pytest.raises(InvalidRequest, match="The columns are 'c' ") as caught:
             opened()
         assert "1234567" not in "".join(traceback.format_exception(caught.value))
@@ -199,7 +203,7 @@ def test_an_array_with_a_mask_is_refused_and_an_arrow_table_keeps_what_it_hides(
     with pytest.raises(InvalidRequest, match=r"pyarrow.array\(column\)"):
         open_source({"v": column}, None)
     kept = open_source(pyarrow.table({"v": pyarrow.array(column)}), None)
-    assert kept._run("SELECT count(v), count(*) FROM prdp_records") == [(2, 3)]
+    assert kept.rows_of("SELECT count(v), count(*) FROM prdp_records") == [(2, 3)]
 
 
 FARTHEST = pyarrow.array([1, 2**62])

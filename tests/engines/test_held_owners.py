@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.cells.owners import Caps, Look
-from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.cells.units import Caps, Look
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import EngineFailure
-from prdp.plan.owner_reads import OwnersRead
 from prdp.plan.plan import Plan
+from prdp.plan.unit_reads import OwnersRead
 from prdp.run.reader import Reader
 from prdp.testing import Seeded
 
@@ -62,11 +63,11 @@ def plan_of(source: object, **options: Any) -> Plan:
     return asked.group_by("g", keys=range(LISTED)).plan(prdp.count(), prdp.sum("v"), share="1/2")
 
 
-def engine_of(source: object, types: dict[str, str] | None = None) -> DuckDBEngine:
+def engine_of(source: object, types: dict[str, str] | None = None) -> SqlEngine:
     return open_source(source, types)
 
 
-def tables(engine: DuckDBEngine) -> list[Any]:
+def tables(engine: SqlEngine) -> list[Any]:
     return engine.rows_of("SELECT table_name FROM duckdb_tables()")
 
 
@@ -98,7 +99,7 @@ def test_nothing_is_held_once_a_question_is_answered(tmp_path: Path) -> None:
 class Failing:
     """Entropy that fails once something was read."""
 
-    def __init__(self, error: type[BaseException], engine: DuckDBEngine) -> None:
+    def __init__(self, error: type[BaseException], engine: SqlEngine) -> None:
         self.error, self.engine = error, engine
         self.seen: list[Any] = []
 
@@ -120,9 +121,10 @@ def test_nothing_is_held_once_a_question_has_failed(error: type[BaseException], 
     assert tables(engine) == []
 
 
-def broken(engine: DuckDBEngine, beginning: str, error: type[BaseException]) -> list[str]:
+def broken(engine: SqlEngine, beginning: str, error: type[BaseException]) -> list[str]:
     """Let the first statement that begins so fail once it has run; return the list of what is run."""
-    run, said, failures = engine._run, [], [error]
+    database: Any = engine.database
+    run, said, failures = database.run, [], [error]
 
     def failing(sql: str, *, as_arrays: bool = False) -> Any:
         said.append(sql)
@@ -131,7 +133,7 @@ def broken(engine: DuckDBEngine, beginning: str, error: type[BaseException]) -> 
             raise failures.pop()("a record's value")
         return found
 
-    engine._run = failing
+    database.run = failing
     return said
 
 
@@ -277,7 +279,7 @@ def test_threads_that_share_a_table_are_all_answered(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failed == []
-    assert isinstance(table._engine, DuckDBEngine)
+    assert isinstance(table._engine, SqlEngine)
     assert tables(table._engine) == []
     assert not table._engine._owners.held
 

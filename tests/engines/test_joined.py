@@ -12,13 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from prdp.cells.owners import Caps
 from prdp.cells.summary import Summary
-from prdp.engines._tables import DuckDBTables, open_tables
+from prdp.cells.units import Caps
+from prdp.engines.duckdb.engine import open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.plan.reads import OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.unit_reference import reference_owners, reference_scaled
 
 ARROW = {"VARCHAR": pyarrow.string(), "DOUBLE": pyarrow.float64(), "BIGINT": pyarrow.int64()}
 
@@ -33,7 +34,7 @@ def arrow_of(tables: Tables) -> dict[str, pyarrow.Table]:
 
 
 class TestFrames(JoinContract):
-    def engine(self, tables: Tables) -> DuckDBTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         return open_tables(arrow_of(tables), {})
 
 
@@ -47,7 +48,7 @@ class TestParquet(JoinContract):
         self.folder = tmp_path
         self.opened = 0
 
-    def engine(self, tables: Tables) -> DuckDBTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         self.opened += 1
         paths = {}
         for name, table in arrow_of(tables).items():

@@ -19,24 +19,24 @@ from typer.testing import CliRunner
 import prdp
 from prdp.cli.app import app
 from prdp.declare.key_search import read_keys
-from prdp.declare.owners import Owners
-from prdp.engines._engine_checks import note_pass
-from prdp.engines.dialects.translate import form
+from prdp.declare.units import Owners
+from prdp.engines.mariadb.checks_passed import note_pass
+from prdp.engines.statements.translate import form
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.plan.reads import KeyMassRead
-from prdp.testing.engine_check import claims
+from prdp.testing.engine_check import CheckPlace, claims, place_for
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.engine_equality import EqualityContract
-from prdp.testing.engine_places import CheckPlace, place_for
-from prdp.testing.key_reference import rows_of_masses
+from prdp.testing.key_contract import rows_of_masses
 from prdp.testing.reference import Record
 from prdp.testing.storage_contract import StorageContract
 from tests.mariadb import PASSWORD
 
+pytestmark = pytest.mark.slow
+
 pymysql = pytest.importorskip("pymysql")
-engines: Any = pytest.importorskip("prdp.engines.sqlalchemy")
-MARIADB_SERVER = engines.MARIADB_SERVER
-MARIADB = MARIADB_SERVER.dialect
+engines: Any = pytest.importorskip("prdp.engines.mariadb.engine")
+MARIADB = engines.MARIADB
 FEW = "test_a_quotient_is_never_rounded_up_to_a_level"
 
 _NUMBERS = count()
@@ -78,9 +78,9 @@ class TestMariaDB(EngineContract, EqualityContract):
         return self.after("ALTER TABLE {} DROP COLUMN v", records)
 
     def after(self, statement: str, records: Sequence[Record]) -> Any:
-        kept = self.engine(records).place.partition(" of ")[0]
+        ((_, _, kept),) = next(iter(self.engine(records).origins.values())).places
         done(self.address, f"CREATE OR REPLACE TABLE gone AS SELECT * FROM {kept}")
-        engine = engines.SqlEngine(opened(self.address), "gone")
+        engine = engine_of(opened(self.address), "gone")
         done(self.address, statement.format("gone"))
         return engine
 
@@ -104,7 +104,7 @@ class TestMariaDBStorage(StorageContract):
         rows = [[_held(record[name], name) for name in names] for record in records]
         database.write(f"INSERT INTO {table} VALUES (%s, %s, %s, %s, %s, %s, %s)", rows)
         done(self.address, f"ANALYZE TABLE {table} PERSISTENT FOR ALL")
-        return engines.SqlEngine(database, table)
+        return engine_of(database, table)
 
 
 def _held(value: Any, name: str) -> Any:
@@ -116,7 +116,11 @@ def _held(value: Any, name: str) -> Any:
 
 
 def opened(address: str) -> Any:
-    return engines.SqlDatabase.at(address, engines.backend_of(address))
+    return engines.session_at(address)
+
+
+def engine_of(session: Any, table: str) -> Any:
+    return engines.SqlEngine(engines.MariaDatabase(session, table))
 
 
 def done(address: str, statement: str) -> None:
@@ -157,14 +161,15 @@ def test_a_server_is_refused_until_its_check_has_passed(
         prdp.open(mariadb, table=name, policy="1")
     assert PASSWORD not in str(refused.value)
     before = schemas(mariadb)
-    result = CliRunner().invoke(app, ["engine", "check", mariadb])
+    monkeypatch.setenv("BANK_URL", mariadb)  # it holds a password, which no argument may
+    result = CliRunner().invoke(app, ["engine", "check", "${BANK_URL}"])
     assert result.exit_code == 0, result.output
     assert prdp.open(mariadb, table=name, policy="1").count(share="1/10") is not None
     (record,) = tmp_path.rglob("*.json")
     written = record.read_text() + result.output
     assert not any(word in written for word in (PASSWORD, "ana", "127.0.0.1", "bank"))
     assert schemas(mariadb) == before
-    monkeypatch.setattr("prdp.engines._engine_checks.own_version", lambda: "0")
+    monkeypatch.setattr("prdp.engines.mariadb.checks_passed.own_version", lambda: "0")
     with pytest.raises(InvalidRequest, match="has not been checked yet"):
         prdp.open(mariadb, table=name, policy="1")
 
@@ -175,9 +180,9 @@ def test_a_check_that_fails_opens_nothing(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr("prdp.testing.engine_check.claims", lambda: [FEW])
     whole = {**MARIADB.rules, "Div": in_decimals}
-    wrong = replace(MARIADB_SERVER, dialect=replace(MARIADB, rules=whole))
-    monkeypatch.setitem(engines.BACKENDS, "mariadb", wrong)
-    result = CliRunner().invoke(app, ["engine", "check", mariadb])
+    monkeypatch.setattr(engines, "MARIADB", replace(MARIADB, rules=whole))
+    monkeypatch.setenv("BANK_URL", mariadb)  # it holds a password, which no argument may
+    result = CliRunner().invoke(app, ["engine", "check", "${BANK_URL}"])
     assert result.exit_code == 1, result.output
     assert "Do not use it there" in result.output
     assert not list(tmp_path.rglob("*.json"))
@@ -202,6 +207,15 @@ def test_a_question_is_answered_and_its_ledger_knows_no_password(checked: str, t
     assert abs(float(table.sum("pay", share="1/4").value)) < 10**6
     assert PASSWORD.encode() not in ledger.read_bytes()
     assert PASSWORD not in repr(table)
+
+
+def test_what_mariadb_has_no_word_for_is_refused_before_it_is_charged(checked: str) -> None:
+    table = prdp.open(checked, table=people(checked), policy="1", bounds={"pay": (0, 400)})
+    with pytest.raises(InvalidRequest, match="MariaDB has no word for Lower"):
+        table.where("lower(job) = 'clerk'").count(share="1/4")
+    with pytest.raises(InvalidRequest, match="search in so many bins"):
+        table.group_by(prdp.bins("pay", list(range(400)))).count(share="1/4")
+    assert table.left == 1
 
 
 @pytest.mark.parametrize(
@@ -234,11 +248,37 @@ def test_views_other_databases_and_missing_tables_are_told_apart(checked: str) -
         prdp.open(checked, table="nobody", policy="1")
 
 
+def test_a_table_that_keeps_its_history_is_read_as_it_is_now(checked: str) -> None:
+    """Deleted rows stay in it, and a server may show every session an earlier time."""
+    done(checked, "CREATE OR REPLACE TABLE history (age INT) WITH SYSTEM VERSIONING")
+    done(checked, "INSERT INTO history VALUES (1), (2), (3)")
+    done(checked, "DELETE FROM history WHERE age = 2")
+    done(checked, "SET GLOBAL system_versioning_asof = '2020-01-01 00:00:00'")
+    try:
+        table = prdp.open(checked, table="history", policy=prdp.Policy.constant(10**9), stand_in=True)
+        assert table.count(share=1).value == pytest.approx(2, abs=0.01)
+    finally:
+        done(checked, "SET GLOBAL system_versioning_asof = DEFAULT")
+
+
+@pytest.mark.parametrize("limit", ["max_join_size = 10", "sql_select_limit = 1"])
+def test_a_server_s_limit_of_rows_decides_nothing(checked: str, limit: str) -> None:
+    """MariaDB would refuse a statement that reads more rows than that, or give the first of its cells."""
+    name = people(checked, 100)
+    done(checked, f"SET GLOBAL {limit}")
+    try:
+        policy = "CASE WHEN age < 45 THEN 1000000000 ELSE 2000000000 END"
+        table = prdp.open(checked, table=name, policy=policy, stand_in=True)
+        assert table.count(share=1).value == pytest.approx(100, abs=0.01)
+    finally:
+        done(checked, f"SET GLOBAL {limit.partition('=')[0]} = DEFAULT")
+
+
 def test_owners_whose_names_differ_after_many_characters_are_different(checked: str) -> None:
     name = f"long{next(_NUMBERS)}"
     done(checked, f"CREATE TABLE {name} (job TEXT, v INT)")
     done(checked, f"INSERT INTO {name} SELECT CONCAT(REPEAT('a', 60000), seq % 3), 1 FROM seq_1_to_30")
-    engine = engines.SqlEngine(opened(checked), name)
+    engine = engine_of(opened(checked), name)
     policy = prdp.Policy("1").within(engine.schema, {})
     reading = KeyMassRead(policy, policy.levels, read_keys("job", engine.schema), None, Owners("job"))
     assert sorted(len(key[0]) for key, _ in rows_of_masses(engine.key_masses(reading))) == [60001] * 3
@@ -249,7 +289,7 @@ SLOW = "SELECT count(*) AS n FROM prdp_records AS a, prdp_records AS b, prdp_rec
 
 def slow(address: str) -> Any:
     """Open a table over which SLOW takes minutes."""
-    return engines.SqlEngine(opened(address), people(address, 20_000))
+    return engine_of(opened(address), people(address, 20_000))
 
 
 def running(address: str) -> list[int]:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.cells.owners import Caps
-from prdp.engines import _owners
-from prdp.plan.owner_reads import OwnersRead
+from prdp.cells.units import Caps
+from prdp.engines.statements import unit_totals
 from prdp.plan.queries import Query
 from prdp.plan.reads import OwnerRead
+from prdp.plan.unit_reads import OwnersRead
 from prdp.run.reader import Reader
-from prdp.tables.opened import reader_of
+from prdp.tables.base import reader_of
 from prdp.testing import Seeded
 
 ROWS, OWNERS, LISTED = 2_000, 200, 10
@@ -66,7 +66,7 @@ def test_both_statements_find_the_same(query: Query, most_rows: int, monkeypatch
     assert isinstance(read, OwnerRead)
     short = looks(opened._engine, read)
     slow: Callable[[OwnerRead], bool] = lambda _: False  # noqa: E731  (one line says it)
-    monkeypatch.setattr(_owners, "_adds_only", slow)
+    monkeypatch.setattr(unit_totals, "_adds_only", slow)
     assert looks(opened._engine, read) == short
 
 
@@ -122,4 +122,4 @@ def test_values_of_both_signs_are_told_apart_by_owner_and_group() -> None:
     )
     read = opened.group_by("g", keys=[0]).plan(prdp.sum("v"), share=1).queries[0].read
     assert isinstance(read, OwnerRead)
-    assert not _owners._adds_only(read)
+    assert not unit_totals._adds_only(read)

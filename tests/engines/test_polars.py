@@ -11,7 +11,8 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.engines.polars import PolarsEngine, PolarsTables, open_source, open_tables
+from prdp.engines.polars.engine import open_source, open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.engine_equality import EqualityContract
@@ -35,7 +36,9 @@ def frame(records: Sequence[Record]) -> pl.DataFrame:
 
 
 class TestFrame(EqualityContract, EngineContract):
-    def engine(self, records: Sequence[Record]) -> PolarsEngine:
+    brief = True
+
+    def engine(self, records: Sequence[Record]) -> SqlEngine:
         return open_source(frame(records), None)
 
     def lost(self, _: Sequence[Record]) -> None:
@@ -45,6 +48,11 @@ class TestFrame(EqualityContract, EngineContract):
         return None
 
 
+@pytest.mark.slow
+class TestFrameInFull(TestFrame):
+    brief = False
+
+
 class TestParquet(EngineContract):
     brief = True
 
@@ -52,7 +60,7 @@ class TestParquet(EngineContract):
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path
 
-    def engine(self, records: Sequence[Record]) -> PolarsEngine:
+    def engine(self, records: Sequence[Record]) -> SqlEngine:
         half = len(records) // 2
         for number, part in enumerate((records[:half], records[half:])):
             frame(part).write_parquet(self.folder / f"part{number}.parquet")
@@ -148,19 +156,19 @@ def kept(records: Sequence[StoredRecord]) -> pl.DataFrame:
 
 
 def written(**options: Any) -> Storage:
-    def keep(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+    def keep(records: Sequence[StoredRecord], folder: Path) -> SqlEngine:
         kept(records).write_parquet(folder / "t.parquet", **options)
         return open_source(folder / "t.parquet", None)
 
     return keep
 
 
-def written_by_pyarrow(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+def written_by_pyarrow(records: Sequence[StoredRecord], folder: Path) -> SqlEngine:
     pyarrow.parquet.write_table(kept(records).to_arrow(), folder / "t.parquet", row_group_size=4)
     return open_source(folder / "t.parquet", None)
 
 
-def changed_kinds(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine:
+def changed_kinds(records: Sequence[StoredRecord], folder: Path) -> SqlEngine:
     """Keep texts as categories, and moments in milliseconds with a zone."""
     held = kept(records).with_columns(pl.col("job").cast(pl.Categorical))
     moments = (
@@ -170,6 +178,8 @@ def changed_kinds(records: Sequence[StoredRecord], folder: Path) -> PolarsEngine
 
 
 class TestStorage(StorageContract):
+    brief = True
+
     def storages(self) -> Mapping[str, Storage]:
         return {
             "frame": lambda records, _: open_source(kept(records), None),
@@ -182,8 +192,13 @@ class TestStorage(StorageContract):
         }
 
 
+@pytest.mark.slow
+class TestStorageInFull(TestStorage):
+    brief = False
+
+
 class TestJoins(JoinContract):
-    def engine(self, tables: Tables) -> PolarsTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         kinds = {"VARCHAR": pl.String, "DOUBLE": pl.Float64, "BIGINT": pl.Int64}
         return open_tables(
             {
@@ -209,7 +224,7 @@ def test_lazy_frames_are_joined_by_polars() -> None:
         bounds={"price": (0, 10)},
         stand_in=True,
     )
-    assert isinstance(shop._engine, PolarsTables)
+    assert shop._engine.name == "polars"
     assert shop.over("orders").sum("price", share=1).value is not None
     with pytest.raises(InvalidRequest, match="lazy ones of Polars state their own"):
         prdp.open_join(

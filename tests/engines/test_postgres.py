@@ -8,10 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from prdp.engines.postgres import PostgresEngine, open_source
+from prdp.engines.postgres.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_contract import EngineContract
-from prdp.testing.row_language import ROW_RECORDS
+from prdp.testing.row_contract import ROW_RECORDS
+
+pytestmark = pytest.mark.slow
 
 CONTRACT = "eps float8, v bigint, x float8, job text, day timestamp"
 
@@ -42,7 +45,7 @@ class TestContract(EngineContract):
         self.address = new_database()
         self.number = 0
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> PostgresEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         self.number += 1
         fill(self.address, f"t{self.number}", CONTRACT, records)
         return open_source(self.address, None, table=f"t{self.number}")
@@ -51,13 +54,13 @@ class TestContract(EngineContract):
         """Leave out the text with a NUL, which no text of PostgreSQL has."""
         return [record for record in ROW_RECORDS if "\0" not in (record["job"] or "")]
 
-    def lost(self, records: Sequence[Mapping[str, Any]]) -> PostgresEngine:
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("DROP TABLE accounts", records)
 
-    def changed(self, records: Sequence[Mapping[str, Any]]) -> PostgresEngine:
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("ALTER TABLE accounts ALTER v TYPE float8", records)
 
-    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> PostgresEngine:
+    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         run(self.address, "DROP TABLE IF EXISTS accounts")
         fill(self.address, "accounts", CONTRACT, records)
         engine = open_source(self.address, None, table="accounts")

@@ -20,6 +20,8 @@ from prdp.tables.table import Table
 from tests.engines.test_postgres import run
 from tests.postgres import PostgresServer, start_postgres
 
+pytestmark = pytest.mark.slow
+
 NewDatabase = Callable[[], str]
 FIXED = str(EngineFailure())
 PASSWORD = "s3cret-%2F"  # noqa: S105  (no real one; written in an address)
@@ -195,7 +197,7 @@ def test_no_password_is_in_anything_that_is_shown_or_kept(
     shown += [
         repr(table.ledger.entries),
         repr(table._engine),
-        repr(table._origin),
+        repr(table._origins),
         repr(vars(table)),
         caplog.text,
     ]

@@ -7,11 +7,14 @@ from collections.abc import Callable
 import pytest
 
 import prdp
-from prdp.engines._postgres_tables import PostgresTables, open_tables
+from prdp.engines.postgres.engine import open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
 from tests.engines.shop import ORDERS, PEOPLE, TOWNS, answers_as_duckdb_does, answers_sql, opened
 from tests.engines.test_postgres import fill, run
+
+pytestmark = pytest.mark.slow
 
 NewDatabase = Callable[[], str]
 TYPES = {"VARCHAR": "text", "DOUBLE": "float8", "BIGINT": "bigint"}
@@ -23,7 +26,7 @@ class TestJoined(JoinContract):
         self.address = new_database()
         self.opened = 0
 
-    def engine(self, tables: Tables) -> PostgresTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         self.opened += 1
         schema = f"s{self.opened}"
         run(self.address, f"CREATE SCHEMA {schema}")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 
 import prdp
-from prdp.errors import InvalidRequest
+from prdp.engines.postgres.session import PostgresSession, one_snapshot
+from prdp.errors import EngineFailure, InvalidRequest
 from prdp.tables.table import Table
 from prdp.testing import simulate
 from tests.engines.test_postgres import fill, run
+
+pytestmark = pytest.mark.slow
 
 NewDatabase = Callable[[], str]
 PLACES = np.arange(6000)
@@ -162,6 +166,66 @@ def test_rows_that_row_security_hides_are_not_left_out_in_silence(new_database: 
         run(address, "DROP OWNED BY seeing", "DROP ROLE seeing")
 
 
+@pytest.fixture
+def secured(new_database: NewDatabase) -> Iterator[tuple[str, str]]:
+    """Return the addresses of a database's owner and of a user, who sees what policies show of a table."""
+    address = new_database()
+    run(
+        address,
+        "CREATE TABLE t (balance bigint)",
+        "INSERT INTO t VALUES (1), (2), (3)",
+        "CREATE ROLE seeing LOGIN",
+        "GRANT SELECT ON t TO seeing",
+    )
+    yield address, address.replace("postgres:@", "seeing@")
+    run(address, "DROP OWNED BY seeing", "DROP ROLE seeing")
+
+
+_SECURE = ("ALTER TABLE t ENABLE ROW LEVEL SECURITY", "CREATE POLICY few ON t USING (balance < {0})")
+
+
+@pytest.mark.parametrize("values", [(1, 2, 3), (), (10**18,)])
+def test_a_policy_that_appears_after_the_last_look_fails_whatever_the_rows(
+    secured: tuple[str, str], monkeypatch: pytest.MonkeyPatch, values: tuple[int, ...]
+) -> None:
+    owner, user = secured
+    table = prdp.open(user, table="t", policy="1")
+    run(owner, "DELETE FROM t", *(f"INSERT INTO t VALUES ({value})" for value in values))
+    plain = PostgresSession.run
+
+    def then_run(session: PostgresSession, statement: str, *, filtered: bool) -> Any:
+        run(owner, *(one.format(2) for one in _SECURE))
+        return plain(session, statement, filtered=filtered)
+
+    monkeypatch.setattr(PostgresSession, "run", then_run)
+    with pytest.raises(EngineFailure) as failure:
+        table.count(share="1/10")
+    assert str(failure.value) == str(EngineFailure())
+
+
+def test_a_table_with_row_security_names_policies_and_role_in_every_question(
+    secured: tuple[str, str],
+) -> None:
+    owner, user = secured
+    run(owner, *(one.format(3) for one in _SECURE))
+    table = prdp.open(user, table="t", policy="1", rows_are_records=True)
+    table.count(share="1/10")
+    told = repr(table.ledger.entries)
+    assert "seeing" in told
+    assert "balance < 3" in told
+    run(owner, "ALTER POLICY few ON t USING (balance < 2)")
+    with pytest.raises(InvalidRequest, match="is not what was opened"):
+        table.count(share="1/5")
+
+
+def test_who_is_above_row_security_has_no_word_of_it_in_questions(secured: tuple[str, str]) -> None:
+    owner, _ = secured
+    run(owner, *(one.format(3) for one in _SECURE))
+    table = prdp.open(owner, table="t", policy="1")
+    table.count(share="1/10")
+    assert "row security" not in repr(table.ledger.entries)
+
+
 def test_columns_that_cannot_be_read_are_said_to_be_so(new_database: NewDatabase) -> None:
     address = new_database()
     run(
@@ -188,10 +252,8 @@ def test_a_database_of_another_encoding_is_refused(new_database: NewDatabase) ->
 
 
 def test_two_tables_of_one_place_are_known_to_be_one(accounts: str) -> None:
-    one, other = (opened(accounts, name)._origin for name in ("accounts", "public.accounts"))
-    assert one is not None
-    assert other is not None
-    assert one.shared(other).startswith("the table 'public.accounts of postgresql://")
+    one, other = (opened(accounts, name)._origins[0] for name in ("accounts", "public.accounts"))
+    assert one.shared(other).startswith("the table 'public.accounts' of postgresql://")
 
 
 def test_options_that_are_for_files_are_refused(accounts: str) -> None:
@@ -199,3 +261,67 @@ def test_options_that_are_for_files_are_refused(accounts: str) -> None:
         opened(accounts, "accounts", types={"balance": "BIGINT"})
     with pytest.raises(InvalidRequest, match="give its address"):
         opened("accounts.parquet", "accounts", engine="postgres")
+
+
+def _while_somebody_writes(address: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Insert a hundred records after each statement; return the list of statements."""
+    sent: list[str] = []
+    plain = PostgresSession.run
+
+    def then_write(session: PostgresSession, statement: str, *, filtered: bool) -> Any:
+        found = plain(session, statement, filtered=filtered)
+        sent.append(statement)
+        run(address, "INSERT INTO t SELECT i, 'b', 10 FROM generate_series(101, 200) AS i")
+        return found
+
+    monkeypatch.setattr(PostgresSession, "run", then_write)
+    return sent
+
+
+@pytest.mark.parametrize("way", ["several queries", "groups of units", "own mechanism"])
+def test_all_statements_of_a_question_read_one_snapshot(
+    new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    address = new_database()
+    run(
+        address,
+        "CREATE TABLE t (id bigint, job text, x bigint)",
+        "INSERT INTO t SELECT i, 'a', 10 FROM generate_series(1, 100) AS i",
+    )
+    rich = prdp.Policy.constant(10**6)
+    table = prdp.open(
+        address,
+        table="t",
+        policy=rich,
+        bounds={"x": (0, 100)},
+        protect="id" if way == "groups of units" else None,
+    )
+    sent = _while_somebody_writes(address, monkeypatch)
+    if way == "several queries":
+        found = table.agg(n=prdp.count(), jobs=prdp.count_distinct("job"), share="1/2")
+        answers = [round(release.value) for release in found.releases[0]]
+    elif way == "groups of units":
+        grouped = table.group_by("job", keys=["a", "b"]).sum("x", share="1/2")
+        answers = [round(row[0].value) for row in grouped.releases]
+    else:
+        answers = [table.run(lambda rows, *_: rows.num_rows, columns=["x"], share="1/2").value]
+    assert len(sent) > 1
+    assert answers == {"several queries": [100, 1], "groups of units": [1000, 0], "own mechanism": [100]}[way]
+
+
+def test_a_question_within_another_leaves_it_its_snapshot(new_database: NewDatabase) -> None:
+    address = new_database()
+    run(address, "CREATE TABLE t (id bigint)", "INSERT INTO t VALUES (1)")
+    session = PostgresSession.at(address)
+
+    def counted() -> int:
+        ((number,),) = session.run("SELECT count(*) AS n FROM public.t", filtered=False).plain()
+        return int(number)
+
+    with one_snapshot():
+        assert counted() == 1
+        run(address, "INSERT INTO t VALUES (2)")
+        with one_snapshot():
+            assert counted() == 2
+        assert counted() == 1
+    assert counted() == 2

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from prdp.engines.postgres import PostgresEngine, open_source
+from prdp.engines.postgres.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.testing.storage_contract import Record, Storage, StorageContract
 from tests.engines.test_postgres import fill, run
+
+pytestmark = pytest.mark.slow
 
 COLUMNS = "x float8, f real, v bigint, d numeric(18,2), job text, day timestamp, ok boolean"
 INDICES = (
@@ -48,7 +51,7 @@ class TestStorage(StorageContract):
         return {name: self._kept(*how) for name, how in STORAGES.items()}
 
     def _kept(self, form: str, then: str) -> Storage:
-        def keep(records: Sequence[Record], _folder: Path) -> PostgresEngine:
+        def keep(records: Sequence[Record], _folder: Path) -> SqlEngine:
             table = f"t{next(NUMBERS)}"
             before, after = (then, "") if form else ("", then)
             run(self.address, f"CREATE TABLE {table} ({COLUMNS}) {form}", before.format(table) or "SELECT 1")

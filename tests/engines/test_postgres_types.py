@@ -7,8 +7,10 @@ from datetime import datetime
 from fractions import Fraction
 
 import psycopg
+import pytest
 
-from prdp.engines.postgres import PostgresEngine, open_source
+from prdp.engines.postgres.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.schema import Kind
 from tests.engines.asked_values import (
     PAIRS,
@@ -22,10 +24,12 @@ from tests.engines.asked_values import (
 )
 from tests.engines.test_postgres import run
 
+pytestmark = pytest.mark.slow
+
 NewDatabase = Callable[[], str]
 
 
-def opened(address: str, columns: str, rows: str, *, before: str = "SELECT 1") -> PostgresEngine:
+def opened(address: str, columns: str, rows: str, *, before: str = "SELECT 1") -> SqlEngine:
     run(address, before, f"CREATE TABLE accounts ({columns})", f"INSERT INTO accounts VALUES {rows}")
     return open_source(address, None, table="accounts")
 

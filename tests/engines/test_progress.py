@@ -104,6 +104,7 @@ def heard_of(people: prdp.Table, monkeypatch: pytest.MonkeyPatch) -> list[told.P
     return heard
 
 
+@pytest.mark.slow
 def test_polars_and_postgresql_tell_the_time_and_no_percents(
     file: Path, monkeypatch: pytest.MonkeyPatch, new_database: Callable[[], str]
 ) -> None:
@@ -120,6 +121,7 @@ def test_polars_and_postgresql_tell_the_time_and_no_percents(
         assert {passing.percent for passing in heard} == {None}
 
 
+@pytest.mark.slow
 def test_clickhouse_says_how_many_of_its_rows_it_has_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +141,7 @@ def test_clickhouse_says_how_many_of_its_rows_it_has_read(
     assert all(percent % 5 == 0 and 0 < percent <= 100 for percent in known)
 
 
+@pytest.mark.slow
 def test_spark_says_how_many_of_its_tasks_are_done_and_goes_on_as_before(
     spark: Any, connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.errors import EngineFailure, InvalidRequest
 
 POLICY = prdp.Policy.constant(1)
@@ -199,7 +199,7 @@ def test_a_relation_s_own_filter_hangs_on_no_other_record(tmp_path: Path) -> Non
         connection = duckdb.connect()
         relation = connection.sql(f"SELECT * FROM '{tmp_path}/t.parquet' WHERE x < 100")
         engine = open_source(relation, None)
-        counts.append(engine._run(f"SELECT count(*) FROM {engine._records}"))
+        counts.append(engine.rows_of(f"SELECT count(*) FROM {engine.records}"))
     assert counts == [[(1000,)], [(1000,)]]
 
 

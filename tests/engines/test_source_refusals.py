@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -21,8 +22,9 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.engines import _database, _readers
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb import database as _database
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sources import readers
 from prdp.errors import InvalidRequest
 from tests.engines import kept
 
@@ -30,7 +32,7 @@ TABLE = pyarrow.table({"v": [1, 2, 3], "ok": [True, False, None]})
 
 
 def rows(source: Any, table: str | None = None, **said: Any) -> int:
-    ((found,),) = open_source(source, None, table=table, **said)._run("SELECT count(*) FROM prdp_records")
+    ((found,),) = open_source(source, None, table=table, **said).rows_of("SELECT count(*) FROM prdp_records")
     return int(found)
 
 
@@ -111,6 +113,46 @@ def test_files_of_an_iceberg_table_are_refused_since_deleted_rows_are_in_them(tm
     assert rows(tmp_path / "t") == rows(table) == rows(table.metadata_location.removeprefix("file://")) == 2
 
 
+def _spellings(file: Path) -> list[str]:
+    """Return three paths of one file: its own, one with a detour, and a link."""
+    link = file.with_name("link.parquet")
+    link.symlink_to(file)
+    return [str(file), f"{file.parent}/../{file.parent.name}/./{file.name}", str(link)]
+
+
+def test_an_iceberg_table_lists_every_file_once_whatever_its_spelling(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    file = tmp_path / "files" / "a.parquet"
+    pyarrow.parquet.write_table(TABLE, file)
+    own, detour, link = _spellings(file)
+    for number, other in enumerate((detour, link, f"file://{own}")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        table = kept.iceberg_table(TABLE, folder)
+        table.add_files([own])
+        assert rows(folder / "t") == rows(table) == 3
+        table.add_files([other])
+        for given in (folder / "t", table):
+            with pytest.raises(InvalidRequest, match="are one file, whose records would count twice"):
+                rows(given)
+
+
+def test_a_delta_table_lists_every_file_once_whatever_its_spelling(tmp_path: Path) -> None:
+    for number, spelled in enumerate(("./{}", "%2E/{}", "link.parquet", "{folder}/{}")):
+        folder = tmp_path / str(number)
+        deltalake.write_deltalake(str(folder), TABLE)
+        (log,) = (folder / "_delta_log").glob("*0.json")
+        assert rows(folder) == 3
+        (added,) = (
+            action["add"] for line in log.read_text().splitlines() if "add" in (action := json.loads(line))
+        )
+        (folder / "link.parquet").symlink_to(folder / added["path"])
+        again = {"add": added | {"path": spelled.format(added["path"], folder=folder)}}
+        log.with_name(f"{1:020}.json").write_text(json.dumps(again))
+        with pytest.raises(InvalidRequest, match="are one file, whose records would count twice"):
+            rows(folder)
+
+
 def test_an_iceberg_folder_without_its_last_version_s_name_is_refused(tmp_path: Path) -> None:
     kept.iceberg(TABLE, tmp_path)
     (tmp_path / "t/metadata/version-hint.text").unlink()
@@ -154,7 +196,7 @@ def test_folders_types_in_a_data_set_are_declared_and_not_guessed(tmp_path: Path
         rows(pyarrow.dataset.dataset(tmp_path, partitioning="hive"))
     said = pyarrow.dataset.partitioning(pyarrow.schema([("year", pyarrow.int32())]), flavor="hive")
     engine = open_source(pyarrow.dataset.dataset(tmp_path, partitioning=said), None)
-    assert engine._run("SELECT sum(year) FROM prdp_records") == [(3 * 2024 + 3 * 2025,)]
+    assert engine.rows_of("SELECT sum(year) FROM prdp_records") == [(3 * 2024 + 3 * 2025,)]
 
 
 def test_a_database_is_asked_for_one_of_its_tables(parts: list[Path], tmp_path: Path) -> None:
@@ -189,7 +231,7 @@ def test_a_view_in_a_duckdb_file_is_read_if_its_rows_are_records(tmp_path: Path)
         connection.execute("CREATE VIEW few AS SELECT * FROM t WHERE v < 4")
         connection.execute("CREATE VIEW sums AS SELECT sum(v) AS v FROM t")
     engine = open_source(tmp_path / "t.duckdb", None, table="few")
-    assert engine._run("SELECT count(*) FROM prdp_records") == [(4,)]
+    assert engine.rows_of("SELECT count(*) FROM prdp_records") == [(4,)]
     assert "v < 4" in engine.source
     assert open_source(tmp_path / "t.duckdb", None, table="t").source == ""
     with pytest.raises(InvalidRequest, match="its rows need not be records"):
@@ -235,7 +277,7 @@ def test_views_and_virtual_tables_of_sqlite_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"virtual table.*CREATE TABLE copy AS"):
         rows(tmp_path / "t.sqlite", "words")
     engine = open_source(tmp_path / "t.sqlite", {"v": "BIGINT"}, table="w", rows_are_records=True)
-    assert engine._run("SELECT sum(v) FROM prdp_records") == [(3,)]
+    assert engine.rows_of("SELECT sum(v) FROM prdp_records") == [(3,)]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +293,7 @@ def test_a_missing_extra_is_named_by_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: kept.Keep, missing: str, extra: str
 ) -> None:
     given = form(TABLE, tmp_path)
-    monkeypatch.setattr(_readers, "find_spec", lambda name: None if name == missing else find_spec(name))
+    monkeypatch.setattr(readers, "find_spec", lambda name: None if name == missing else find_spec(name))
     with pytest.raises(InvalidRequest, match=rf"pip install 'prdp\[{extra}\]'"):
         given.opened()
 
@@ -262,18 +304,18 @@ def test_a_condition_never_reaches_what_gives_batches(
     """Whoever applied it could do so by statistics; were it dropped, other rows would be counted too."""
     engine = kept.data_set(TABLE, tmp_path).opened()
     query = "SELECT count(*) FROM prdp_records WHERE v < 3"
-    assert engine._run(query) == [(2,)]
+    assert engine.rows_of(query) == [(2,)]
     monkeypatch.setattr(_database, "left_off", lambda *_: "")
-    careless = kept.data_set(TABLE, tmp_path).opened()
+    careless: Any = kept.data_set(TABLE, tmp_path).opened().database
     with pytest.raises(duckdb.Error):
-        careless._run(query)
+        careless.run(query)
 
 
 def test_a_delta_table_whose_columns_have_other_names_in_its_files_is_read_by_its_own(tmp_path: Path) -> None:
     kept.delta(TABLE, tmp_path)
     rename_columns(tmp_path / "t", {"v": "number of it", "ok": "fine"})
     engine = open_source(tmp_path / "t", None)
-    assert sorted(engine._run('SELECT "number of it", fine FROM prdp_records')) == [
+    assert sorted(engine.rows_of('SELECT "number of it", fine FROM prdp_records')) == [
         (1, True),
         (2, False),
         (3, None),
@@ -309,3 +351,29 @@ def test_a_table_s_name_is_a_text(table: Any) -> None:
         prdp.open(TABLE, table=table, policy="1")
     with pytest.raises(InvalidRequest, match="table= is for a source"):
         prdp.open(engine=open_source(TABLE, None), table="accounts", policy="1")
+
+
+@pytest.mark.parametrize("address", ["mariadb://ana@db.example/bank", "mysql+pymysql://ana@db.example/bank"])
+@pytest.mark.parametrize("as_database", [True, False])
+def test_a_join_in_a_database_of_sqlalchemy_is_refused_with_what_to_do(
+    address: str, as_database: bool
+) -> None:
+    tables = {"people": "people", "orders": "orders" if as_database else address}
+    with pytest.raises(InvalidRequest, match=r"one table at a time of MariaDB.*copy the tables into files"):
+        prdp.open_join(
+            tables,
+            private="people",
+            key="id",
+            references={"orders.buyer": "people.id"},
+            policy="1",
+            database=address if as_database else None,
+        )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+def test_a_file_whose_name_is_not_utf8_is_refused_with_what_to_do(tmp_path: Path, ending: str) -> None:
+    path = os.fsencode(tmp_path / "t") + b"\xff." + ending.encode()
+    Path(os.fsdecode(path)).write_bytes(b"eps,v\n1,2\n")
+    for given in (os.fsdecode(path), str(tmp_path / f"*.{ending}")):
+        with pytest.raises(InvalidRequest, match="its name is not UTF-8"):
+            prdp.open(given, policy="1")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.engines.duckdb import DuckDBEngine
+from prdp.engines.sql_engine import SqlEngine
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.storage_contract import Record, Storage, StorageContract
 from tests.engines import kept
@@ -19,13 +19,21 @@ from tests.engines.test_storage import arrow as storage_table
 
 
 def stored(keep: kept.Keep) -> Storage:
-    def opened(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    def opened(records: Sequence[Record], folder: Path) -> SqlEngine:
         return keep(storage_table(records), folder).opened()
 
     return opened
 
 
 class TestStorage(StorageContract):
+    brief = True
+
+    def storages(self) -> Mapping[str, Storage]:
+        return {name: stored(keep) for name, keep in kept.FORMS.items() if name not in kept.LAKES}
+
+
+@pytest.mark.slow
+class TestStorageInFull(StorageContract):
     def storages(self) -> Mapping[str, Storage]:
         return {name: stored(keep) for name, keep in kept.FORMS.items()}
 
@@ -44,16 +52,16 @@ class FromFolder(EngineContract):
         folder.mkdir()
         return type(self).keep(table, folder)
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.kept_in(next(self.folders), contract_table(records)).opened()
 
-    def lost(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine | None:
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine | None:
         return self._after(contract_table(records), None)
 
-    def changed(self, records: Sequence[Mapping[str, Any]]) -> DuckDBEngine | None:
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine | None:
         return self._after(contract_table(records), contract_table(records).drop_columns("v"))
 
-    def _after(self, table: Any, other: Any) -> DuckDBEngine:
+    def _after(self, table: Any, other: Any) -> SqlEngine:
         """Open a table, and then take it away, or put another in its place."""
         folder = next(self.folders)
         engine = self.kept_in(folder, table).opened()
@@ -90,9 +98,11 @@ class TestSqliteFile(FromFolder):
     keep = kept.sqlite_file_of_texts
 
 
+@pytest.mark.slow
 class TestDelta(FromFolder):
     keep = kept.delta
 
 
+@pytest.mark.slow
 class TestIceberg(FromFolder):
     keep = kept.iceberg

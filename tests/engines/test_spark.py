@@ -11,13 +11,15 @@ import pyarrow
 import pytest
 
 from prdp.declare.computed import column_of, read_column
-from prdp.engines._expressions import to_sql
-from prdp.engines.spark import SparkEngine, open_source
+from prdp.engines.row_sql.expressions import to_sql
+from prdp.engines.spark.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.testing.engine_contract import EngineContract
 from prdp.testing.engine_equality import EqualityContract
-from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
+from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
     pytest.mark.filterwarnings("ignore:The SQL config:UserWarning"),
 ]
@@ -48,16 +50,16 @@ class TestFrames(EqualityContract, EngineContract):
     def _session(self, spark: Any) -> None:
         self.spark = spark
 
-    def engine(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+    def engine(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return open_source(self.spark.createDataFrame(arrow(records)), None)
 
-    def lost(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+    def lost(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("DROP TABLE {}", records)
 
-    def changed(self, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+    def changed(self, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         return self.after("CREATE OR REPLACE TEMP VIEW {} AS SELECT 1 AS eps", records)
 
-    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> SparkEngine:
+    def after(self, statement: str, records: Sequence[Mapping[str, Any]]) -> SqlEngine:
         """Open a table by its name, and let somebody else change it."""
         name = f"accounts{next(_NUMBERS)}"
         self.spark.createDataFrame(arrow(records)).write.format("parquet").saveAsTable(name)
@@ -119,7 +121,7 @@ def test_every_function_gives_the_same_whatever_the_settings(
         if read.expression is not None
     ]
     with settings(session, SETTINGS[name]):
-        rows = engine.rows_of(f"SELECT v, {', '.join(items)} FROM {engine._records}")
+        rows = engine.rows_of(f"SELECT v, {', '.join(items)} FROM {engine.records}")
     found = {row[0]: row[1:] for row in rows}
     for record in ROW_RECORDS:
         for text, read, value in zip(ROW_EXPRESSIONS, nodes, found[record["v"]], strict=True):

@@ -22,6 +22,7 @@ from prdp.errors import EngineFailure
 from tests.spark import free_port, java_or_skip
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
     pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED:UserWarning"),
 ]

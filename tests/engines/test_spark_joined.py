@@ -10,13 +10,17 @@ import pyarrow
 import pytest
 
 import prdp
-from prdp.engines._spark_tables import SparkTables, open_tables
+from prdp.engines.spark.engine import open_tables
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.testing.join_contract import PUBLIC, JoinContract, Tables
 from tests.engines.shop import BOTH, answers_as_duckdb_does, answers_sql, arrow_tables, opened
 from tests.engines.test_joined import arrow_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+]
 
 NAMES = {"people": "shop_people", "orders": "shop_orders", "towns": "shop_towns"}
 
@@ -34,7 +38,7 @@ class TestJoined(JoinContract):
     def _session(self, spark: Any) -> None:
         self.spark = spark
 
-    def engine(self, tables: Tables) -> SparkTables:
+    def engine(self, tables: Tables) -> SqlEngine:
         return open_tables(None, frames(self.spark, arrow_of(tables)), PUBLIC)
 
 
@@ -93,7 +97,7 @@ def test_tables_that_no_statement_can_join_are_refused_with_what_works(
         ({**given, "towns": tmp_path / "towns.parquet"}, None, r"spark\.read\.parquet"),
         ({**given, "towns": arrow_tables()["towns"]}, None, r"spark\.createDataFrame"),
         ({**given, "towns": spark}, None, "database=spark"),
-        ({**given, "people": both, "orders": both}, None, "the same object"),
+        ({**given, "people": both, "orders": both}, None, "the same rows"),
         (given, spark, "is no table's name"),
     ):
         with pytest.raises(InvalidRequest, match=words):

@@ -13,12 +13,15 @@ import pytest
 
 import prdp
 from prdp.declare.groups import bins, read_grouping
-from prdp.engines import duckdb
-from prdp.engines.spark import open_source
+from prdp.engines.duckdb import engine as duckdb
+from prdp.engines.spark.engine import open_source
 from prdp.errors import InvalidRequest
 from prdp.plan.reads import CellRead
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+]
 
 Change = Callable[[Any], Any]
 

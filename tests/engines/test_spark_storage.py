@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from prdp.engines import _spark_frames
-from prdp.engines.spark import SparkEngine, open_source
+from prdp.engines.spark import frames
+from prdp.engines.spark.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.testing.storage_contract import (
     _TELLING,
     EXTREMES,
@@ -23,11 +25,15 @@ from prdp.testing.storage_contract import (
     StorageContract,
 )
 from tests.engines.test_storage import arrow, forge
+from tests.storage_matrix.comparing import differences
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+]
 
 
-def opened(frame: Any) -> SparkEngine:
+def opened(frame: Any) -> SqlEngine:
     return open_source(frame, None)
 
 
@@ -42,28 +48,28 @@ class SparkStorage(StorageContract):
         pyarrow.parquet.write_table(arrow(records), folder / "t.parquet", row_group_size=5)
         return str(folder / "t.parquet")
 
-    def by_pyarrow(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def by_pyarrow(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         return opened(self.spark.read.parquet(self.pyarrow_file(records, folder)))
 
-    def by_connect(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def by_connect(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         return opened(self.connect.read.parquet(self.pyarrow_file(records, folder)))
 
-    def by_polars(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def by_polars(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         pl.DataFrame(arrow(records)).write_parquet(folder / "t.parquet", statistics="full")
         return opened(self.spark.read.parquet(str(folder / "t.parquet")))
 
-    def cached(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def cached(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         return opened(self.spark.read.parquet(self.pyarrow_file(records, folder)).cache())
 
-    def by_spark(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def by_spark(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         self.spark.createDataFrame(arrow(records)).write.parquet(str(folder / "t"))
         return opened(self.spark.read.parquet(str(folder / "t")))
 
-    def orc(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def orc(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         self.spark.createDataFrame(arrow(records)).write.orc(str(folder / "t"))
         return opened(self.spark.read.orc(str(folder / "t")))
 
-    def forged(self, records: Sequence[Record], folder: Path) -> SparkEngine:
+    def forged(self, records: Sequence[Record], folder: Path) -> SqlEngine:
         return opened(self.spark.read.parquet(str(forge(records, folder))))
 
     def storages(self) -> Mapping[str, Storage]:
@@ -107,7 +113,7 @@ ODD = (
 def test_an_engine_that_lets_statistics_decide_is_caught(
     monkeypatch: pytest.MonkeyPatch, spark: Any, connect: Any
 ) -> None:
-    monkeypatch.setattr(_spark_frames, "SETTINGS", {})
+    monkeypatch.setattr(frames, "SETTINGS", {})
 
     class Careless(SparkStorage):
         def storages(self) -> Mapping[str, Storage]:
@@ -121,7 +127,7 @@ def test_an_engine_that_lets_statistics_decide_is_caught(
 def test_where_nobody_may_set_anything_right_statistics_still_decide_nothing(
     monkeypatch: pytest.MonkeyPatch, spark: Any, connect: Any
 ) -> None:
-    monkeypatch.setattr(_spark_frames, "SETTINGS", {})
+    monkeypatch.setattr(frames, "SETTINGS", {})
 
     class Locked(SparkStorage):
         def storages(self) -> Mapping[str, Storage]:
@@ -129,3 +135,30 @@ def test_where_nobody_may_set_anything_right_statistics_still_decide_nothing(
             return {name: getattr(self, name) for name in ("by_pyarrow", "by_polars", "cached", "by_connect")}
 
     Locked().hold([*TABLES["numbers and NaN"], EXTREMES[0]], _TELLING[:2])
+
+
+@pytest.mark.parametrize("kind", ["spark", "connect"])
+@pytest.mark.parametrize("int96", [False, True])
+def test_one_old_date_fails_nothing_where_a_session_would_have_it_fail(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, int96: bool
+) -> None:
+    session = request.getfixturevalue(kind)
+    name = f"spark.sql.parquet.{'int96' if int96 else 'datetime'}RebaseModeInRead"
+    usual = [datetime(2025, 3, day, tzinfo=UTC) for day in range(1, 5)]
+
+    def kept(times: list[datetime]) -> SqlEngine:
+        file = tmp_path / f"{len(times)}.parquet"
+        unit = pyarrow.timestamp("ns" if int96 else "us", "UTC")
+        records = [place if place <= len(usual) else 0 for place in range(1, len(times) + 1)]
+        table = pyarrow.table({"record": records, "c": pyarrow.array(times, unit)})
+        pyarrow.parquet.write_table(table, file, use_deprecated_int96_timestamps=int96)
+        return opened(session.read.parquet(str(file)))
+
+    session.conf.set(name, "EXCEPTION")
+    try:
+        old = datetime(1700, 1, 1, tzinfo=UTC)
+        for date in (old, old.replace(year=1200)) if not int96 else (old,):
+            assert differences(kept, usual, [*usual, date], len(usual)) == []
+        assert session.conf.get(name) == "EXCEPTION"
+    finally:
+        session.conf.unset(name)

@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 
 import prdp
-from prdp.engines.spark import SparkEngine, open_source
+from prdp.engines.spark.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.schema import Kind
 from tests.engines.asked_values import (
@@ -27,10 +28,13 @@ from tests.engines.asked_values import (
     total,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+]
 
 
-def opened(session: Any, **columns: Any) -> SparkEngine:
+def opened(session: Any, **columns: Any) -> SqlEngine:
     return open_source(session.createDataFrame(pyarrow.table(columns)), None)
 
 

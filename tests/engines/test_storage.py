@@ -20,8 +20,10 @@ import pyarrow.parquet
 import pytest
 
 from prdp.declare.groups import read_grouping
-from prdp.engines import _database, _optimisers, _relations
-from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.engines.duckdb import database
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sources import relations
+from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
@@ -44,7 +46,7 @@ def arrow(records: Sequence[Record]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist([dict(record) for record in records], schema=SCHEMA)
 
 
-def as_numpy(records: Sequence[Record], _folder: Path) -> DuckDBEngine:
+def as_numpy(records: Sequence[Record], _folder: Path) -> SqlEngine:
     """Keep records as arrays: NULL is NaN, NaT, or in a text that is no number or truth value."""
     kinds = {"x": "f8", "f": "f4", "day": "M8[us]"}
     arrays = {
@@ -57,12 +59,12 @@ def as_numpy(records: Sequence[Record], _folder: Path) -> DuckDBEngine:
     return open_source(arrays, {name: COLUMNS[name] for name in ("v", "d", "ok")})
 
 
-def as_pandas(records: Sequence[Record], _folder: Path) -> DuckDBEngine:
+def as_pandas(records: Sequence[Record], _folder: Path) -> SqlEngine:
     return open_source(arrow(records).to_pandas(types_mapper=pd.ArrowDtype), None)
 
 
 def by_pyarrow(**options: Any) -> Storage:
-    def keep(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    def keep(records: Sequence[Record], folder: Path) -> SqlEngine:
         pyarrow.parquet.write_table(arrow(records), folder / "t.parquet", **options)
         return open_source(folder / "t.parquet", None)
 
@@ -70,7 +72,7 @@ def by_pyarrow(**options: Any) -> Storage:
 
 
 def by_polars(**options: Any) -> Storage:
-    def keep(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    def keep(records: Sequence[Record], folder: Path) -> SqlEngine:
         pl.DataFrame(arrow(records)).write_parquet(folder / "t.parquet", **options)
         return open_source(folder / "t.parquet", None)
 
@@ -78,7 +80,7 @@ def by_polars(**options: Any) -> Storage:
 
 
 def by_duckdb(options: str) -> Storage:
-    def keep(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    def keep(records: Sequence[Record], folder: Path) -> SqlEngine:
         connection = duckdb.connect()
         connection.register("given", arrow(records))
         connection.execute(f"COPY (SELECT * FROM given) TO '{folder}/t.parquet' ({options})")
@@ -87,7 +89,7 @@ def by_duckdb(options: str) -> Storage:
     return keep
 
 
-def as_csv(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+def as_csv(records: Sequence[Record], folder: Path) -> SqlEngine:
     with (folder / "t.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -102,7 +104,7 @@ def _written(value: Any) -> str:
 
 
 def as_relation(make: Callable[[duckdb.DuckDBPyConnection, Path], str]) -> Storage:
-    def keep(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+    def keep(records: Sequence[Record], folder: Path) -> SqlEngine:
         connection = duckdb.connect(str(folder / "t.db"))
         connection.register("given", arrow(records))
         return open_source(connection.sql(make(connection, folder)), None)
@@ -138,7 +140,7 @@ def _view(connection: duckdb.DuckDBPyConnection, folder: Path) -> str:
     return "SELECT * FROM w"
 
 
-def data_set(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+def data_set(records: Sequence[Record], folder: Path) -> SqlEngine:
     pyarrow.parquet.write_table(arrow(records), folder / "t.parquet", row_group_size=5)
     files = pyarrow.dataset.dataset(folder / "t.parquet")
     connection = duckdb.connect()
@@ -162,11 +164,11 @@ def forge(records: Sequence[Record], folder: Path) -> Path:
     return path
 
 
-def forged(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+def forged(records: Sequence[Record], folder: Path) -> SqlEngine:
     return open_source(forge(records, folder), None)
 
 
-def several_files(records: Sequence[Record], folder: Path) -> DuckDBEngine:
+def several_files(records: Sequence[Record], folder: Path) -> SqlEngine:
     for number in range(3):
         pyarrow.parquet.write_table(arrow(records[number::3]), folder / f"part{number}.parquet")
     return open_source(str(folder / "part*.parquet"), None)
@@ -205,8 +207,15 @@ STORAGES: Mapping[str, Storage] = {
 
 
 class TestStorage(StorageContract):
+    brief = True
+
     def storages(self) -> Mapping[str, Storage]:
         return STORAGES
+
+
+@pytest.mark.slow
+class TestStorageInFull(TestStorage):
+    brief = False
 
 
 class TestArrays(StorageContract):
@@ -235,7 +244,7 @@ class TestArrays(StorageContract):
 def test_an_engine_whose_optimiser_is_left_on_is_caught(
     monkeypatch: pytest.MonkeyPatch, kept_off: str, storage: str
 ) -> None:
-    for module in (_database, _relations):
+    for module in (database, relations):
         monkeypatch.setattr(module, "left_off", lambda *_: kept_off)
 
     class Careless(StorageContract):
@@ -248,14 +257,14 @@ def test_an_engine_whose_optimiser_is_left_on_is_caught(
 
 def test_every_optimiser_that_is_not_known_is_left_off() -> None:
     engine = open_source({"x": np.ones(3)}, None)
-    ((setting,),) = engine._run("SELECT current_setting('disabled_optimizers')")
-    every = {name for (name,) in engine._run("SELECT name FROM duckdb_optimizers()")}
-    assert every - set(setting.split(",")) == every & set(_optimisers.KEPT)
+    ((setting,),) = engine.rows_of("SELECT current_setting('disabled_optimizers')")
+    every = {name for (name,) in engine.rows_of("SELECT name FROM duckdb_optimizers()")}
+    assert every - set(setting.split(",")) == every & set(database.KEPT)
     assert {"statistics_propagation", "filter_pushdown", "join_filter_pushdown"} <= set(setting.split(","))
 
 
 def test_what_folders_are_called_is_text_unless_a_type_is_declared(tmp_path: Path) -> None:
-    def opened(extra: list[str], types: Mapping[str, str] | None) -> DuckDBEngine:
+    def opened(extra: list[str], types: Mapping[str, str] | None) -> SqlEngine:
         for year in ("2024", "2025", *extra):
             (tmp_path / f"year={year}").mkdir(exist_ok=True)
             pyarrow.parquet.write_table(pyarrow.table({"x": [1.0]}), tmp_path / f"year={year}/t.parquet")
@@ -267,16 +276,16 @@ def test_what_folders_are_called_is_text_unless_a_type_is_declared(tmp_path: Pat
     odd = opened(["abc"], {"year": "BIGINT"})
     assert odd.schema == whole.schema
     assert opened(["abc"], None).schema == texts.schema
-    assert sorted(odd._run("SELECT year FROM prdp_records"), key=str) == [(2024,), (2025,), (None,)]
+    assert sorted(odd.rows_of("SELECT year FROM prdp_records"), key=str) == [(2024,), (2025,), (None,)]
     with pytest.raises(InvalidRequest, match="states its own types"):
         opened([], {"x": "DOUBLE"})
 
 
-def test_a_column_that_a_folder_s_name_would_replace_is_refused(tmp_path: Path) -> None:
+def test_a_column_of_the_files_is_read_from_them_whatever_folders_are_called(tmp_path: Path) -> None:
     (tmp_path / "x=7").mkdir()
     pyarrow.parquet.write_table(pyarrow.table({"x": [1.0], "v": [1]}), tmp_path / "x=7" / "t.parquet")
-    with pytest.raises(InvalidRequest, match="names of their folders"):
-        open_source(tmp_path / "x=7" / "t.parquet", None)
+    engine = open_source(tmp_path / "x=7" / "t.parquet", None)
+    assert engine.rows_of("SELECT x, v FROM prdp_records") == [(1.0, 1)]
 
 
 def test_an_odd_value_in_the_statistics_of_a_column_that_nobody_reads_is_nothing(

@@ -20,7 +20,8 @@ import pytest
 
 import prdp
 from prdp.declare.groups import date_trunc, read_grouping
-from prdp.engines.duckdb import DuckDBEngine, open_source
+from prdp.engines.duckdb.engine import open_source
+from prdp.engines.sql_engine import SqlEngine
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.schema import Kind
@@ -34,7 +35,7 @@ NOTHING = (None, None, None, None)
 
 
 def found(path: Path, types: Mapping[str, str] = TYPES) -> Counter[tuple[Any, ...]]:
-    return Counter(open_source(path, types)._run("SELECT * FROM prdp_records"))
+    return Counter(open_source(path, types).rows_of("SELECT * FROM prdp_records"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ PLAIN = (7, 1.5, "clerk", "2025-01-31", "2025-01-31 08:00:00", 1, 12.34, 3)
 ODD = ["oops", "", b"\x00\xff", 1.25, 2**63 - 1, -(2**63), float("inf"), None, "7 ", "\ud7ff"]
 
 
-def sqlite_rows(path: Path, rows: list[tuple[Any, ...]]) -> DuckDBEngine:
+def sqlite_rows(path: Path, rows: list[tuple[Any, ...]]) -> SqlEngine:
     path.unlink(missing_ok=True)
     columns = ", ".join(f"{name} {kind}" for name, kind in DECLARED.items())
     with closing(sqlite3.connect(path)) as database:
@@ -129,13 +130,13 @@ def test_a_sqlite_column_is_of_its_declared_type_whatever_a_row_holds(tmp_path: 
     ]
     assert [plain.schema[name].kind for name in ("free", "doubled")] == [Kind.OTHER, Kind.OTHER]
     query = "SELECT * EXCLUDE (free, doubled) FROM prdp_records"
-    (usual,) = set(plain._run(query))
+    (usual,) = set(plain.rows_of(query))
     for value in ODD:
         for place in range(len(PLAIN)):
             odd = (*PLAIN[:place], value, *PLAIN[place + 1 :])
             engine = sqlite_rows(tmp_path / "t.sqlite", [PLAIN, odd, PLAIN])
             assert engine.schema == plain.schema
-            records = engine._run(query)
+            records = engine.rows_of(query)
             assert len(records) == 3
             assert Counter(records)[usual] >= 2, (value, place)
 
@@ -143,10 +144,16 @@ def test_a_sqlite_column_is_of_its_declared_type_whatever_a_row_holds(tmp_path: 
 def test_a_sqlite_value_that_does_not_fit_is_null_and_types_say_what_fits(tmp_path: Path) -> None:
     values = [(value, *PLAIN[1:]) for value in ("oops", 1.25, 2**63 - 1, b"7", None)]
     engine = sqlite_rows(tmp_path / "t.sqlite", values)
-    assert engine._run("SELECT whole FROM prdp_records") == [(None,), (None,), (2**63 - 1,), (None,), (None,)]
+    assert engine.rows_of("SELECT whole FROM prdp_records") == [
+        (None,),
+        (None,),
+        (2**63 - 1,),
+        (None,),
+        (None,),
+    ]
     types = {"whole": "DOUBLE", "free": "VARCHAR"}
     said = open_source(tmp_path / "t.sqlite", types, table="accounts")
-    assert said._run("SELECT whole, free FROM prdp_records")[:2] == [(None, "3"), (1.25, "3")]
+    assert said.rows_of("SELECT whole, free FROM prdp_records")[:2] == [(None, "3"), (1.25, "3")]
 
 
 def test_a_sqlite_text_that_is_no_utf8_is_read_with_a_mark(tmp_path: Path) -> None:
@@ -155,7 +162,7 @@ def test_a_sqlite_text_that_is_no_utf8_is_read_with_a_mark(tmp_path: Path) -> No
         database.execute("INSERT INTO t VALUES ('clerk', 1), (CAST(x'61ff62' AS TEXT), 2)")
         database.commit()
     engine = open_source(tmp_path / "t.sqlite", None, table="t")
-    assert engine._run("SELECT job FROM prdp_records") == [("clerk",), ("a\ufffdb",)]
+    assert engine.rows_of("SELECT job FROM prdp_records") == [("clerk",), ("a\ufffdb",)]
 
 
 BERLIN = timezone(timedelta(hours=1))
@@ -219,8 +226,8 @@ def test_nanoseconds_with_a_zone_are_moments_in_files_too(tmp_path: Path) -> Non
 def test_a_written_time_without_a_zone_is_one_in_utc(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("day\n2025-01-01 00:00:00\n2025-01-01 01:00:00+01\n")
     engine = open_source(tmp_path / "t.csv", {"day": "TIMESTAMPTZ"})
-    assert engine._run("SELECT current_setting('TimeZone')") == [("UTC",)]
-    assert engine._run("SELECT DISTINCT epoch_us(day) FROM prdp_records") == [(1_735_689_600_000_000,)]
+    assert engine.rows_of("SELECT current_setting('TimeZone')") == [("UTC",)]
+    assert engine.rows_of("SELECT DISTINCT epoch_us(day) FROM prdp_records") == [(1_735_689_600_000_000,)]
 
 
 def test_bytes_that_are_no_text_in_arrow_s_files_are_read_with_a_mark(tmp_path: Path) -> None:
@@ -228,7 +235,7 @@ def test_bytes_that_are_no_text_in_arrow_s_files_are_read_with_a_mark(tmp_path: 
     texts = pyarrow.StringArray.from_buffers(3, *blobs.buffers()[1:], blobs.buffers()[0])
     pyarrow.feather.write_feather(pyarrow.table({"job": texts}), tmp_path / "t.feather")
     engine = open_source(tmp_path / "t.feather", None)
-    assert engine._run("SELECT job FROM prdp_records") == [("clerk",), ("a\ufffdb",), (None,)]
+    assert engine.rows_of("SELECT job FROM prdp_records") == [("clerk",), ("a\ufffdb",), (None,)]
 
 
 def test_a_source_is_read_as_it_is_by_the_time_of_a_question(tmp_path: Path) -> None:
@@ -238,11 +245,11 @@ def test_a_source_is_read_as_it_is_by_the_time_of_a_question(tmp_path: Path) -> 
         folder = tmp_path / str(number)
         folder.mkdir()
         engine = keep(MADE, folder).opened()
-        assert engine._run("SELECT count(*) FROM prdp_records") == [(5,)]
+        assert engine.rows_of("SELECT count(*) FROM prdp_records") == [(5,)]
         _emptied(folder)
         keep(pyarrow.concat_tables([MADE, MADE]), folder)
         engine.ensure_there()
-        assert engine._run("SELECT count(*), count(day) FROM prdp_records") == [(10, 8)], keep
+        assert engine.rows_of("SELECT count(*), count(day) FROM prdp_records") == [(10, 8)], keep
 
 
 def _emptied(folder: Path) -> None:

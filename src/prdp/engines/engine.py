@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.owners import Caps
 from prdp.cells.summary import KeySummary, Summary
+from prdp.cells.units import Caps
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
 from prdp.schema import Schema
 

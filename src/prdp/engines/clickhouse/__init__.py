@@ -1,0 +1,1 @@
+"""ClickHouse and chDB as engines: catalog, sessions and dialect."""

@@ -1,0 +1,1 @@
+"""MariaDB through SQLAlchemy: its catalog, sessions and dialect."""

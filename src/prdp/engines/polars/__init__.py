@@ -1,0 +1,1 @@
+"""Polars as an engine: statements as steps of lazy frames."""

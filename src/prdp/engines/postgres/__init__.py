@@ -1,0 +1,1 @@
+"""PostgreSQL as an engine: its catalog, sessions and dialect."""

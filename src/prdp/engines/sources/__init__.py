@@ -1,0 +1,1 @@
+"""Sources that DuckDB reads for us: files, frames, lakes, database files."""

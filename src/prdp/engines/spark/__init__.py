@@ -1,0 +1,1 @@
+"""Spark, classic and Connect, as an engine: frames, plans and dialect."""

@@ -1,0 +1,386 @@
+"""The one statement that an engine runs, and how its columns become cells.
+
+The statement is DuckDB's SQL. Each part is total: no row can make it fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.cell import magnitudes
+from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.columns import Column, Places, exact_column, from_halves, numbered
+from prdp.cells.groups import GroupRows, SummaryGroups, magnitude_keys, one_each
+from prdp.cells.interval_columns import Intervals, bound_each
+from prdp.cells.measure import Measure
+from prdp.cells.summary import Summary
+from prdp.declare.groups import Grouping
+from prdp.engines.duckdb.column_types import fits_64_bits
+from prdp.engines.row_sql.expressions import to_sql
+from prdp.engines.statements.computed_columns import computed
+from prdp.engines.statements.groups import joined, key_columns
+from prdp.expressions.intervals import Interval, bound, outcome
+from prdp.expressions.spelling import quoted
+from prdp.grids import PER_OCTAVE, SLACK
+from prdp.levels import Levels
+from prdp.plan.reads import CellRead
+from prdp.policy import Policy
+from prdp.schema import ColumnType, Schema
+
+_FARTHEST = 2**53 - 2
+"""Beyond, the next whole number may be the same double."""
+
+_WIDEST = 2 ** (2 / PER_OCTAVE)
+"""The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnColumn:
+    """The budget of each magnitude of the policy's only column.
+
+    Attributes:
+        column: The column.
+        low: The least value of a record that takes part; the statement skips records below, which the policy
+            leaves out.
+        high: The greatest one; likewise.
+        codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
+        quanta: For each magnitude code that takes part, its budget in quanta.
+        grain: What one step of the column is worth: always 1.
+    """
+
+    column: str
+    low: int
+    high: int
+    codes: tuple[int, int]
+    quanta: Mapping[int, int] = field(repr=False)
+    grain: Fraction = Fraction(1)
+
+    @classmethod
+    def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
+        """Return the shortcut for a reading, or None where it needs two keys."""
+        column = _only_column(reading, schema)
+        if column is None:
+            return None
+        low, high = (int(end) for end in reading.bounds[column])
+        codes = [code for code, _, _ in magnitudes(low, high)]
+        low, high = _reached(low, high, reading.levels.below)
+        quanta = _budgets(reading.policy, reading.levels, column, low, high)
+        return None if quanta is None else cls(column, low, high, (min(codes), max(codes)), quanta)
+
+
+def _reached(low: int, high: int, octaves: int) -> tuple[int, int]:
+    """Return the ends of bounds that are so many octaves wider, and still within what a column can hold."""
+    room = (2**octaves - 1) * max(abs(low), abs(high), 1)
+    return max(low - room, -_FARTHEST), min(high + room, _FARTHEST)
+
+
+@lru_cache(maxsize=64)
+def _budgets(policy: Policy, levels: Levels, column: str, low: int, high: int) -> Mapping[int, int] | None:
+    """Return the budget of each magnitude that takes part, or None where one can't be told.
+
+    Kept, because every question about a table needs it again.
+    """
+    if not _left_out_beyond(policy, levels, column, low, high):
+        return None
+    cells = magnitudes(low, high)
+    values = Intervals.of([Interval(float(first), float(last)) for _, first, last in cells])
+    budgets = bound_each(policy.expression, {column: values}, len(cells))
+    taking_part = budgets.filled & (budgets.high >= levels.least)
+    values, budgets, most = values.at(taking_part), budgets.at(taking_part), float(levels.at_most)
+    wide = np.minimum(budgets.high, most) > np.minimum(budgets.low, most) * _WIDEST
+    if ((budgets.low < levels.least) | wide).any():
+        return None
+    if not outcome(policy.expression, {column: Interval(float(low), float(high))}).total and not all(
+        outcome(policy.expression, {column: one}).total for one in values.single()
+    ):
+        return None
+    codes = [code for (code, _, _), some in zip(cells, taking_part.tolist(), strict=True) if some]
+    quanta = zip(codes, levels.quanta_below_each(budgets.low.tolist()), strict=True)
+    return {code: budget for code, budget in quanta if budget}
+
+
+def _only_column(reading: CellRead, schema: Schema) -> str | None:
+    """Return the column that the policy reads, if it is the only one and fits."""
+    if len(reading.policy.columns) != 1:
+        return None
+    (column,) = reading.policy.columns
+    measure = reading.measure
+    if measure is not None and (measure.column, measure.grain, measure.per_octave) != (
+        column,
+        Fraction(1),
+        PER_OCTAVE,
+    ):
+        return None
+    if not fits_64_bits(schema[column]) or column not in reading.bounds:
+        return None
+    if any(end.denominator != 1 or abs(end) >= 2**63 for end in reading.bounds[column]):
+        return None
+    return column
+
+
+def _left_out_beyond(policy: Policy, levels: Levels, column: str, low: int, high: int) -> bool:
+    """Say whether the policy provably leaves out every record beyond the bounds."""
+    beyond = (Interval(-math.inf, float(low - 1)), Interval(float(high + 1), math.inf))
+    if float(low - 1) >= low or float(high + 1) <= high:
+        return False  # beyond 2^53 the neighbouring double may be the bound itself
+    ranges = (bound(policy.expression, {column: interval}) for interval in beyond)
+    return all(budgets.empty or budgets.high < levels.least for budgets in ranges)
+
+
+Arrays = dict[str, NDArray[Any]]
+"""The columns of a statement, by name; masked where there is NULL."""
+
+_SUMS = ("total", "squares")
+
+
+@dataclass(frozen=True, slots=True)
+class CellStatement:
+    """SQL that groups records into cells, and the reading of its columns.
+
+    The columns are grp, level, code (of the magnitude), n, and the halves of total and squares: without the
+    group where there is one only, without the level where ``own`` derives the budget from the magnitude,
+    without magnitude and total where nothing is added up, and without squares where none are.
+    """
+
+    sql: str
+    reading: CellRead
+    own: OwnColumn | None
+
+    def summaries(self, found: Arrays) -> Sequence[Summary]:
+        """Return the cells of each group that the statement's columns describe."""
+        reading, measure = self.reading, self.reading.measure
+        if reading.groups is not None:
+            return self._by_group(found, len(reading.groups.keys))
+        quanta, valid = self._budgets(found)
+        if measure is None:
+            cells = CellColumns.counting(quanta, filled(found["n"], 0))
+        else:
+            sums = [filled(found["n"], 0), *(wide(found, name) for name in _SUMS[: 1 + measure.squares])]
+            code = filled(found["code"], NO_VALUE)
+            if self.own is not None:
+                code = np.clip(code, *self.own.codes)
+            cells = CellColumns.coded(
+                quanta, code, sums, largest=reading.largest, per_octave=measure.per_octave
+            )
+        whole = cells.where(valid).added_up()
+        return (Summary(reading.levels, reading.smallest, reading.largest, whole),)
+
+    def _by_group(self, found: Arrays, groups: int) -> SummaryGroups:
+        """Return the cells of many groups; what cells have in common is looked up once for each kind."""
+        reading, measure = self.reading, self.reading.measure
+        count = filled(found["n"], 0)
+        rows = GroupRows(np.ma.filled(found["grp"], -1), count, count)
+        if measure is None:
+            keys, key = one_each(1), np.zeros(len(count), np.int32)
+        else:
+            code = np.ma.filled(found["code"], NO_VALUE)
+            codes, key = numbered(code if self.own is None else np.clip(code, *self.own.codes))
+            keys = magnitude_keys(codes, largest=reading.largest, per_octave=measure.per_octave)
+            squares = wide(found, "squares") if measure.squares else None
+            rows = replace(rows, total=wide(found, "total"), squares=squares)
+        budgets, budget = self._numbered_budgets(found)
+        valid = (budgets != 0)[budget]
+        if not valid.all():
+            rows, budget, key = rows.where(valid), budget[valid], key[valid]
+        found.clear()  # of millions of cells, what is not needed any more should not stay
+        empty = Summary.of(reading.levels, reading.smallest, reading.largest, ())
+        return SummaryGroups.crossed(empty, rows, (budgets, budget), (keys, key), groups)
+
+    def _numbered_budgets(self, found: Arrays) -> tuple[Column, Places]:
+        """Return the budgets that there are, in quanta, and the number of each row's; 0 is left out."""
+        if self.own is None:
+            levels = self.reading.levels
+            quanta = (levels.quanta(step) for step in range(levels.top + 1))
+            return exact_column((0, *quanta)), np.ma.filled(found["level"], -1) + np.int16(1)
+        codes, number = numbered(np.ma.filled(found["code"], 0))
+        return exact_column(self.own.quanta.get(code, 0) for code in codes.tolist()), number
+
+    def _budgets(self, found: Arrays) -> tuple[Column, NDArray[np.bool_]]:
+        """Return each row's budget in quanta, and whether its records take part; else it is any."""
+        if self.own is None:
+            return level_quanta(self.reading.levels, found["level"])
+        codes, which = np.unique(filled(found["code"], 0), return_inverse=True)
+        budgets = exact_column(self.own.quanta.get(code, 0) for code in codes.tolist())
+        return budgets[which], budgets[which] != 0
+
+
+def level_quanta(levels: Levels, level: NDArray[Any]) -> tuple[Column, NDArray[np.bool_]]:
+    """Return the quanta of a column of levels, and where it is not NULL; there, they are any."""
+    place = filled(level, -1)
+    quanta = exact_column(levels.quanta(step) for step in range(levels.top + 1))
+    return quanta[place], place >= 0
+
+
+def filled(column: NDArray[Any], instead: int) -> Column:
+    """Return a column of at most 64 bits as a ``Column``, with a number instead of NULL."""
+    return np.ma.filled(column.astype(np.int64, copy=False), instead)
+
+
+def wide(found: Arrays, name: str) -> Column:
+    """Return a column that ``halves`` wrote, exactly; 0 for NULL."""
+    return from_halves(filled(found[f"{name}_high"], 0), np.ma.filled(found[f"{name}_low"], 0))
+
+
+def halves(name: str) -> str:
+    """Return select items for a HUGEINT column: its signed upper and its unsigned lower 64 bits.
+
+    As one column it would become doubles on its way out.
+    """
+    whole = f"CAST({name} AS HUGEINT)"
+    return (
+        f"CAST({whole} >> 64 AS BIGINT) AS {name}_high, CAST({whole} & {2**64 - 1} AS UBIGINT) AS {name}_low"
+    )
+
+
+def by_group(
+    cells: CellColumns, found: Arrays, valid: NDArray[np.bool_], groups: Grouping | None
+) -> tuple[CellColumns, ...]:
+    """Return each group's cells of the valid rows, side by side; all of them where there is one group."""
+    if groups is None:
+        return (cells.where(valid).added_up(),)
+    return cells.where(valid).split(filled(found["grp"], -1)[valid], len(groups.keys))
+
+
+def plan_statement(reading: CellRead, schema: Schema) -> None:
+    """Work out what the statement of a reading takes from the policy and keep it."""
+    if not reading.by_level:
+        OwnColumn.of(*computed(reading, schema, "")[:2])
+
+
+def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bool = True) -> CellStatement:
+    """Write the statement for a reading: with one key where the policy allows it, else with two.
+
+    Args:
+        reading: What is to be found out.
+        schema: The table's columns.
+        records: The name under which the statement finds the table.
+        own_column: Whether the form with one key may be used.
+    """
+    asked = reading
+    reading, schema, records = computed(reading, schema, records)
+    own = OwnColumn.of(reading, schema) if own_column and not reading.by_level else None
+    condition = to_sql(reading.where, schema) if reading.where is not None else None
+    measure = reading.measure
+    added = "value"
+    if own:
+        column = quoted(own.column)
+        within = f"{column} BETWEEN {own.low} AND {own.high}"
+        inner = grouped_records(
+            [f"{column} AS value"],
+            records,
+            f"{within} AND ({condition})" if condition else within,
+            reading.groups,
+            schema,
+        )
+        keys = {"code": code_sql(Measure(own.column, own.grain, own.low, own.high), "value")}
+        if measure and (own.low, own.high) != (measure.low, measure.high):
+            added = f"{_moved_into_bounds('value', measure)} AS value"
+    else:
+        items = [f"{to_sql(reading.policy.expression, schema)} AS budget"]
+        if measure:
+            items.append(f"{measured(measure, schema)} AS value")
+        inner = grouped_records(items, records, condition, reading.groups, schema)
+        keys = {"level": level_sql(reading.levels)}
+        if measure:
+            keys["code"] = code_sql(measure, "value")
+    return CellStatement(_grouped(keys, inner, reading, added), asked, own)
+
+
+def grouped_records(
+    items: Sequence[str], records: str, condition: str | None, groups: Grouping | None, schema: Schema
+) -> str:
+    """Return a FROM clause of the records that take part: these columns and, if asked for, their group."""
+    columns = [*items, *(key_columns(groups, schema) if groups else ())]
+    where = f" WHERE {condition}" if condition else ""
+    chosen = f"(SELECT {', '.join(columns)} FROM {records}{where})"
+    return joined(chosen, groups, schema) if groups else chosen
+
+
+def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead, added: str) -> str:
+    """Return the statement that counts and adds up by the group and the keys."""
+    names = [*(["grp"] if reading.groups else []), *keys]
+    columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
+    totals = ["count(*) AS n"]
+    if reading.measure:
+        columns.append(added)
+        totals.append("sum(value) AS total")
+        if reading.measure.squares:
+            wide = f"CAST(value AS {'BIGINT' if reading.measure.largest < 2**31 else 'HUGEINT'})"
+            totals.append(f"sum({wide} * {wide}) AS squares")
+    key_list = ", ".join(names)
+    sums = ["n", *map(halves, _SUMS[: len(totals) - 1])]
+    return (
+        f"SELECT {key_list}, {', '.join(sums)} FROM (SELECT {key_list}, {', '.join(totals)} "
+        f"FROM (SELECT {', '.join(columns)} FROM {inner}) GROUP BY {key_list})"
+    )
+
+
+def level_sql(levels: Levels) -> str:
+    """Return the level of the column ``budget``, a number or NULL; NULL where the record is left out.
+
+    A condition in the CASE, not in a WHERE: DuckDB would compute the budget once for each.
+    """
+    steps = f"floor({PER_OCTAVE} * log2(budget / {float(levels.at_least)!r}) - {SLACK!r})"
+    return (
+        "CASE WHEN isnan(budget) THEN NULL "
+        f"WHEN budget >= {float(levels.at_most)!r} THEN CAST({levels.top} AS SMALLINT) "
+        f"WHEN budget >= {levels.least!r} THEN CAST(greatest(0, {steps}) AS SMALLINT) END"
+    )
+
+
+def code_sql(measure: Measure, value: str) -> str:
+    """Return the magnitude code of a whole number within the measure's bounds; NULL for NULL."""
+    above = _step_code(value, measure.per_octave)
+    if measure.low > 0:
+        return above
+    zero_or_more = f"CASE WHEN {value} > 0 THEN {above}"
+    if measure.low == 0:
+        return f"{zero_or_more} WHEN {value} = 0 THEN 0 END"
+    below = f"-{_step_code(f'-CAST({value} AS DOUBLE)', measure.per_octave)}"
+    return f"{zero_or_more} WHEN {value} < 0 THEN {below} WHEN {value} = 0 THEN 0 END"
+
+
+def _step_code(magnitude: str, per_octave: int) -> str:
+    return f"CAST(floor({per_octave} * log2({magnitude}) - {SLACK!r}) + 2 AS SMALLINT)"
+
+
+def measured(measure: Measure, schema: Schema) -> str:
+    """Return a column's value in whole grains, moved into its bounds; NULL where it has none."""
+    column = schema[measure.column]
+    name = quoted(measure.column)
+    if column.integer and measure.grain == 1:
+        return _whole(name, measure, column)
+    factor = 1 / measure.grain  # divided as in ``row_sql.numbers``
+    scaled = f"CAST(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} AS DOUBLE)"
+    scaled = f"CAST({scaled} / {float(factor.denominator)!r} AS DOUBLE)"
+    return (
+        f"CASE WHEN {name} IS NULL OR isnan(CAST({name} AS DOUBLE)) THEN NULL "
+        f"WHEN {scaled} <= {measure.low} THEN {measure.low} "
+        f"WHEN {scaled} >= {measure.high} THEN {measure.high} "
+        f"ELSE TRY_CAST(round_even({scaled}, 0) AS BIGINT) END"
+    )
+
+
+def _whole(name: str, measure: Measure, column: ColumnType) -> str:
+    if fits_64_bits(column):
+        return _moved_into_bounds(name, measure)
+    narrow = f"TRY_CAST({name} AS BIGINT)"
+    return (
+        f"CASE WHEN {narrow} IS NOT NULL THEN {_moved_into_bounds(narrow, measure)} "
+        f"WHEN {name} > 0 THEN {measure.high} WHEN {name} < 0 THEN {measure.low} END"
+    )
+
+
+def _moved_into_bounds(whole: str, measure: Measure) -> str:
+    return (
+        f"CASE WHEN {whole} < {measure.low} THEN {measure.low} "
+        f"WHEN {whole} > {measure.high} THEN {measure.high} ELSE CAST({whole} AS BIGINT) END"
+    )

@@ -1,0 +1,167 @@
+"""The statements that add up the budgets behind every key of a search; no row can make them fail.
+
+A key is what the statement groups by: the bytes of a text, a 64-bit integer, a double, microseconds. So one
+key has one row, and what is a possible key is decided elsewhere, by whoever draws those that nobody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prdp.cells.key_masses import KeyMasses
+from prdp.declare.groups import Grouping, GroupKey
+from prdp.engines.duckdb.column_types import fits_64_bits, is_native_integer
+from prdp.engines.row_sql.expressions import to_sql
+from prdp.engines.statements.cells import Arrays, halves, level_sql, wide
+from prdp.engines.statements.computed_columns import computed
+from prdp.engines.statements.groups import key_sql
+from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join
+from prdp.expressions.spelling import quoted
+from prdp.plan.reads import CellRead, KeyMassRead, OwnerRead
+from prdp.schema import ColumnType, Kind, Schema
+
+_LARGEST = 1 << 90
+"""No record counts for more quanta: 2^37 of them still fit a HUGEINT."""
+
+
+@dataclass(frozen=True, slots=True)
+class MassStatement:
+    """SQL that adds up budgets by key; its columns are key0, key1, ... and the halves of mass."""
+
+    sql: str
+    reading: KeyMassRead
+
+    def masses(self, found: Arrays) -> KeyMasses:
+        """Return the keys and their masses that the statement's columns describe."""
+        columns = tuple(found[f"key{place}"] for place in range(len(self.reading.by)))
+        return KeyMasses(self.reading.levels, columns, wide(found, "mass"))
+
+
+def mass_statement(reading: KeyMassRead, schema: Schema, records: str) -> MassStatement:
+    """Write the statement for one table, in which rows are records or name their owners."""
+    if reading.owners is not None:
+        return _of_owners(reading, _rows_of_table(reading, schema, records))
+    plain = CellRead(reading.policy, reading.levels, {}, None, reading.where, Grouping(reading.by, ()))
+    plain, schema, records = computed(plain, schema, records)
+    assert plain.groups is not None  # noqa: S101  (told to the type checker; it was given)
+    items = [f"{to_sql(plain.policy.expression, schema)} AS budget", *_raw_keys(plain.groups.by, schema)]
+    where = f" WHERE {to_sql(plain.where, schema)}" if plain.where is not None else ""
+    names = _names(reading)
+    leveled = (
+        f"SELECT {', '.join(names)}, {level_sql(reading.levels)} AS level "
+        f"FROM (SELECT {', '.join(items)} FROM {records}{where})"
+    )
+    valid = " AND ".join(f"{name} IS NOT NULL" for name in ("level", *names))
+    summed = f"SELECT {', '.join(names)}, sum({_quanta(reading)}) AS mass FROM ({leveled}) WHERE {valid}"
+    return MassStatement(_by_key(names, summed), reading)
+
+
+def joined_mass_statement(
+    reading: KeyMassRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> MassStatement:
+    """Write the statement for the results of a join, whose owners are in its private table."""
+    results, plain, schema = results_of_join(_owner_read(reading), schemas, views)
+    assert plain.groups is not None  # noqa: S101
+    items = [*WHOSE, *_raw_keys(plain.groups.by, schema)]
+    where = f" WHERE {to_sql(plain.where, schema)}" if plain.where is not None else ""
+    return _of_owners(reading, f"SELECT {', '.join(items)} FROM {results}{where}")
+
+
+def _owner_read(reading: KeyMassRead) -> OwnerRead:
+    assert reading.owners is not None  # noqa: S101
+    groups = Grouping(reading.by, ())
+    return OwnerRead(
+        reading.policy, reading.levels, reading.owners, None, "sum", reading.where, groups, apart=False
+    )
+
+
+def _rows_of_table(reading: KeyMassRead, schema: Schema, records: str) -> str:
+    """Return all rows that are somebody's: id, level, and the keys where the filter lets them through."""
+    owned, plain_schema = _owner_read(reading), schema
+    whose = owned.owners.id
+    plain, schema, records = computed(owned, schema, records)
+    assert plain.groups is not None  # noqa: S101
+    condition = None if plain.where is None else to_sql(plain.where, schema)
+    items = [
+        f"{id_sql(quoted(whose), whose, plain_schema)} AS id",
+        f"{to_sql(plain.policy.expression, plain_schema)} AS budget",
+        *_raw_keys(plain.groups.by, schema, condition),
+    ]
+    chosen = f"(SELECT {', '.join(items)} FROM {records})"
+    level = level_or_invalid(owned)
+    return f"SELECT id, {level} AS level, {', '.join(_names(reading))} FROM {chosen} WHERE id IS NOT NULL"
+
+
+def _of_owners(reading: KeyMassRead, rows: str) -> MassStatement:
+    """Write the statement that divides each owner's budget among its keys.
+
+    The level is the least over all rows of an owner; one without a valid budget takes no part. Where owners
+    have one row each, nor does one with several: all its rows are here, whatever the filter and the keys say
+    of them. The keys that count are the first by a hash of the owner and the key: a function of the owner's
+    own rows.
+    """
+    assert reading.owners is not None  # noqa: S101  (see mass_statement)
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row_is_all else "")
+    names = _names(reading)
+    listed = ", ".join(names)
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    hashed = ", ".join(f"CAST({name} AS VARCHAR)" for name in ("id", *names))
+    order = f"md5(concat_ws('/', {hashed})), {listed}"
+    sql = (
+        f"WITH rows AS MATERIALIZED ({rows}), "
+        f"levels AS (SELECT id, min(level) AS level FROM rows GROUP BY id HAVING {taking_part}), "
+        f"held AS (SELECT DISTINCT id, {listed} FROM rows WHERE {there}), "
+        f"ranked AS (SELECT *, row_number() OVER (PARTITION BY id ORDER BY {order}) AS place, "
+        "count(*) OVER (PARTITION BY id) AS number FROM held) "
+    )
+    each = f"({_quanta(reading)}) // least(number, {reading.most_keys})"
+    summed = (
+        f"SELECT {listed}, sum({each}) AS mass FROM ranked JOIN levels USING (id) "
+        f"WHERE place <= {reading.most_keys}"
+    )
+    return MassStatement(sql + _by_key(names, summed), reading)
+
+
+def _by_key(names: Sequence[str], summed: str) -> str:
+    listed = ", ".join(names)
+    return f"SELECT {listed}, {halves('mass')} FROM ({summed} GROUP BY {listed})"
+
+
+def _quanta(reading: KeyMassRead) -> str:
+    """Return what a record counts for, by its level."""
+    most = _LARGEST if reading.most is None else min(_LARGEST, reading.most)
+    quanta = [min(reading.levels.quanta(level), most) for level in range(reading.levels.top + 1)]
+    form = "BIGINT" if max(quanta) < 2**62 else "HUGEINT"
+    return f"[{', '.join(f'CAST({number} AS {form})' for number in quanta)}][level + 1]"
+
+
+def _names(reading: KeyMassRead) -> list[str]:
+    return [f"key{place}" for place in range(len(reading.by))]
+
+
+def _raw_keys(by: Sequence[GroupKey], schema: Schema, condition: str | None = None) -> list[str]:
+    """Return the record's keys as select items; NULL where it has none, or where a condition is not met."""
+    items = []
+    for place, key in enumerate(by):
+        raw = _raw(key_sql(key, schema), schema[key.column])
+        raw = raw if condition is None else f"CASE WHEN {condition} THEN {raw} END"
+        items.append(f"{raw} AS key{place}")
+    return items
+
+
+def _raw(key: str, column: ColumnType) -> str:
+    """Return a key as it leaves the engine: bytes, a 64-bit integer, or a double that is no NaN."""
+    match column.kind:
+        case Kind.TEXT:
+            return key
+        case Kind.MOMENT:
+            return f"CASE WHEN isfinite({key}) THEN epoch_us({key}) END"
+        case Kind.BOOLEAN:
+            return f"CAST({key} AS TINYINT)"
+        case _ if fits_64_bits(column):
+            return f"CAST({key} AS BIGINT)"
+        case _ if is_native_integer(column):
+            return f"TRY_CAST({key} AS BIGINT)"
+        case _:
+            return f"CASE WHEN NOT isnan({key}) THEN {key} END"

@@ -1,0 +1,208 @@
+"""The rows of units: whose each is, its unit's level, what it adds, and its group.
+
+Two places to read them, one form: a table that holds owners and rows alike, or the results of a join. The
+budget of an owner is taken over all its own rows: a filter, a list of keys and a missing partner decide what
+a row adds, never whether a budget counts. An own row without a valid budget has the level -1, below all
+others: SQL's min() would skip a NULL. Every part is total: no row can make it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from prdp.declare.units import JoinedTables
+from prdp.engines.row_sql.expressions import to_sql
+from prdp.engines.statements.cells import level_sql, measured
+from prdp.engines.statements.computed_columns import computed
+from prdp.engines.statements.distinct_keys import value_sql
+from prdp.engines.statements.groups import joined, key_columns
+from prdp.expressions.nodes import columns
+from prdp.expressions.spelling import quoted
+from prdp.plan.reads import OwnerRead
+from prdp.schema import ColumnType, Kind, Schema
+
+_ID, _LEVEL = "prdp id", "prdp level"
+
+TAKEN = frozenset((_ID, _LEVEL))
+"""What no column of a join may be called, in any capitals."""
+
+WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
+"""What says of a result of a join whose it is."""
+
+
+def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
+    """Return the rows of a table that says of each row whose it is: (id, budget, value, and for groups grp).
+
+    All rows are there, whatever the filter and the keys say: the least of the budgets is over all of them.
+    One that is not valid is 0, below all others. Reads beside have columns of their own: value1, value2, ...
+    """
+    whose, plain = reading.owners.id, schema
+    reading, schema, records = computed(reading, schema, records)
+    items = [
+        f"{id_sql(quoted(whose), whose, plain)} AS id",
+        f"{to_sql(reading.policy.expression, plain)} AS budget",
+        *_values(reading, schema),
+        *(key_columns(reading.groups, schema) if reading.groups else ()),
+    ]
+    chosen = f"(SELECT {', '.join(items)} FROM {records})"
+    least = reading.levels.least
+    valid = f"CASE WHEN isnan(budget) THEN 0e0 WHEN budget >= {least!r} THEN budget ELSE 0e0 END"
+    parts = f"id, {valid} AS budget, {', '.join(value_names(reading))}"
+    if reading.groups is not None:
+        parts, chosen = f"{parts}, grp", joined(chosen, reading.groups, schema, every_row=True)
+    return f"SELECT {parts} FROM {chosen} WHERE id IS NOT NULL"
+
+
+def value_names(reading: OwnerRead) -> list[str]:
+    """Return what the columns are called that a read and those beside it fold: value, value1, value2, ...
+
+    They are numbered by ``each_read``.
+    """
+    return [f"value{number}" for number, _ in each_read(reading)]
+
+
+def each_read(reading: OwnerRead) -> list[tuple[str, OwnerRead]]:
+    """Return a read and those beside it, with what the names of their columns end with."""
+    return [(str(place or ""), read) for place, read in enumerate((reading, *reading.beside))]
+
+
+def _values(reading: OwnerRead, schema: Schema) -> list[str]:
+    """Return what a row adds for each read, as select items; NULL where it adds nothing."""
+    when, end = "", ""
+    if reading.where is not None:
+        when, end = f"CASE WHEN {to_sql(reading.where, schema)} THEN ", " END"
+    return [
+        f"{when}{measured(read.measure, schema) if read.measure else '1'}{end} AS value{number}"
+        for number, read in each_read(reading)
+    ]
+
+
+def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]) -> str:
+    """Return the results of a join in the same form; those that add nothing are left out.
+
+    Args:
+        reading: Which owners, and what their rows add.
+        schemas: Each table's columns.
+        views: The name under which statements find each table.
+    """
+    results, reading, schema = results_of_join(reading, schemas, views)
+    items = [*WHOSE, *_values(replace(reading, where=None), schema)]
+    where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
+    if reading.groups is None:
+        return f"SELECT {', '.join(items)} FROM {results}{where}"
+    items += key_columns(reading.groups, schema)
+    chosen = f"(SELECT {', '.join(items)} FROM {results}{where})"
+    names = ", ".join(value_names(reading))
+    return f"SELECT id, level, {names}, grp FROM {joined(chosen, reading.groups, schema)}"
+
+
+def results_of_join(
+    reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> tuple[str, OwnerRead, Schema]:
+    """Return the results of a join with id and level, and the read and the columns with nothing computed."""
+    join = reading.owners.join
+    assert join is not None  # noqa: S101  (told to the type checker; see the engine)
+    schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
+    results = _results(reading, join, schemas, views)
+    kept = (_ID, _LEVEL, *read_columns(reading))
+    reading, schema, results = computed(reading, schema, results, kept)
+    return results, reading, schema
+
+
+def _results(
+    reading: OwnerRead,
+    join: JoinedTables,
+    schemas: Mapping[str, Schema],
+    views: Mapping[str, str],
+) -> str:
+    """Return the inner join of the owners, one row each, with the other tables.
+
+    Owners stand on the left: results then come owner by owner, which the engine folds faster.
+    """
+    place = {table: f"t{number}" for number, table in enumerate(join.tables)}
+    own = _own_columns(reading, join)
+    held = {(join.private, column): f"{place[join.private]}.own{n}" for n, column in enumerate(own)}
+    joined_tables = f"{_owners(reading, join, schemas[join.private], views, own)} AS {place[join.private]}"
+    for table in join.tables[1:]:
+        by = join.joined_by[table]
+        left, right = (
+            f"{place[join.private]}.id"
+            if side == (join.private, join.key)
+            else id_sql(held.get(side, f"{place[side[0]]}.{quoted(side[1])}"), side[1], schemas[side[0]])
+            for side in ((by.table, by.column), (by.to, by.key))
+        )
+        joined_tables += f" JOIN {views[table]} AS {place[table]} ON {left} = {right}"
+    picked = [f"{place[join.private]}.{name} AS {quoted(f'prdp {name}')}" for name in ("id", "level")]
+    for name in sorted(read_columns(reading)):
+        table, column = join.names[name]
+        value = held.get((table, column), f"{place[table]}.{quoted(column)}")
+        picked.append(f"{value} AS {quoted(name)}")
+    return f"(SELECT {', '.join(picked)} FROM {joined_tables})"
+
+
+def read_columns(reading: OwnerRead) -> frozenset[str]:
+    """Return the columns that the value, the filter and the groups of a read are made of."""
+    found: set[str] = set(columns(reading.where)) if reading.where is not None else set()
+    measured_by = [read.measure for _, read in each_read(reading) if read.measure is not None]
+    for part in (*measured_by, *(reading.groups.by if reading.groups is not None else ())):
+        found |= columns(part.expression) if part.expression is not None else {part.column}
+    return frozenset(found)
+
+
+def _own_columns(reading: OwnerRead, join: JoinedTables) -> list[str]:
+    """Return the columns of the private table that are read, or that lead to public tables."""
+    read = {
+        column
+        for table, column in map(join.names.__getitem__, read_columns(reading))
+        if table == join.private
+    }
+    leading = (join.joined_by[table] for table in join.tables[1:])
+    return sorted(read | {by.column for by in leading if by.table == join.private})
+
+
+def _owners(
+    reading: OwnerRead, join: JoinedTables, schema: Schema, views: Mapping[str, str], own: list[str]
+) -> str:
+    """Return the owners that take part, one row each: id, least level, and what their own rows agree on."""
+    items = [
+        f"{id_sql(quoted(join.key), join.key, schema)} AS id",
+        f"{to_sql(reading.policy.expression, schema)} AS budget",
+        *(f"{_held(column, schema)} AS held{place}" for place, column in enumerate(own)),
+    ]
+    rows = f"SELECT {', '.join(items)} FROM {views[join.private]}"
+    leveled = f"SELECT *, {level_or_invalid(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
+    agreed = (f"{_agreed(f'held{place}', schema[name])} AS own{place}" for place, name in enumerate(own))
+    folded = ", ".join(["id", "min(level) AS level", *agreed])
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row else "")
+    return f"(SELECT {folded} FROM ({leveled}) GROUP BY id HAVING {taking_part})"
+
+
+def _held(column: str, schema: Schema) -> str:
+    """Return what an own row has in a column; NaN is nothing, since ClickHouse's min() and max() skip it."""
+    return value_sql(column, schema) if schema[column].kind is Kind.NUMBER else quoted(column)
+
+
+def _agreed(value: str, kind: ColumnType) -> str:
+    """Return the value that all own rows of an owner have in a column; NULL where they have no such."""
+    if kind.kind is Kind.BOOLEAN:  # not every database has the least of truth values
+        number = f"CAST({value} AS TINYINT)"
+        same = f"count({value}) = count(*) AND min({number}) = max({number})"
+        return f"CASE WHEN {same} THEN CAST(min({number}) AS BOOLEAN) END"
+    compared = f"encode(CAST({value} AS VARCHAR))" if kind.kind is Kind.TEXT else value
+    same = f"count({value}) = count(*) AND min({compared}) = max({compared})"
+    return f"CASE WHEN {same} THEN min({value}) END"
+
+
+def id_sql(name: str, column: str, schema: Schema) -> str:
+    """Return what owners are told apart by: of a text its bytes, whatever a session collates."""
+    kind = schema[column]
+    if kind.kind is Kind.TEXT:
+        plain = kind.native == "VARCHAR"
+        return f"encode({name})" if plain else f"encode(CAST({name} AS VARCHAR))"
+    return value_sql(column, schema) if name == quoted(column) else name
+
+
+def level_or_invalid(reading: OwnerRead) -> str:
+    """Return the level of the column ``budget``; -1, below all others, where there is no valid one."""
+    return f"coalesce({level_sql(reading.levels)}, -1)"

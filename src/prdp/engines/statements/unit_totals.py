@@ -1,0 +1,276 @@
+"""Fold the rows of each unit into one contribution; no row can make the statements fail.
+
+They are the same for a table and for a join: what differs is where rows come from (``_owner_rows.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.columns import Column
+from prdp.cells.measure import Measure
+from prdp.cells.summary import Summary
+from prdp.cells.units import Caps, Look
+from prdp.engines.statements.cells import Arrays, code_sql, filled, halves, level_quanta, wide
+from prdp.engines.statements.unit_rows import each_read, level_or_invalid
+from prdp.plan.reads import OwnerRead
+
+_TOTALS, _ROWS = 0, 1
+_LISTED = "FILTER (WHERE grp IS NOT NULL)"
+_FITS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerStatement:
+    """SQL that groups owners into cells; its columns are part, level, code (of the magnitude), n and total.
+
+    Where owners are in one group at most, there is the group as well. Reads beside have parts of their own.
+    """
+
+    sql: str
+    reading: OwnerRead
+
+    @classmethod
+    def of(cls, reading: OwnerRead, rows: str) -> OwnerStatement:
+        """Write the statement: rows to owners, what an owner adds moved into public bounds, owners to cells.
+
+        Args:
+            reading: Which owners, and what is made of their rows.
+            rows: The query for their rows.
+        """
+        return cls(f"{_with_owners(reading, rows)} {cls._cells(reading)}", reading)
+
+    @classmethod
+    def of_held(cls, reading: OwnerRead, held: str) -> OwnerStatement:
+        """Write the statement for owners that are in a table already, as ``folded_owners`` finds them."""
+        return cls(f"WITH owners AS (SELECT * FROM {held} WHERE level >= 0) {cls._cells(reading)}", reading)
+
+    @staticmethod
+    def _cells(reading: OwnerRead) -> str:
+        """Return the query that puts the table ``owners`` into cells."""
+        group = "grp, " if reading.apart else ""
+        placed = " UNION ALL ".join(
+            f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
+            f"FROM (SELECT {group}level, {_moved(column, measure.low, measure.high)} AS added "
+            f"FROM owners WHERE {counted} > 0)"
+            for part, column, counted, measure in _placed(reading)
+        )
+        keys = f"part, {group}level, code"
+        summed = f"SELECT {keys}, count(*) AS n, sum(added) AS total"
+        return f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
+
+    def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
+        """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
+        levels, reading = self.reading.levels, self.reading
+        quanta, _ = level_quanta(levels, found["level"])
+        columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
+        apart = reading.groups if reading.apart else None
+        group = filled(found["grp"], -1) if apart else np.zeros(len(quanta), dtype=np.int64)
+        parts = {
+            part: [
+                Summary(levels, measure.smallest, measure.largest, one)
+                for one in _coded(columns, found["part"] == part, measure).split(
+                    group[found["part"] == part], len(apart.keys) if apart else 1
+                )
+            ]
+            for part, _, _, measure in _placed(reading)
+        }
+        return tuple(
+            pair
+            for place in range(1 + len(reading.beside))
+            for counts in [parts[2 * place + _ROWS]]
+            for pair in zip(parts.get(2 * place + _TOTALS, counts), counts, strict=True)
+        )
+
+
+def _coded(columns: Sequence[Column], chosen: NDArray[np.bool_], measure: Measure) -> CellColumns:
+    """Return the cells of one part of the statement's rows."""
+    budgets, code, *sums = (column[chosen] for column in columns)
+    return CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave)
+
+
+def _placed(reading: OwnerRead) -> Iterator[tuple[int, str, str, Measure]]:
+    """Yield the parts of a first statement: number, column of owners, that of their rows, and its range."""
+    for place, (number, read) in enumerate(each_read(reading)):
+        counted = f"counted{number}"
+        if read.measure is not None:
+            yield 2 * place + _TOTALS, f"total{number}", counted, read.folded
+        yield 2 * place + _ROWS, counted, counted, read.counted
+
+
+def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: bool) -> str:
+    """Write the statement that adds up each group, with all that an owner adds scaled down to its cap.
+
+    Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
+    """
+    if _adds_only(reading):
+        return scaled_together(reading, rows, [Look(caps, count_rows)])
+    column = "counted" if count_rows else "total"
+    shared = (
+        f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
+        f"{_cap(caps, 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
+    )
+    scaled = _scaled(caps)
+    return f"{_with_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+
+
+def folded_owners(reading: OwnerRead, rows: str) -> str:
+    """Return the query for owners where no value is negative; whoever takes no part has the level -1."""
+    return _folded(reading, f"({rows})", _items(reading))
+
+
+def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look], held: str | None = None) -> str:
+    """Write the second statement where no value is negative: only owners above a cap are told apart.
+
+    Of the others, who are most, each row counts for its value: they are added up by group at once. Its rows
+    are (group, total of the first look, total of the second, ...). With ``held``, the owners are in a table
+    already.
+    """
+    ends = [number for number, _ in each_read(reading)]
+    parts, sizes, caps, plain, scaled = [], [], [], [], []
+    above = ["level < 0"]
+    for at, look in enumerate(looks):
+        value = f"value{ends[look.place]}"
+        name = f"{'counted' if look.count_rows else 'total'}{ends[look.place]}"
+        read = (reading, *reading.beside)[look.place]
+        most = (read.counted if look.count_rows else read.folded).high
+        cap, fine = _cap(look.caps, "level"), _fine(look.caps)
+        above.append(f"CAST({name} AS HUGEINT) * {fine} > {cap}")
+        added = f"count({value})" if look.count_rows else f"coalesce(sum({value}), 0)"
+        parts.append(f"{added} AS whole{at}, {_moved(added, 0, most)} AS added{at}")
+        sizes.append(f"sum(added{at}) AS size{at}")
+        caps.append(f"{cap} AS cap{at}")
+        plain.append(f"CAST(whole{at} AS HUGEINT) * {fine} AS added{at}")
+        scaled.append(f"{_scaled(look.caps, at)} AS added{at}")
+    totals = ", ".join(f"sum(added{at}) AS total{at}" for at in range(len(looks)))
+    return (
+        f"WITH owners AS ({f'SELECT * FROM {held}' if held else folded_owners(reading, rows)}), "
+        f"above AS MATERIALIZED (SELECT id AS who, level FROM owners WHERE {' OR '.join(above)}), "
+        f"parts AS MATERIALIZED (SELECT who, grp, {', '.join(parts)} "
+        f"FROM ({rows}) AS rows LEFT JOIN above ON rows.id = above.who WHERE grp IS NOT NULL "
+        "GROUP BY who, grp), "
+        f"sizes AS (SELECT who, {', '.join(sizes)} FROM parts WHERE who IS NOT NULL GROUP BY who), "
+        f"capped AS (SELECT sizes.*, {', '.join(caps)} FROM sizes JOIN above USING (who) WHERE level >= 0) "
+        f"SELECT grp, {totals} FROM (SELECT grp, {', '.join(plain)} FROM parts WHERE who IS NULL "
+        f"UNION ALL SELECT grp, {', '.join(scaled)} FROM parts JOIN capped USING (who)) GROUP BY grp"
+    )
+
+
+def _cap(caps: Caps, level: str) -> str:
+    """Return the cap of a level."""
+    return f"[{', '.join(f'CAST({cap} AS HUGEINT)' for cap in caps.by_level)}][{level} + 1]"
+
+
+def _fine(caps: Caps) -> str:
+    """Return how many steps of the caps' lattice a value's step has."""
+    return f"CAST({1 << caps.bits} AS HUGEINT)"
+
+
+def _scaled(caps: Caps, at: int | str = "") -> str:
+    """Return what a contribution is scaled down to, from the columns added, size and cap of a look.
+
+    Where the product fits 64 bits it is divided there: the engine is many times slower beyond.
+    """
+    added, size, cap, fine = f"added{at}", f"size{at}", f"cap{at}", _fine(caps)
+    narrow = [f"CAST(least({whole}, {_FITS}) AS BIGINT)" for whole in (f"{added} * {cap}", size)]
+    return (
+        f"CASE WHEN {size} * {fine} <= {cap} THEN {added} * {fine} "
+        f"WHEN {added} < 0 THEN -(-{added} * {cap} // {size}) "
+        f"WHEN {added} * {cap} < {_FITS} AND {size} < {_FITS} "
+        f"THEN CAST({narrow[0]} // {narrow[1]} AS HUGEINT) "
+        f"ELSE {added} * {cap} // {size} END"
+    )
+
+
+def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return each group's total, in the order of the keys, from (group, total) where there is one."""
+    (totals,) = all_in_order(reading, found, 1)
+    return totals
+
+
+def all_in_order(reading: OwnerRead, found: Iterable[tuple[int, ...]], looks: int) -> list[tuple[int, ...]]:
+    """Return each look's totals, in the order of the keys, from (group, total, total, ...)."""
+    totals = {group: rest for group, *rest in found}
+    none = [0] * looks
+    keys = range(len(reading.groups.keys) if reading.groups else 0)
+    return [tuple(totals.get(place, none)[look] for place in keys) for look in range(looks)]
+
+
+def _with_owners(reading: OwnerRead, rows: str) -> str:
+    """Return the beginning of a statement: a table ``owners``, for groups of both signs made from ``parts``.
+
+    An owner with an invalid own row is not in it. Where owners have one row each, nor is one with several:
+    all its rows are here, whatever the filter and the keys say of them. Where they are in one group at most,
+    nor is one with rows in two.
+    """
+    agreed = " AND grp = last_grp" if reading.apart else ""
+    if reading.groups is None or reading.apart or _adds_only(reading):
+        folded = _folded(reading, f"({rows})", _items(reading))
+        return f"WITH owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0{agreed})"
+    most, most_rows = reading.folded.high, reading.counted.high
+    total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
+    least = "level" if reading.owners.join is not None else "budget"
+    by_group = (
+        f"SELECT id, grp, min({least}) AS {least}, {total} AS total, {counted} AS counted, count(*) AS own "
+        f"FROM ({rows}) GROUP BY id, grp"
+    )
+    items = {"total": f"sum(abs(total)) {_LISTED}", "counted": f"sum(counted) {_LISTED}", "own": "sum(own)"}
+    folded = _folded(reading, "parts", items)
+    return (
+        f"WITH parts AS MATERIALIZED ({by_group}), "
+        f"owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0)"
+    )
+
+
+def _items(reading: OwnerRead) -> dict[str, str]:
+    """Return what is made of an owner's rows: total and number for each read; in groups, of listed ones.
+
+    Where no value is negative, an owner's contributions to all groups add up to its rows' values, with no
+    need to tell its groups apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
+    """
+    listed = f" {_LISTED}" if _adds_only(reading) else ""
+    items = {}
+    for number, read in each_read(reading):
+        if read.measure is not None:
+            items[f"total{number}"] = f"{read.fold}(value{number}){listed}"
+        every = listed and read.measure is None and reading.where is None  # a row counts if it is listed
+        items[f"counted{number}"] = "count(grp)" if every else f"count(value{number}){listed}"
+    if reading.apart:
+        adding = "FILTER (WHERE value IS NOT NULL)"
+        items |= {"grp": f"min(grp) {adding}", "last_grp": f"max(grp) {adding}"}
+    return items | ({"own": "count(*)"} if reading.owners.one_row_is_all else {})
+
+
+def _folded(reading: OwnerRead, source: str, items: Mapping[str, str]) -> str:
+    """Return a query for owners: id, least level, and the items; whoever takes no part has the level -1.
+
+    A table's rows have budgets: the level of the least of them is the least level, and found once an owner.
+    """
+    least = level = "level"
+    if reading.owners.join is None:
+        least, level = "budget", level_or_invalid(reading)
+    if reading.owners.one_row_is_all:
+        level = f"CASE WHEN own = 1 THEN {level} ELSE -1 END"
+    made = ", ".join(f"{sql} AS {name}" for name, sql in items.items())
+    folded = f"SELECT id, min({least}) AS {least}, {made} FROM {source} GROUP BY id"
+    return f"SELECT id, {level} AS level, {', '.join(items)} FROM ({folded})"
+
+
+def _adds_only(reading: OwnerRead) -> bool:
+    """Say whether owners may be in several groups, and no row can take away from what others add."""
+    return reading.adds_only
+
+
+def _moved(whole: str, low: int, high: int) -> str:
+    """Return a whole number moved into public bounds; NULL for NULL."""
+    wide = f"CAST({whole} AS HUGEINT)"
+    return (
+        f"CASE WHEN {wide} < CAST({low} AS HUGEINT) THEN CAST({low} AS HUGEINT) "
+        f"WHEN {wide} > CAST({high} AS HUGEINT) THEN CAST({high} AS HUGEINT) ELSE {wide} END"
+    )
