@@ -6,15 +6,17 @@ import math
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prdp.cells.interval_columns import Intervals, bound_each
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import EMPTY, UNBOUNDED, Interval, bound, outcome
-from prdp.expressions.json_form import from_json, to_json
 from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.parse import parse
+from prdp.expressions.to_json import from_json, to_json
 from tests.expressions.expression_trees import NUMBER_COLUMNS, library_numbers, numbers, records
 
 INF = math.inf
@@ -182,3 +184,43 @@ def _inside(interval: Interval, place: float, turn: int) -> float | None:
     candidates = [interval.low, between, interval.high, math.copysign(abs(between) ** 0.5, between)]
     chosen = candidates[turn % 4]
     return chosen if interval.contains(chosen) else interval.low
+
+
+pools = st.lists(st.tuples(pool_ranges, pool_ranges), min_size=1, max_size=8)
+
+
+@settings(thorough, max_examples=600)
+@given(drawn=st.one_of(numbers(2), numbers(3), numbers(4), library_numbers()), boxes=pools)
+def test_many_boxes_at_once_have_the_bounds_of_each(
+    drawn: Node, boxes: list[tuple[Interval, Interval]]
+) -> None:
+    node = from_json(crowded(to_json(drawn)))
+    sides = dict(zip("xy", zip(*boxes, strict=True), strict=True))
+    ranges = {
+        name: Intervals(np.array([one.low for one in side]), np.array([one.high for one in side]))
+        for name, side in sides.items()
+    }
+    for given_ranges in (ranges, {"x": ranges["x"]}):
+        found = bound_each(node, given_ranges, len(boxes)).single()
+        each = [bound(node, {name: box["xy".index(name)] for name in given_ranges}) for box in boxes]
+        assert [None if one.empty else one for one in found] == [
+            None if one.empty else one for one in each
+        ], (canonical(node), boxes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CASE WHEN (x > 5) IS TRUE THEN 1 ELSE x END",
+        "CASE WHEN (x > 5 OR x = 1) IS NOT TRUE THEN x ELSE 7 END",
+        "CASE WHEN coalesce(x, 5) IN (1, 2) THEN x ELSE 2 END",
+        "CASE WHEN x IN (1, 2) THEN x WHEN x <> 0 THEN 1 / x ELSE CAST(x AS BIGINT) END",
+        "CASE WHEN x > NULL THEN 1 WHEN job LIKE 'a%' THEN x ELSE -x END",
+        "x % 3 + nullif(x, 2) - length(job)",
+    ],
+)
+def test_rules_of_rare_conditions_are_the_same_for_many_boxes(text: str) -> None:
+    ends = [-1.0, 0.0, 1.0, 2.0, 5.0, 6.0, INF]
+    boxes = [Interval(low, high) for low, high in product(ends, ends) if low <= high]
+    found = bound_each(parse(text), {"x": Intervals.of(boxes)}, len(boxes))
+    assert found.single() == [bound(parse(text), {"x": box}) for box in boxes]

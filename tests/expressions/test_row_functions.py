@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prdp.declare.computed import derived_grain
-from prdp.engines._expressions import to_sql
+from prdp.engines.row_sql.expressions import to_sql
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.check import check, checked_kind
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.functions import CAST_TARGETS, FUNCTIONS, SIGNATURES
 from prdp.expressions.intervals import Interval, bound, outcome
-from prdp.expressions.json_form import from_json, to_json
 from prdp.expressions.nodes import Call, Cast, Column, canonical, walk
 from prdp.expressions.parse import parse
 from prdp.expressions.patterns import Wildcard, fits, pieces_of
+from prdp.expressions.to_json import from_json, to_json
 from prdp.schema import ColumnType, Kind
-from prdp.testing.row_language import ROW_EXPRESSIONS, ROW_RECORDS
+from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
 SCHEMA = {
     "job": ColumnType(Kind.TEXT, native="VARCHAR"),

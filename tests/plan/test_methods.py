@@ -22,7 +22,7 @@ from prdp.noise.laws import Noisy
 from prdp.plan.methods import Method, Options, cells, counted
 from prdp.plan.queries import Count as OurCount
 from prdp.plan.queries import DerivedPart, Mean, OfColumn, Quantile, Query, Sum, Variance
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer
 from prdp.schema import Kind
 from prdp.testing import simulate
 from prdp.testing.mechanism_contract import Twin
@@ -40,8 +40,8 @@ class PlainCount:
 
     name = "plain count"  # of two words
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002
-        return ""
+    def caveat(self, *, signed: bool) -> None:
+        pass
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         least = summary.levels.quanta(0) * summary.levels.quantum
@@ -59,6 +59,9 @@ class Heads(Query):
     of: str = "all"
 
     methods: ClassVar[tuple[Method, ...]] = (Method("plain count", lambda terms: PlainCount(), sees=counted),)
+
+    def truth(self, shown: Summary) -> list[Fraction]:
+        return [Fraction(shown.records)]
 
 
 class Total(OfColumn):
@@ -101,6 +104,18 @@ def test_a_query_from_outside_is_answered_charged_and_kept() -> None:
     assert row[0].method == "plain count"
     assert asked.agg(Heads(), share="1/2").releases == (row,)
     assert asked.ledger.left == Fraction(1, 2)
+
+
+def test_the_share_for_a_query_from_outside_is_found_where_it_says_what_is_true() -> None:
+    asked = table(stand_in=True)
+    found = prdp.share_for(Heads(), error="5%", like=asked, runs=20)
+    assert found.share is not None
+    assert found.share < 1
+    by_job = prdp.share_for(Heads(), error="5%", like=asked.group_by("job", keys=["chef", "clerk"]), runs=20)
+    assert by_job.share is not None
+    assert by_job.share >= found.share
+    with pytest.raises(InvalidRequest, match=r"the true answer of Total is not known. Define Total\.truth"):
+        prdp.share_for(Total("v"), error="5%", like=asked, runs=20)
 
 
 def test_a_query_from_outside_is_asked_of_groups_and_simulated() -> None:

@@ -21,7 +21,7 @@ from prdp.declare.references import Reference, Tree
 from prdp.expressions.spelling import listed, quoted
 from prdp.ledger import Binding
 from prdp.plan import queries
-from prdp.plan.text import without_token
+from prdp.plan.question_key import without_token
 from prdp.tables.custom import custom_plan
 
 pieces = st.sampled_from(["a", "b", ", ", '"', '", "', " -> a", ".", "'", " of ", " where "])

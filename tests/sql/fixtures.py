@@ -22,9 +22,9 @@ import numpy as np
 
 import prdp
 from prdp.expressions.nodes import canonical
-from prdp.sql.asked import explained
 from prdp.sql.catalog import read_public
-from prdp.sql.compiled import Compiled, compiled
+from prdp.sql.execute import explained
+from prdp.sql.statement import Compiled, compiled
 from tests.sql.worlds import WORLDS, World
 
 FOLDER = Path(__file__).parent / "texts"

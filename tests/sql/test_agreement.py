@@ -17,7 +17,7 @@ import prdp
 from prdp.expressions.evaluate import value_of
 from prdp.expressions.nodes import Column, columns
 from prdp.plan.queries import Max, Min, Quantile, Std, Variance
-from prdp.sql.compiled import Compiled
+from prdp.sql.statement import Compiled
 from tests.sql.fixtures import Fixture, compiled_in, fixtures
 from tests.sql.worlds import WORLDS
 

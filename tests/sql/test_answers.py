@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.release import shown
+from prdp.release import formatting
+from prdp.release.interval import spans_limits
 from prdp.release.release import Release
 from prdp.sql.estimates import ComputedAnswer
 
@@ -276,8 +277,10 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
     assert "clip (years, ratio): clipped records can move it either way" in notes
     assert "mean_age" not in notes
     (row,) = answers.rows
-    assert not row[1].flag  # type: ignore[union-attr]
-    assert not row[2].flag  # type: ignore[union-attr]
+    years, ratio = cast(Release, row[1]), cast(ComputedAnswer, row[2])
+    wide = spans_limits(years.between(formatting.LEVEL, formatting.REACH), (Fraction(20), Fraction(100)))
+    assert years.flag == (formatting.UNRELIABLE if wide else "")
+    assert not ratio.flag
 
 
 def _exports() -> prdp.Table:
@@ -309,7 +312,7 @@ def test_what_is_computed_has_no_end_where_what_it_is_computed_from_shows_none()
             assert cell.interval()[1] == math.inf, str(cell)
             assert "up to" in cell.condition, "the condition has the end"
         assert minus.interval()[0] == -math.inf
-        assert shown.LEFT_AWAY in answers.notes
+        assert formatting.LEFT_AWAY in answers.notes
         found = answers.to_dict()
         assert found["k_high"] == [math.inf]
     assert seen
@@ -365,3 +368,93 @@ def test_rows_whose_quantiles_weigh_records_differently_share_a_caveat() -> None
     )
     answers = exports.sql("SELECT part, MEDIAN(fob) AS half FROM exports GROUP BY part", share=0.5)
     assert sum("weigh less" in note for note in answers.notes) <= 2
+
+
+def _visits(sums: str) -> prdp.SqlAnswers:
+    visits = prdp.open(
+        {"customer": np.arange(4_000) // 4, "spent": np.arange(4_000) % 9},
+        policy="1",
+        protect="customer",
+        bounds={"spent": (0, 10)},
+        name="visits",
+    )
+    inner = "SELECT customer, SUM(spent) AS total, COUNT(spent) AS times FROM visits GROUP BY customer"
+    return visits.sql(f"SELECT {sums} FROM ({inner}) AS t", share=1)
+
+
+def test_an_average_of_sums_says_whom_it_counts_that_sql_would_not() -> None:
+    said = "AVG(total): customer whose values are all NULL count, with a sum of 0"
+    assert said in _visits("AVG(total)").notes
+    assert said in _visits("AVG(total), COUNT(*)").notes
+    for others in ("SUM(total)", "COUNT(*)", "AVG(times)"):
+        assert said not in _visits(others).notes
+
+
+def _by_age(rest: str) -> prdp.SqlAnswers:
+    keys = {"decade": list(range(20, 80, 10))}
+    text = "SELECT floor(age / 10) * 10 AS decade, COUNT(*) AS n, AVG(age) AS mean FROM accounts"
+    return table().sql(f"{text} GROUP BY decade {rest}", share=1, keys=keys)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "HAVING n > 600",
+        "ORDER BY n",
+        "ORDER BY mean DESC LIMIT 1",
+        "HAVING LOW(n) > 600",
+        "ORDER BY n / mean",
+    ],
+)
+def test_answers_that_select_rows_make_all_intervals_simultaneous(rest: str) -> None:
+    answers = _by_age(rest)
+    assert "intervals are simultaneous over 6 groups: answers select or sort the rows" in answers.notes
+    assert answers.released is not None
+    for decade, n, mean in answers.rows:
+        row = answers.released[decade]
+        assert isinstance(row, tuple)
+        for cell, alone in zip((n, mean), row, strict=True):
+            assert isinstance(cell, Release)
+            assert cell.interval() == alone.interval(1 - Fraction(1, 20) / 6)
+
+
+@pytest.mark.parametrize("rest", ["", "HAVING decade > 30", "ORDER BY decade DESC LIMIT 2", "LIMIT 1"])
+def test_keys_that_select_rows_change_no_interval(rest: str) -> None:
+    answers = _by_age(rest)
+    assert not any("simultaneous" in note for note in answers.notes)
+    assert answers.released is not None
+    for decade, n, mean in answers.rows:
+        assert answers.released[decade] == (n, mean)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "CASE WHEN COUNT(*) > 10 THEN COUNT(*) END",
+        "CASE WHEN COUNT(*) > 10 THEN SUM(balance) END",
+        "2 * CASE WHEN low(COUNT(*)) > 0 THEN COUNT(*) END",
+    ],
+)
+def test_a_case_that_shows_answers_by_what_they_are_makes_all_intervals_simultaneous(item: str) -> None:
+    text = f"SELECT vip, COUNT(*) AS n, {item} AS shown FROM accounts GROUP BY vip"
+    answers = table().sql(text, share=1, keys={"vip": [False, True]})
+    assert "intervals are simultaneous over 2 groups: answers select or sort the rows" in answers.notes
+
+
+def test_a_case_on_keys_changes_no_interval() -> None:
+    text = "SELECT vip, CASE WHEN vip THEN COUNT(*) END AS shown FROM accounts GROUP BY vip"
+    answers = table().sql(text, share=1, keys={"vip": [False, True]})
+    assert not any("simultaneous" in note for note in answers.notes)
+
+
+def test_what_is_computed_from_selected_answers_is_simultaneous_too() -> None:
+    text = (
+        "SELECT vip, COUNT(*) AS n, COUNT(*) * 2 AS twice FROM accounts GROUP BY vip ORDER BY n DESC LIMIT 1"
+    )
+    answers = table().sql(text, share=1, keys={"vip": [False, True]})
+    ((_, n, twice),) = answers.rows
+    assert isinstance(n, Release)
+    assert isinstance(twice, ComputedAnswer)
+    assert twice.among == 2
+    assert twice.interval() == pytest.approx([2 * end for end in n.interval()])
+    assert "simultaneous over 2 groups" in twice.condition

@@ -165,7 +165,8 @@ def test_times_with_a_zone_are_read_in_utc_in_every_storage(tmp_path: Path) -> N
     pyarrow.parquet.write_table(frame, path)
     connection = duckdb.connect()
     for source in (frame, str(path), frame.to_pandas(), connection.from_parquet(str(path))):
-        times = prdp.open(source, policy=HUGE, name="times", ledger=tmp_path / f"{id(source)}.ledger")
+        ledger = tmp_path / f"{id(source)}.ledger"  # of one file that is opened in two ways
+        times = prdp.open(source, policy=HUGE, name="times", ledger=ledger, separate_account=True)
         [(years, days)] = times.sql(
             "SELECT COUNT_IF(year(at) = 2024), COUNT(DISTINCT date_trunc('day', at)) FROM times", share="1/4"
         ).values

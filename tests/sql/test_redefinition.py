@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.nodes import Column, Node
 from prdp.sql.scope import Scope
-from prdp.sql.written import Written
 from tests.sql.fixtures import opened
 
 NAMES = ("age", "balance", "branch", "price", "bonus", "job", "fresh")
@@ -102,9 +101,9 @@ def test_the_attack_is_seen_if_old_names_keep_their_meaning(monkeypatch: pytest.
     """The wrong twin: a name that the table has is that column, whatever a subquery made of it."""
     right = Scope.column
 
-    def wrong(self: Scope, node: Any) -> Written:
+    def wrong(self: Scope, node: Any) -> Node:
         known = opened("accounts").columns
-        return Written(shown_name(node.name)) if node.name in known else right(self, node)
+        return Column(node.name) if node.name in known else right(self, node)
 
     monkeypatch.setattr(Scope, "column", wrong)
     with pytest.raises(AssertionError):

@@ -17,7 +17,7 @@ from benchmarks.accounting import weekly
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import DurableLedger, MemoryLedger, Notes
 from prdp.tables.table import Table
-from tests.ledger.places import Place, new_place
+from tests.ledger.places import Place, forge, new_place
 
 ROWS = {
     "week": [45, 45, 46, None],
@@ -33,7 +33,7 @@ def opened(given: Path | str | None = None, **options: Any) -> Table:
     return prdp.open(pyarrow.table(ROWS), policy="1", **options)
 
 
-@pytest.fixture(params=["memory", "file", "postgres"])
+@pytest.fixture(params=["memory", "file", pytest.param("postgres", marks=pytest.mark.slow)])
 def visits(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     if request.param == "memory":
         return opened()
@@ -143,10 +143,7 @@ def test_a_region_of_other_columns_is_refused_and_one_in_a_ledger_is_damage(plac
         for notes in (loose, Notes('{"week": 46}')):
             with pytest.raises(InvalidRequest, match="Nothing was charged"):
                 ledger.charge("q", Fraction(1, 2), notes=notes)
-    place.run(
-        "INSERT INTO charges (number, purpose, share, spent, who, at, token, region) "
-        f"VALUES (0, 'q', '1/2', '1/2', 'ana', '2026', 't', '{loose.region}')"
-    )
+    forge(place, "charges", 0, "q", "1/2", "ana", "2026", "t", loose.region, None, None, None)
     with pytest.raises(LedgerError, match="is damaged"):
         DurableLedger(place.given)
 
@@ -269,7 +266,12 @@ def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
     for edition in ("2026-W45", "2026-W46"):
         options: dict[str, Any] = {"name": "calls", "edition": edition}
         links = prdp.open_links(
-            rows, records={"who": people}, most_rows=2, ledger=tmp_path / "l.ledger", **options
+            rows,
+            records={"who": people},
+            most_rows=2,
+            ledger=tmp_path / "l.ledger",
+            separate_account=True,
+            **options,
         )
         graph = prdp.open_graph(
             rows,
@@ -278,6 +280,7 @@ def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
             nodes=[1, 2],
             policy="1",
             ledger=tmp_path / "g.ledger",
+            separate_account=True,
             **options,
         )
         links.count(share="1/4")

@@ -11,8 +11,8 @@ import pytest
 
 import prdp
 from prdp.cells.measure import Measure
-from prdp.engines.duckdb import open_source
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.engines.duckdb.engine import open_source
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.plan.methods import Options
 from prdp.plan.reads import CellRead
 from prdp.testing import simulate

@@ -48,8 +48,8 @@ def joined(**tables: object) -> prdp.Join:
 
 def assert_whole(join: prdp.Join) -> None:
     engine = join._engine
-    tables = f"{engine.view('customers')} JOIN {engine.view('orders')} ON id = customer"
-    assert engine.rows(f"SELECT count(*), sum(price) FROM {tables}") == [(1600, 8000)]
+    tables = f"{engine.slot('customers')} JOIN {engine.slot('orders')} ON id = customer"
+    assert engine.rows_of(f"SELECT count(*), sum(price) FROM {tables}") == [(1600, 8000)]
     assert abs(join.count(share=1).value - 400) < 100
 
 

@@ -15,8 +15,8 @@ import prdp
 from prdp.declare.groups import OTHER
 from prdp.declare.key_search import KeySearch
 from prdp.errors import InvalidRequest, KeysOutOfReach
-from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.testing.key_reference import rows_of_masses
+from prdp.ledger.release_codec import release_from_json, release_to_json
+from prdp.testing.key_contract import rows_of_masses
 
 RNG = np.random.default_rng(5)
 N = 20_000

@@ -18,7 +18,7 @@ import prdp
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.parse import parse
 from prdp.expressions.unknown import unknown_by
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.testing import simulate
 
 STEPS = "CASE WHEN cost > 10 THEN 1 ELSE 2 END"

@@ -1,4 +1,4 @@
-"""An account in memory is forgotten, of a file and of a frame alike: whoever begins one is told, once."""
+"""An account in memory is forgotten, of a file and of a frame alike: whoever begins one is told."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ import pytest
 
 import prdp
 from prdp.errors import NoLedgerFile
-from prdp.tables import opening
+from prdp.tables import arguments
 
 COLUMNS = {"age": np.array([31, 58]), "job": np.array(["a", "b"])}
 
 
 @pytest.fixture
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_SAID", [])
+    monkeypatch.setattr(arguments, "_SAID", [])
 
 
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize("source", ["file", "frame", "join"])
-def test_an_account_in_memory_is_warned_of_once(source: str, tmp_path: Path) -> None:
+def test_an_account_in_memory_is_warned_of_and_again_where_the_same_source_begins_another(
+    source: str, tmp_path: Path
+) -> None:
     frame = pd.DataFrame(COLUMNS)
     frame.to_parquet(tmp_path / "people.parquet")
     for place in range(2):
@@ -39,7 +41,8 @@ def test_an_account_in_memory_is_warned_of_once(source: str, tmp_path: Path) -> 
                 case _:
                     prdp.open_join({"people": frame}, private="people", key="age", references={}, policy="1")
         told = [one for one in said if one.category is NoLedgerFile]
-        assert len(told) == (place == 0)
+        assert len(told) == 1
+        assert ("account number 2" in str(told[0].message)) == (place == 1)
         assert all("Keep it: ledger='" in str(one.message) for one in told)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import prdp
-from prdp.declare.owners import MOST_ROWS
+from prdp.declare.units import MOST_ROWS
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.plan import queries
 from prdp.testing import Seeded, simulate

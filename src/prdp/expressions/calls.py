@@ -10,8 +10,11 @@ from prdp.expressions.functions import (
     LONGEST_PATTERN,
     MOST_ADDED,
     MOST_DIGITS,
+    PARTS_SPELLED,
     SIGNATURES,
     TRUNCATED_TO,
+    FunctionName,
+    arity,
 )
 from prdp.expressions.nodes import Call, Moment, Node, Number, Span, Text
 from prdp.expressions.patterns import pieces_of
@@ -28,6 +31,37 @@ _CONSTANT = {
     "date_trunc": "Write the unit itself, such as date_trunc('month', d).",
     "date_diff": "Write the unit itself, such as date_diff('day', a, b).",
 }
+
+_COUNTED = {
+    (1, 1): "takes one argument",
+    (2, 2): "takes two arguments",
+    (3, 3): "takes three arguments",
+    (1, 2): "takes one or two arguments",
+    (2, 3): "takes two or three arguments",
+}
+
+NO_PART = (
+    "this is no part of a date or time",
+    f"The parts are {', '.join(sorted(set(PARTS_SPELLED.values())))}.",
+)
+"""The refusal of a part that ``extract`` does not know, and the parts that it does."""
+
+NO_INTERVAL = (
+    "an INTERVAL is a whole number of one unit",
+    f"Write such as INTERVAL '90 days'. The units are {', '.join(ADDED)}.",
+)
+"""The refusal of an INTERVAL of several units or of none, and what to write."""
+
+
+def miscounted(name: FunctionName, arguments: int) -> str:
+    """Return what is wrong with the number of a function's arguments; empty if nothing is.
+
+    >>> miscounted("power", 1), miscounted("power", 2)
+    ('power takes two arguments', '')
+    """
+    fewest, most = arity(name)
+    counted = _COUNTED.get((fewest, most), "needs two or more arguments")
+    return "" if fewest <= arguments <= most else f"{name} {counted}"
 
 
 def misuse(call: Call) -> Misuse | None:

@@ -6,8 +6,8 @@ import re
 from datetime import datetime
 from typing import Any
 
+from prdp.expressions.datetimes import truncated
 from prdp.expressions.functions import CastTarget
-from prdp.expressions.moments import truncated
 from prdp.expressions.spelling import moment_from, number_text
 
 NUMBER_PATTERN = r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *"

@@ -14,8 +14,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, assert_never
 
 from prdp.expressions.casts import cast
+from prdp.expressions.datetimes import PART_MEANING, added, counted, days_between, truncated
 from prdp.expressions.functions import SIGNATURES
-from prdp.expressions.moments import PART_MEANING, added, counted, days_between, truncated
 from prdp.expressions.nodes import (
     Among,
     And,
@@ -81,7 +81,8 @@ def evaluate(node: Node, record: Mapping[str, object]) -> Value:
         case Null():
             return None
         case Column():
-            return value_of(record[node.name])
+            given = record[node.name]
+            return given if type(given) is float and not math.isnan(given) else value_of(given)
         case And() | Or() | Not() | Case() | IsNull() | IsTrue() | Call(name="coalesce" | "nullif"):
             return _decide(node, record)
         case _:
@@ -137,7 +138,7 @@ def _without_zone(given: datetime) -> datetime:
 def _strict(node: Strict, record: Mapping[str, object]) -> Value:  # noqa: PLR0911  (one return a class)
     """Evaluate what is unknown as soon as one operand is."""
     operands: list[Any] = [evaluate(part, record) for part in _operands(node)]
-    if any(value is None for value in operands) or not _fits(node, operands):
+    if None in operands or not _fits(node, operands):
         return None
     match node:
         case Negate():
@@ -180,7 +181,7 @@ def _fits(node: Strict, operands: list[Any]) -> bool:
         case Arithmetic(op="-") if isinstance(operands[0], datetime):
             return isinstance(operands[1], datetime)
         case Negate() | Arithmetic():
-            return all(type(value) is float for value in operands)
+            return {*map(type, operands)} == {float}
         case Compare():
             ordered = node.op in ("=", "<>") or type(operands[0]) is not bool
             return ordered and type(operands[0]) is type(operands[1])

@@ -13,8 +13,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from prdp.expressions.casts import LIMITS, whole
+from prdp.expressions.datetimes import DAY, MICROSECONDS, MOST_DAYS
 from prdp.expressions.functions import CastTarget, MomentPart
-from prdp.expressions.moments import DAY, MICROSECONDS, MOST_DAYS
 from prdp.expressions.strict import (
     ARITHMETIC_MEANING,
     FUNCTION_MEANING,
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from prdp.expressions.functions import FunctionName, NumberFunction
-    from prdp.expressions.nodes import ArithmeticOp
-    from prdp.expressions.operators import CompareOp
+    from prdp.expressions.nodes import ArithmeticOp, CompareOp
 
 _DOUBLES_TO_SPARE = 4
 """How far the result of a library's logarithm, exponential or power may be off, in doubles."""

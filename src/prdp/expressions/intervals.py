@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from prdp.expressions.datetimes import MOST_DAYS
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.functions import CASTS, NUMBER_FUNCTIONS, SIGNATURES
 from prdp.expressions.interval_rules import (
@@ -26,7 +27,6 @@ from prdp.expressions.interval_rules import (
     hull,
     to_whole,
 )
-from prdp.expressions.moments import MOST_DAYS
 from prdp.expressions.nodes import (
     MIRRORED,
     OPPOSITE,
@@ -56,14 +56,18 @@ from prdp.expressions.nodes import (
 from prdp.schema import Kind
 
 __all__ = [
+    "DAYS",
     "EMPTY",
+    "LIMITS",
     "UNBOUNDED",
     "Interval",
     "Outcome",
     "arithmetic",
     "bound",
     "call",
+    "can_be_true",
     "hull",
+    "may_be_number",
     "narrowed",
     "outcome",
 ]
@@ -104,8 +108,8 @@ def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one retur
             inner = outcome(node.operand, ranges)
             return Outcome(inner.values.negated(), inner.total)
         case Arithmetic():
-            if not (_may_be_number(node.left) and _may_be_number(node.right)):
-                return Outcome(_DAYS, total=False)
+            if not (may_be_number(node.left) and may_be_number(node.right)):
+                return Outcome(DAYS, total=False)
             left, right = outcome(node.left, ranges), outcome(node.right, ranges)
             result = arithmetic(node.op, left.values, right.values)
             return Outcome(result.values, result.total and left.total and right.total)
@@ -120,7 +124,8 @@ def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one retur
 
 
 ANYTHING = Outcome(UNBOUNDED, total=False)
-_DAYS = Interval(-MOST_DAYS - 1, MOST_DAYS + 1)
+DAYS = Interval(-MOST_DAYS - 1, MOST_DAYS + 1)
+"""Between which numbers the days from one moment to another are."""
 
 
 def _call(node: Call, ranges: Ranges) -> Outcome:
@@ -154,7 +159,7 @@ def _first_known(nodes: Iterable[Node], ranges: Ranges) -> Outcome:
 
 def _cast(node: Cast, ranges: Ranges) -> Outcome:
     """Return what a CAST to a number can give: of a text, any number of the type, or none."""
-    inner = outcome(node.operand, ranges) if _may_be_number(node.operand) else ANYTHING
+    inner = outcome(node.operand, ranges) if may_be_number(node.operand) else ANYTHING
     surely = _is_number(node.operand) or inner.values != UNBOUNDED
     if node.target == "DOUBLE":
         return Outcome(inner.values, inner.total and surely)
@@ -212,6 +217,17 @@ def _case(node: Case, ranges: Ranges) -> Outcome:
     return Outcome(hull(given.values for given in reached), total)
 
 
+def can_be_true(condition: Node, ranges: Ranges) -> bool:
+    """Say whether a condition may hold for any record whose columns are unknown or in their ranges.
+
+    >>> from prdp.expressions.parse import parse
+    >>> ages = {"age": Interval(0.0, 120.0)}
+    >>> [can_be_true(parse(text), ages) for text in ("age > 110", "age > 200", "1 = 2", "age IS NULL")]
+    [True, False, False, True]
+    """
+    return _truth(condition, ranges).true and narrowed(condition, ranges, holds=True) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class _Truth:
     """The possible truth values of a condition; ``unknown`` is for records whose columns all have values."""
@@ -256,7 +272,7 @@ def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one re
 
 
 def _compared(node: Compare, ranges: Ranges) -> _Truth:
-    if not (_may_be_number(node.left) and _may_be_number(node.right)):
+    if not (may_be_number(node.left) and may_be_number(node.right)):
         known = _is_known(node.left) and _is_known(node.right)
         return _Truth(true=True, false=True, unknown=not known)
     left, right = outcome(node.left, ranges), outcome(node.right, ranges)
@@ -279,14 +295,15 @@ def _listed(node: Among, ranges: Ranges) -> _Truth:
     return _Truth(true=true, false=false, unknown=not operand.total)
 
 
-def _may_be_number(node: Node) -> bool:
+def may_be_number(node: Node) -> bool:
+    """Return whether a node can give a number: a column may be of any type."""
     match node:
         case Column() | Null():
             return True
         case Call() if None in SIGNATURES[node.name].takes:
-            return all(map(_may_be_number, node.args))
+            return all(map(may_be_number, node.args))
         case Case():
-            return all(_may_be_number(value) for _, value in node.branches) and _may_be_number(node.default)
+            return all(may_be_number(value) for _, value in node.branches) and may_be_number(node.default)
         case _:
             return _is_number(node)
 
@@ -362,7 +379,7 @@ def _narrowed_by_comparison(op: CompareOp, left: Node, right: Node, ranges: Rang
         return None
     if isinstance(limit, bool) or not isinstance(limit, float):
         return ranges
-    return _meet(ranges, left.name, _LIMITS[op](limit, ranges.get(left.name, UNBOUNDED)))
+    return _meet(ranges, left.name, LIMITS[op](limit, ranges.get(left.name, UNBOUNDED)))
 
 
 def _meet(ranges: Ranges, name: str, allowed: Interval) -> Ranges | None:
@@ -379,7 +396,7 @@ def _without(limit: float, interval: Interval) -> Interval:
     return interval
 
 
-_LIMITS: dict[CompareOp, Callable[[float, Interval], Interval]] = {
+LIMITS: dict[CompareOp, Callable[[float, Interval], Interval]] = {
     "<": lambda limit, _: _below(limit),
     "<=": lambda limit, _: Interval(-math.inf, limit),
     ">": lambda limit, _: _below(-limit).negated(),
@@ -387,6 +404,7 @@ _LIMITS: dict[CompareOp, Callable[[float, Interval], Interval]] = {
     "=": lambda limit, _: Interval(limit, limit),
     "<>": _without,
 }
+"""For each comparison with a number, an interval around what passes it."""
 
 
 def _below(limit: float) -> Interval:

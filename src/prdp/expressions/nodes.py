@@ -7,15 +7,35 @@ two trees are equal when they mean the same operations, wherever they were writt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
-from prdp.expressions.operators import ARITHMETIC, COMPARISONS, MIRRORED, OPPOSITE, ArithmeticOp, CompareOp
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
+
+
+ArithmeticOp = Literal["+", "-", "*", "/", "%"]
+CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
+
+ARITHMETIC: tuple[ArithmeticOp, ...] = get_args(ArithmeticOp)
+COMPARISONS: tuple[CompareOp, ...] = get_args(CompareOp)
+
+OPPOSITE: dict[CompareOp, CompareOp] = {
+    "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
+"""The comparison that holds just when the other does not (both sides known)."""
+
+MIRRORED: dict[CompareOp, CompareOp] = {
+    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=",
+}  # fmt: skip
+"""The comparison that says the same with its sides exchanged."""
+
+OR, AND, NOT, COMPARE, CONCAT, SUM, PRODUCT, SIGN, ATOM = range(9)
+"""How tightly an operation binds, from the loosest to the tightest."""
+
 
 __all__ = [
     "ARITHMETIC", "COMPARISONS", "FUNCTIONS", "MIRRORED", "OPPOSITE", "ArithmeticOp", "CompareOp",
@@ -31,9 +51,6 @@ MOST_NODES = MOST_ARGUMENTS
 
 MOST_CONSTANTS = 5_000
 """How many constants a tree may have: about what the longest text has room for."""
-
-_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
-"""How tightly an operation binds, from the loosest to the tightest."""
 
 Span = tuple[int, int]
 
@@ -226,7 +243,7 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(children(current))
 
 
-def too_large(node: Node) -> bool:
+def too_large(node: Node, levels: int = MOST_LEVELS) -> bool:
     """Return whether a tree has more levels, nodes or constants than are walked without trouble.
 
     >>> from prdp.expressions.parse import parse
@@ -238,7 +255,7 @@ def too_large(node: Node) -> bool:
         current, level = waiting.pop()
         constants += isinstance(current, Literals)
         nodes += not isinstance(current, Literals)
-        if nodes > MOST_NODES or constants > MOST_CONSTANTS or level > MOST_LEVELS:
+        if nodes > MOST_NODES or constants > MOST_CONSTANTS or level > levels:
             return True
         waiting.extend((child, level + 1) for child in children(current))
     return False
@@ -280,6 +297,17 @@ def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
     return tuple(flat)
 
 
+def negated(operand: Node, span: Span | None = None) -> Number | Negate:
+    """Return an operand with its sign turned; of a constant that is a constant, and zero has no sign.
+
+    >>> negated(Number(3.0)), negated(Number(0.0)), negated(Column("age"))
+    (Number(value=-3.0), Number(value=0.0), Negate(operand=Column(name='age')))
+    """
+    if isinstance(operand, Number):
+        return Number(-operand.value or 0.0, span=span)
+    return Negate(operand, span=span)
+
+
 def canonical(node: Node) -> str:
     """Return the text of an expression, the same however it was spaced or capitalised.
 
@@ -296,23 +324,23 @@ def _written(node: Node) -> tuple[str, int]:  # noqa: C901, PLR0911  (one return
     """Return the text of a node and how tightly it binds."""
     match node:
         case Number():
-            return number_text(node.value), _SIGN if node.value < 0 else _ATOM
+            return number_text(node.value), SIGN if node.value < 0 else ATOM
         case Text():
-            return text_literal(node.value), _ATOM
+            return text_literal(node.value), ATOM
         case Boolean():
-            return str(node.value).upper(), _ATOM
+            return str(node.value).upper(), ATOM
         case Moment():
-            return moment_literal(node.value), _ATOM
+            return moment_literal(node.value), ATOM
         case Null():
-            return "NULL", _ATOM
+            return "NULL", ATOM
         case Column():
-            return shown_name(node.name), _ATOM
+            return shown_name(node.name), ATOM
         case Call():
             return _call(node)
         case Cast():
-            return f"CAST({canonical(node.operand)} AS {node.target})", _ATOM
+            return f"CAST({canonical(node.operand)} AS {node.target})", ATOM
         case Negate():
-            return f"-{_within(node.operand, _ATOM)}", _SIGN
+            return f"-{_within(node.operand, ATOM)}", SIGN
         case Arithmetic():
             return _arithmetic(node)
         case _:
@@ -320,7 +348,7 @@ def _written(node: Node) -> tuple[str, int]:  # noqa: C901, PLR0911  (one return
 
 
 def _arithmetic(node: Arithmetic) -> tuple[str, int]:
-    level = _SUM if node.op in "+-" else _PRODUCT
+    level = SUM if node.op in "+-" else PRODUCT
     return f"{_within(node.left, level)} {node.op} {_within(node.right, level + 1)}", level
 
 
@@ -328,19 +356,19 @@ def _call(node: Call) -> tuple[str, int]:
     """Return the text of a function; some are written as operators."""
     match node.name, node.args:
         case "concat", parts:
-            return " || ".join(_within(part, _SUM) for part in parts), _CONCAT
+            return " || ".join(_within(part, SUM) for part in parts), CONCAT
         case "like" | "ilike", _:
-            return _like(node, node.name.upper()), _COMPARE
+            return _like(node, node.name.upper()), COMPARE
         case "date_add", (Text() as unit, Number() as number, moment):
             sign = "-" if number.value < 0 else "+"
             interval = text_literal(f"{number_text(abs(number.value))} {unit.value}")
-            return f"{_within(moment, _SUM)} {sign} INTERVAL {interval}", _SUM
+            return f"{_within(moment, SUM)} {sign} INTERVAL {interval}", SUM
         case _:
-            return f"{node.name}({', '.join(canonical(arg) for arg in node.args)})", _ATOM
+            return f"{node.name}({', '.join(canonical(arg) for arg in node.args)})", ATOM
 
 
 def _like(node: Call, word: str) -> str:
-    written = f"{_within(node.args[0], _CONCAT)} {word} {canonical(node.args[1])}"
+    written = f"{_within(node.args[0], CONCAT)} {word} {canonical(node.args[1])}"
     return f"{written} ESCAPE {canonical(node.args[2])}" if len(node.args) > 2 else written
 
 
@@ -349,25 +377,25 @@ def _condition(  # noqa: C901, PLR0911  (one return a class)
 ) -> tuple[str, int]:
     match node:
         case Compare():
-            return f"{_within(node.left, _CONCAT)} {node.op} {_within(node.right, _CONCAT)}", _COMPARE
+            return f"{_within(node.left, CONCAT)} {node.op} {_within(node.right, CONCAT)}", COMPARE
         case Among():
-            return _among(node, "IN"), _COMPARE
+            return _among(node, "IN"), COMPARE
         case IsNull() | IsTrue():
-            return _is(node, "IS"), _COMPARE
+            return _is(node, "IS"), COMPARE
         case Not(operand=IsNull() | IsTrue() as inner):
-            return _is(inner, "IS NOT"), _COMPARE
+            return _is(inner, "IS NOT"), COMPARE
         case Not(operand=Call(name="like" | "ilike") as inner):
-            return _like(inner, f"NOT {inner.name.upper()}"), _COMPARE
+            return _like(inner, f"NOT {inner.name.upper()}"), COMPARE
         case Not(operand=Among() as inner):
-            return _among(inner, "NOT IN"), _COMPARE
+            return _among(inner, "NOT IN"), COMPARE
         case Not():
-            return f"NOT {_within(node.operand, _COMPARE)}", _NOT
+            return f"NOT {_within(node.operand, COMPARE)}", NOT
         case And():
-            return " AND ".join(_within(part, _NOT) for part in node.parts), _AND
+            return " AND ".join(_within(part, NOT) for part in node.parts), AND
         case Or():
-            return " OR ".join(_within(part, _AND) for part in node.parts), _OR
+            return " OR ".join(_within(part, AND) for part in node.parts), OR
         case Case():
-            return _case(node), _ATOM
+            return _case(node), ATOM
         case _:
             assert_never(node)
 
@@ -375,16 +403,16 @@ def _condition(  # noqa: C901, PLR0911  (one return a class)
 def _is(node: IsNull | IsTrue, word: str) -> str:
     match node:
         case IsNull():
-            return f"{_within(node.operand, _CONCAT)} {word} NULL"
+            return f"{_within(node.operand, CONCAT)} {word} NULL"
         case IsTrue(operand=Not() as denied):
-            return f"{_within(denied.operand, _CONCAT)} {word} FALSE"
+            return f"{_within(denied.operand, CONCAT)} {word} FALSE"
         case _:
-            return f"{_within(node.operand, _CONCAT)} {word} TRUE"
+            return f"{_within(node.operand, CONCAT)} {word} TRUE"
 
 
 def _among(node: Among, word: str) -> str:
     items = ", ".join(canonical(item) for item in node.items)
-    return f"{_within(node.operand, _CONCAT)} {word} ({items})"
+    return f"{_within(node.operand, CONCAT)} {word} ({items})"
 
 
 def _case(node: Case) -> str:

@@ -11,63 +11,257 @@ databases differ too, is refused unless it has parentheses.
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterable
+from typing import NoReturn
 
 from prdp.errors import ExpressionError
-from prdp.expressions.calls import joined_texts
-from prdp.expressions.cursor import MISSING, hull
-from prdp.expressions.functions import SPELLED
+from prdp.expressions.calls import NO_INTERVAL, NO_PART, joined_texts, miscounted, misuse
+from prdp.expressions.functions import ADDED, PARTS_SPELLED, SPELLED, TYPES_SPELLED, FunctionName
 from prdp.expressions.nodes import (
+    AND,
+    COMPARE,
+    CONCAT,
     MOST_LEVELS,
+    NOT,
+    OR,
+    PRODUCT,
+    SIGN,
+    SUM,
     Among,
     Arithmetic,
     ArithmeticOp,
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     CompareOp,
-    FunctionName,
     IsNull,
     IsTrue,
     Literals,
     Moment,
-    Negate,
     Node,
     Not,
     Null,
     Number,
+    Span,
     Text,
     conjunction,
     disjunction,
+    negated,
+    too_large,
 )
-from prdp.expressions.read_functions import READ_APART, FunctionReader
-from prdp.expressions.screen import screen
-from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, UNWRITABLE, moment_from
+from prdp.expressions.screen import refusal_of, screen
+from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, OUT_OF_RANGE, UNWRITABLE, double_from, moment_from
 from prdp.expressions.tokens import Token, tokens_of
 
-MOST_CHARACTERS = 10_000
+MISSING = "something is missing here"
 
-_OR, _AND, _NOT, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN = range(8)
-"""How tightly an operation binds, from the loosest to the tightest."""
+
+def hull(spans: Iterable[Span | None]) -> Span | None:
+    """Return the place from the first to the last of several."""
+    known = [span for span in spans if span]
+    return (min(s for s, _ in known), max(e for _, e in known)) if known else None
+
+
+class Cursor:
+    """Steps through tokens from left to right."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._at = 0
+
+    # What stands where.
+
+    def _sees(self, *words: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at].lower in words
+
+    def _take(self, *words: str) -> Token | None:
+        """Return the next token and step over it, if it is one of these words."""
+        if not self._sees(*words):
+            return None
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _close(self, word: str) -> Token:
+        """Step over the word that must come here."""
+        if self._at == len(self._tokens):
+            self._refuse(self._tokens[-1].span, "what was opened before here is not closed")
+        return self._take(word) or self._does_not_fit()
+
+    def _here(self) -> Span:
+        """Return the place of the next token, or of the last if none is left."""
+        return self._tokens[min(self._at, len(self._tokens) - 1)].span
+
+    # Refusals.
+
+    def _refuse(self, span: Span | None, reason: str, advice: str = "") -> NoReturn:
+        raise ExpressionError(self._text, span or (0, len(self._text)), reason, advice)
+
+    def _does_not_fit(self) -> NoReturn:
+        if self._at == len(self._tokens):
+            self._refuse(self._here(), MISSING)
+        before, token = self._tokens[self._at - 1], self._tokens[self._at]
+        for word in (token, before):
+            if word.is_name and (known := refusal_of(word.lower)):
+                self._refuse(word.span, *known)
+        if token.is_text and before.is_name:
+            self._refuse(self._here(), "conversions are written as CAST here", "Write CAST('text' AS DATE).")
+        self._refuse(self._here(), "this does not fit after what stands before it")
+
+    def _small(self, node: Node) -> Node:
+        """Return a node, unless it is too large; one that repeats a part of the text may be."""
+        if too_large(node):
+            self._refuse(node.span, "this says too much, or nests too deep", "Write it shorter.")
+        return node
+
+
+READ_APART = ("cast", "try_cast", "extract", "date_part", "datepart", "left", "right", "mod", "fmod")
+_WITH_UNITS = ("date_trunc", "date_diff")
+_TYPES_ADVICE = (
+    "Write DOUBLE, INTEGER, BIGINT, VARCHAR, DATE or TIMESTAMP. "
+    "For decimals, write round(CAST(x AS DOUBLE), 2); for a time zone, add an INTERVAL: times are in UTC."
+)
+_INTERVAL = re.compile(r" *([+-]?[0-9]{1,10}) *([A-Za-z]*) *", re.ASCII)
+
+
+class FunctionReader(Cursor):
+    """Reads functions; what stands in them is read by the class that has the grammar."""
+
+    def _whole_expression(self) -> Node:
+        raise NotImplementedError
+
+    def _list(self, *between: str) -> list[Node]:
+        """Read expressions between commas, or such words, and the parenthesis that ends them."""
+        parts = [self._whole_expression()]
+        while self._take(",", *between):
+            parts.append(self._whole_expression())
+        self._close(")")
+        return parts
+
+    def _call(self, token: Token, name: FunctionName) -> Node:
+        args = [] if self._take(")") else self._list(*(("from", "for") if name == "substring" else ()))
+        if wrong := miscounted(name, len(args)):
+            self._refuse(self._since(token), wrong)
+        if name in _WITH_UNITS and isinstance(args[0], Text):
+            args[0] = Text(args[0].value.lower(), span=args[0].span)
+        return self._well_used(Call(name, tuple(args), span=self._since(token)))
+
+    def _since(self, token: Token) -> Span:
+        return token.start, self._tokens[self._at - 1].end
+
+    def _well_used(self, call: Call) -> Node:
+        if wrong := misuse(call):
+            self._refuse(wrong[0].span, *wrong[1:])
+        return call
+
+    # Functions that are not written like the others.
+
+    def _apart(self, token: Token) -> Node:
+        match token.lower:
+            case "cast" | "try_cast":
+                return self._cast(token)
+            case "extract":
+                return self._extract(token)
+            case "date_part" | "datepart":
+                args = self._list()
+                part = args[0].value if isinstance(args[0], Text) else ""
+                return self._part(token, part, args[0].span, args[1:])
+            case "mod" | "fmod":
+                return self._remainder(token, self._list())
+            case _:
+                return self._end_of_text(token, self._list())
+
+    def _remainder(self, token: Token, args: list[Node]) -> Node:
+        if len(args) != 2:
+            self._refuse(self._since(token), f"{token.lower} takes two arguments")
+        return Arithmetic("%", *args, span=self._since(token))
+
+    def _cast(self, token: Token) -> Node:
+        operand = self._whole_expression()
+        self._close("as")
+        first = self._at
+        while self._at < len(self._tokens) and self._tokens[self._at].is_name:
+            self._at += 1
+        words = self._tokens[first : self._at]
+        target = TYPES_SPELLED.get(" ".join(word.lower for word in words))
+        if target is None:
+            place = hull(word.span for word in words) or self._here()
+            self._refuse(place, "CAST does not make this type", _TYPES_ADVICE)
+        if self._sees("("):
+            self._refuse(self._here(), "types are written without lengths", _TYPES_ADVICE)
+        self._close(")")
+        return Cast(target, operand, span=self._since(token))
+
+    def _extract(self, token: Token) -> Node:
+        part = self._tokens[self._at] if self._at < len(self._tokens) else self._does_not_fit()
+        self._at += 1
+        self._close("from")
+        moment = self._whole_expression()
+        self._close(")")
+        return self._part(token, part.content, part.span, [moment])
+
+    def _part(self, token: Token, part: str, span: Span | None, args: list[Node]) -> Node:
+        name = PARTS_SPELLED.get(part.lower())
+        if name is None:
+            self._refuse(span, *NO_PART)
+        if len(args) != 1:
+            self._refuse(self._since(token), f"{token.lower} takes a part and a date")
+        return Call(name, tuple(args), span=self._since(token))
+
+    def _end_of_text(self, token: Token, args: list[Node]) -> Node:
+        """Read left(x, n) and right(x, n), which are substrings."""
+        if len(args) != 2 or not isinstance(args[1], Number) or args[1].value < 1:
+            advice = f"Write such as {token.lower}(x, 3), or substring(x, start, length)."
+            self._refuse(self._since(token), f"{token.lower} takes a text and a number of characters", advice)
+        count = args[1].value
+        places = [1.0, count] if token.lower == "left" else [-count]
+        numbers = (Number(place, span=args[1].span) for place in places)
+        return Call("substring", (args[0], *numbers), span=self._since(token))
+
+    def _is_interval(self) -> bool:
+        """Say whether INTERVAL and its number or text come next; alone it may be a column's name."""
+        after = self._tokens[self._at + 1 : self._at + 2]
+        return self._sees("interval") and any(one.is_text or one.is_number for one in after)
+
+    def _moved(self, moment: Node, sign: Token) -> Node:
+        """Read an INTERVAL that is added to a moment, or taken from it."""
+        opened, token = self._tokens[self._at : self._at + 2]
+        self._at += 2
+        found = _INTERVAL.fullmatch(token.content)
+        unit = found[2].lower() if found else ""
+        if not unit and self._at < len(self._tokens) and self._tokens[self._at].is_name:
+            unit = self._tokens[self._at].lower
+            self._at += 1
+        span = self._since(opened)
+        unit = unit if unit in ADDED else unit.removesuffix("s")
+        if found is None or unit not in ADDED:
+            self._refuse(span, *NO_INTERVAL)
+        number = float(found[1]) * (-1 if sign.written == "-" else 1) or 0.0
+        args = (Text(unit, span=span), Number(number, span=span), moment)
+        return self._well_used(Call("date_add", args, span=hull((moment.span, span))))
+
+
+MOST_CHARACTERS = 10_000
 
 _ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _COMPARISONS: dict[str, CompareOp] = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 _BINDING = {
-    "or": _OR,
-    "and": _AND,
-    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "like", "ilike", "not"), _COMPARE),
-    "||": _CONCAT,
-    **dict.fromkeys("+-", _SUM),
-    **dict.fromkeys("*/%", _PRODUCT),
+    "or": OR,
+    "and": AND,
+    **dict.fromkeys((*_COMPARISONS, "is", "in", "between", "like", "ilike", "not"), COMPARE),
+    "||": CONCAT,
+    **dict.fromkeys("+-", SUM),
+    **dict.fromkeys("*/%", PRODUCT),
 }
 _NEVER_VALUES = ("and", "or", "is", "in", "between", "like", "ilike", "when", "then", "else", "end")
 
-_IN_NEEDS = "IN needs a list of constants"
+IN_NEEDS = "IN needs a list of constants"
 
 
 def parse(text: str) -> Node:
@@ -115,7 +309,7 @@ class _Reader(FunctionReader):
         return self._small(node)
 
     def _whole_expression(self) -> Node:
-        return self._expression(_OR)
+        return self._expression(OR)
 
     # What binds to what.
 
@@ -127,11 +321,11 @@ class _Reader(FunctionReader):
             binding = _BINDING.get(token.lower, -1)
             if binding < loosest:
                 break
-            if binding <= _AND:
+            if binding <= AND:
                 node = self._connective(node, token.lower)
-            elif binding == _COMPARE:
+            elif binding == COMPARE:
                 node = self._comparison(node)
-            elif binding == _CONCAT:
+            elif binding == CONCAT:
                 node = self._texts(node)
             else:
                 node = self._chain(node, binding)
@@ -152,7 +346,7 @@ class _Reader(FunctionReader):
             if length > MOST_LEVELS:
                 reason = f"this is a chain of more than {MOST_LEVELS} operations"
                 self._refuse(hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
-            if binding == _SUM and self._is_interval():
+            if binding == SUM and self._is_interval():
                 node = self._moved(node, token)
                 continue
             right = self._expression(binding + 1)
@@ -163,12 +357,12 @@ class _Reader(FunctionReader):
     def _texts(self, first: Node) -> Node:
         parts = [first]
         while self._take("||"):
-            parts.append(self._expression(_CONCAT + 1))
+            parts.append(self._expression(CONCAT + 1))
         return self._small(joined_texts(parts, hull(part.span for part in parts)))
 
     def _comparison(self, left: Node) -> Node:
         if sign := self._take(*_COMPARISONS):
-            right = self._expression(_CONCAT)
+            right = self._expression(CONCAT)
             span = hull((left.span, right.span))
             node: Node = Compare(_COMPARISONS[sign.lower], left, right, span=span)
         elif self._take("is"):
@@ -180,7 +374,7 @@ class _Reader(FunctionReader):
             else:
                 node = self._among(left) if self._take("in") else self._between(left)
             node = Not(node, span=node.span) if negated else node
-        if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= _COMPARE:
+        if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= COMPARE:
             advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
             if any(token.lower == "||" for token in self._tokens[: self._at]):
                 advice = "|| joins texts. Write OR between conditions."
@@ -202,29 +396,29 @@ class _Reader(FunctionReader):
         return Not(node, span=node.span) if negated else node
 
     def _like(self, operand: Node, word: Token) -> Node:
-        args = [operand, self._expression(_CONCAT)]
+        args = [operand, self._expression(CONCAT)]
         if self._take("escape"):
-            args.append(self._expression(_CONCAT))
+            args.append(self._expression(CONCAT))
         name: FunctionName = "like" if word.lower == "like" else "ilike"
         return self._well_used(Call(name, tuple(args), span=hull((operand.span, args[-1].span))))
 
     def _among(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
             place = hull((operand.span, self._here()))
-            self._refuse(place, _IN_NEEDS, "Write such as x IN (1, 2).")
+            self._refuse(place, IN_NEEDS, "Write such as x IN (1, 2).")
         items: list[Literals] = []
         for item in self._list():
             if not isinstance(item, Literals):
-                self._refuse(item.span, _IN_NEEDS, "Write x = a OR x = b instead.")
+                self._refuse(item.span, IN_NEEDS, "Write x = a OR x = b instead.")
             items.append(item)
         return Among(operand, tuple(items), span=hull((operand.span, items[-1].span)))
 
     def _between(self, operand: Node) -> Node:
         if not self._take("between"):
             self._does_not_fit()
-        low = self._expression(_CONCAT)
+        low = self._expression(CONCAT)
         self._close("and")
-        high = self._expression(_CONCAT)
+        high = self._expression(CONCAT)
         span = hull((operand.span, high.span))
         above = Compare(">=", operand, low, span=hull((operand.span, low.span)))
         return self._small(conjunction((above, Compare("<=", operand, high, span=span)), span))
@@ -235,11 +429,11 @@ class _Reader(FunctionReader):
         if sign := self._take("+", "-"):
             return self._signed(sign)
         if self._sees("not"):
-            if loosest > _NOT:
+            if loosest > NOT:
                 advice = "Put it and what it denies in parentheses."
                 self._refuse(self._here(), "NOT cannot stand here", advice)
             self._at += 1
-            operand = self._expression(_NOT)
+            operand = self._expression(NOT)
             return Not(operand, span=operand.span)
         if self._take("("):
             node = self._whole_expression()
@@ -248,12 +442,10 @@ class _Reader(FunctionReader):
         return self._case() if self._take("case") else self._value()
 
     def _signed(self, sign: Token) -> Node:
-        operand = self._operand(_SIGN)
+        operand = self._operand(SIGN)
         if sign.written == "+":
             return operand
-        if isinstance(operand, Number):
-            return Number(-operand.value or 0.0, span=operand.span)
-        return Negate(operand, span=operand.span)
+        return negated(operand, operand.span)
 
     def _case(self) -> Node:
         opened = self._tokens[self._at - 1].span
@@ -287,9 +479,9 @@ class _Reader(FunctionReader):
         return self._named(token)
 
     def _number(self, token: Token) -> Node:
-        value = float(token.written)
-        if math.isinf(value) or (value == 0 and re.search("[1-9]", token.lower.split("e")[0])):
-            self._refuse(token.span, "this number is outside the range of a double")
+        value = double_from(token.written)
+        if value is None:
+            self._refuse(token.span, OUT_OF_RANGE)
         return Number(value, span=token.span)
 
     def _named(self, token: Token) -> Node:

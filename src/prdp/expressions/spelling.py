@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -51,6 +52,20 @@ def number_text(value: float) -> str:
     ('10000', '1e-08', '1e+22')
     """
     return repr(value).removesuffix(".0")
+
+
+OUT_OF_RANGE = "this number is outside the range of a double"
+
+
+def double_from(written: str) -> float | None:
+    """Return the double nearest to a decimal; None where it is too large, or too small for any but zero.
+
+    >>> double_from("0.5"), double_from("1e999"), double_from("1e-999"), double_from("0e9")
+    (0.5, None, None, 0.0)
+    """
+    value = float(written)
+    vanished = value == 0 and re.search("[1-9]", written.lower().split("e")[0])
+    return None if math.isinf(value) or vanished else value
 
 
 def shown_name(name: str) -> str:

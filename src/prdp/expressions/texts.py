@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from prdp.expressions.case_mapping import lower, upper
 from prdp.expressions.functions import TextFunction, TextTest
-from prdp.expressions.letters import lower, upper
 from prdp.expressions.patterns import fits, pieces_of
 from prdp.expressions.strict import is_whole
 

@@ -1,1 +1,1 @@
-"""From a question to what will be done, by public facts alone."""
+"""Planning: from a query to its steps, by public facts alone."""

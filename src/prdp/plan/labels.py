@@ -1,4 +1,4 @@
-"""What is said beside the numbers of a plan's steps: labels, from public facts alone."""
+"""Labels of a plan's steps: facts beside their numbers, from public facts alone."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from prdp.cells.measure import Measure
-from prdp.cells.ratios import possible_ratios
-from prdp.declare.owners import Owners
+from prdp.declare.units import Owners
 from prdp.expressions.nodes import Column, Node
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
-from prdp.plan.left_out import leaves_out
+from prdp.plan.excluded_records import leaves_out
 from prdp.plan.methods import Answering, MethodTerms
 from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
 from prdp.plan.reads import CellRead
@@ -49,7 +48,7 @@ def part_label(
 def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label:
     """Return the label of an answer that follows from its parts, by the step of the first one."""
     caveats = (step.mechanism.caveat(signed=True) for step in steps)
-    caveat = next(filter(None, caveats), "")
+    caveat = next(filter(None, caveats), None)
     return Label(str(query), share, steps[0].mechanism.name, caveat, left_out=steps[0].labels[0].left_out)
 
 
@@ -121,6 +120,6 @@ def _most(terms: MethodTerms, measure: Measure | None) -> tuple[Fraction | None,
     found: list[Fraction | None] = []
     for least, most, side in sides:
         bounds = {**terms.bounds, measure.column: (least, most)}
-        ratios = possible_ratios(CellRead(terms.policy, levels, bounds, side, None))
+        ratios = CellRead(terms.policy, levels, bounds, side, None).planned().ratios
         found.append(ratios.values[-1][1] / levels.quantum if ratios else None)
     return found[0], found[1]

@@ -1,4 +1,4 @@
-"""What a query measures: whole steps of a grain between public bounds, or a refusal with what to write."""
+"""The measure of a query: whole rounding steps between public bounds, or a refusal with what to write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prdp.cells.measure import Measure
 from prdp.declare.columns import LARGEST_GRAIN
 from prdp.declare.computed import computed_type, derived_grain, grain_of
 from prdp.declare.exact import exact
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound
 from prdp.expressions.nodes import Node, columns
 from prdp.plan.methods import Method
@@ -76,10 +76,11 @@ def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: st
     said = _said_grain(query)
     grain = said if said is not None else grain_of(query.column, schema, grains)
     if grain is None:
-        raise InvalidRequest(
+        raise PlanRefusal(
             f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
             f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
-            "decimals."
+            "decimals.",
+            "grain",
         )
     return grain
 
@@ -102,10 +103,11 @@ def _computed_ends(
             f"{asked} needs the public bounds of {_and(numbers)}. Write bounds={{{listed}}} in {opened_by}; "
             "wide bounds cost next to nothing."
         )
-    raise InvalidRequest(
+    raise PlanRefusal(
         f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. "
         f"Write {query.word}('least(greatest({query.column}, 0), 1000)'), with ends that you choose, or "
-        "narrow the bounds."
+        "narrow the bounds.",
+        "range",
     )
 
 
@@ -117,9 +119,10 @@ def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains,
     if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
         unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
         or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
-        raise InvalidRequest(
+        raise PlanRefusal(
             f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
-            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}."
+            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}.",
+            "grain",
         )
     return grain or Fraction(1)
 

@@ -44,7 +44,7 @@ from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
 from prdp.policy import Policy, ranges_of
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 from prdp.schema import Bounds
 
 _LEAST_RATE = Fraction(1, 10**12)
@@ -57,7 +57,7 @@ class Answering(Protocol):
     def name(self) -> str:
         """The name that its releases say."""
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what the interval of its answers does not cover."""
 
     def answers(
@@ -137,14 +137,16 @@ class MethodTerms:
 
 def cells(terms: MethodTerms) -> Read:
     """Read the cells of the measured column, or counts."""
-    return CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups)
+    read = CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups)
+    return read.planned()
 
 
 def cells_by_level(terms: MethodTerms) -> Read:
     """Read the same with every record at its own level, as the paper's domains need."""
-    return CellRead(
+    read = CellRead(
         terms.policy, terms.levels, terms.bounds, terms.measure, terms.where, terms.groups, by_level=True
     )
+    return read.planned()
 
 
 def keys(terms: MethodTerms) -> KeyRead:
@@ -158,7 +160,7 @@ def key_tops(terms: MethodTerms) -> Read:
     records = CellRead(
         terms.policy, terms.levels, terms.bounds, None, terms.where, terms.groups, by_level=True
     )
-    return TopRead(keys(terms), records)
+    return TopRead(keys(terms), records.planned())
 
 
 def whole(found: Any) -> Any:

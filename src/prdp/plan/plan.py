@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol
 
@@ -12,11 +13,11 @@ from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.noise.entropy import Entropy
-from prdp.plan.hints import AnsweredCharge, Asker, hint_for, hinted
-from prdp.plan.owner_reads import together
+from prdp.plan.question_key import question_text
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import Kept, QueryPlan, refuse_overspending, shares_drawn
-from prdp.plan.text import question_text
+from prdp.plan.unit_reads import together
+from prdp.plan.warm_start import AnsweredCharge, Asker, hint_for, hinted
 from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseRows, Row
@@ -36,7 +37,7 @@ class Answered(Protocol):
         """Return the newest charges that have a release and whose question passes a test."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The plan of one charge: one query or several, for all records or for each public group.
 
@@ -105,7 +106,7 @@ class Plan:
         by = ", ".join(map(str, self.groups.by)) if self.groups is not None else ""
         return f"{words} by {by}, {len(self._keys):,} groups" if by else words
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The question with all that decides its answer's distribution: what a ledger keeps."""
         facts: dict[str, Any] = {"ask": [query.facts for query in self.queries]}
@@ -121,7 +122,7 @@ class Plan:
         """The columns of a table of the answers."""
         return tuple(label for query in self.queries for label in query.query.headings)
 
-    @property
+    @cached_property
     def reads(self) -> dict[Read, Read]:
         """Map each query's read to the wider read that serves it."""
         return together(widened([query.read for query in self.queries]))

@@ -1,4 +1,4 @@
-"""From a question to its plan, by public facts alone: wrong questions are refused here, before any charge."""
+"""Plan a query by public facts alone: wrong queries are refused here, before any charge."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import OwnerCells
+from prdp.cells.paired_points import PairedPoints
+from prdp.cells.units import OwnerCells
 from prdp.declare.computed import mentioned
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
-from prdp.declare.owners import Owners
-from prdp.errors import InvalidRequest
+from prdp.declare.units import Owners
+from prdp.errors import InvalidRequest, PlanRefusal
+from prdp.expressions.intervals import can_be_true
 from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.following import Following
 from prdp.mechanisms.joint import Joint
-from prdp.plan.asked import Asked
-from prdp.plan.growing import preferred
 from prdp.plan.labels import derived_label, part_label, step_label
-from prdp.plan.leading import part_mechanism
 from prdp.plan.measures import measure_of
+from prdp.plan.mechanism_choice import preferred
 from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
-from prdp.plan.once import drawn_once
 from prdp.plan.plan import Plan
-from prdp.plan.queries import DerivedPart, Query
-from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.queries import DerivedPart, Mean, Query, Std, Variance
+from prdp.plan.query_base import Asked
+from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.shared_draws import drawn_once
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
-from prdp.policy import Policy
-from prdp.regions.filters import filter_region
-from prdp.regions.form import region_to_json
-from prdp.regions.keys import keys_region
-from prdp.regions.region import EVERYBODY, intersection
+from prdp.policy import Policy, ranges_of
+from prdp.regions.query_region import filter_region, keys_region
+from prdp.regions.region import EVERYBODY, NOBODY, intersection
+from prdp.regions.serialize import region_to_json
 from prdp.release.label import Label
 from prdp.schema import Bounds, Grains, Schema
 
@@ -76,6 +77,14 @@ class Planner:
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
     edition: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record within the public bounds can satisfy the filter, whatever the records are."""
+        if self.where is None:
+            return False
+        possible = can_be_true(self.where, ranges_of(self.bounds))
+        return not possible or filter_region(self.where, self.schema, tuple(self.schema)) == NOBODY
 
     def region(self, groups: Grouping | None = None) -> str | None:
         """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
@@ -142,7 +151,7 @@ class Planner:
         self, query: Query, share: Fraction, options: Options = DEFAULT, groups: Grouping | None = None
     ) -> QueryPlan:
         """Return how one query is answered, or refuse it; whether the share can be spent is not looked at."""
-        self.refuse_elsewhere(getattr(query, "column", ""))
+        self.refuse_elsewhere(query)
         query = query.known(self.schema)
         method = known_method(query, options)
         if self.owners is not None:
@@ -251,9 +260,11 @@ class Planner:
         table, name = join.names[column] if join is not None else ("", column)
         return name in self.policy.columns and (join is None or table == join.private)
 
-    def refuse_elsewhere(self, *texts: object) -> None:
-        """Refuse what reads columns of tables that are not joined, and say how to join them."""
-        for text in texts if self.elsewhere else ():
+    def refuse_elsewhere(self, *asked: object) -> None:
+        """Refuse texts, queries and keys that read columns of tables that are not joined; say how to join."""
+        for one in asked if self.elsewhere else ():
+            named = getattr(one, "column", "" if isinstance(one, Query) else one)
+            text = getattr(one, "expression", None) or named
             for name in sorted(mentioned(text, self.schema)):
                 here = any(name.lower() == column.lower() for column in self.schema)
                 table = next(
@@ -302,10 +313,38 @@ def refuse_ids(groups: Grouping, owners: Owners) -> None:
         whose = (
             "a protected record" if key.column == owners.id else f"a row of {table!r}, which is not public"
         )
-        raise InvalidRequest(
+        raise PlanRefusal(
             f"group_by({key.column!r}) would give an answer for each {key.column}, but that names {whose}: "
-            f"each would be about {owners.noun}. Group by what many of them share."
+            f"each would be about {owners.noun}. Group by what many of them share.",
+            "groups",
         )
+
+
+def part_mechanism(part: DerivedPart, row: Method, terms: MethodTerms) -> Answering:
+    """Return what draws a part of a derived answer, at the share of its terms.
+
+    Of a mean or a variance one part may choose a clipping point, and the others follow it. Whether they do is
+    decided by the query, the method, the policy and the bounds alone: proofs/following.md.
+    """
+    pairs = _pairs(row, terms) if type(terms.query) in (Mean, Variance, Std) else None
+    if pairs is None:
+        return row.build(terms)
+    if part.name == "sum":
+        return Clip.tuned(terms.share, leads=True)
+    return Following(pairs, Clip.tuned(terms.share))
+
+
+def _pairs(row: Method, terms: MethodTerms) -> PairedPoints | None:
+    """Return how points follow that of the sum; None where they do not, or where a count needs none.
+
+    Under a policy of a few budgets a count is answered tier by tier, which is better than any one point.
+    """
+    if row.name != Clip.name:
+        return None
+    read = CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where)
+    if Clip.tuned(terms.share).tiers(read.planned().empty.counted()) is not None:
+        return None
+    return PairedPoints.of(terms.policy, terms.levels, terms.measure)
 
 
 def plan_of_one(terms: MethodTerms, method: Method, left_out: str = "") -> QueryPlan:

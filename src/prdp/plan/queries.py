@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from prdp.cells.owners import Fold
 from prdp.cells.summary import Summary
+from prdp.cells.units import Fold
 from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, Node, canonical
-from prdp.plan.asked import Asked, said
 from prdp.plan.methods import (
     COUNT,
     COUNT_OF_MEAN,
@@ -27,6 +26,7 @@ from prdp.plan.methods import (
     VARIANCE,
     Method,
 )
+from prdp.plan.query_base import Asked, said
 from prdp.release.derived import PARTS
 from prdp.schema import Kind, Schema
 
@@ -99,6 +99,14 @@ class Query(Asked):
         """Return the query as the table spells it, with exact numbers; or refuse it."""
         return self
 
+    def truth(self, shown: Any) -> Sequence[Fraction] | None:  # noqa: ARG002  (the package's own are known)
+        """Return the true answers, from what the mechanism is shown; None where the query does not say.
+
+        ``share_for`` measures errors by them, on public or made-up records alone. A query from outside the
+        package defines it.
+        """
+        return None
+
     def counts_owners(self, protect: str | None) -> bool:  # noqa: ARG002
         """Say whether it asks how many owners there are."""
         return False
@@ -122,7 +130,7 @@ class OfColumn(Query):
         column: The column's name, or an expression over columns such as ``"price * quantity"``.
         grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
             those of the expression's columns.
-        expression: What is computed; None for a column. The planner fills it in.
+        expression: What is computed; None for a column, or where ``column`` says it and is not read yet.
     """
 
     column: str
@@ -151,9 +159,21 @@ class OfColumn(Query):
     def _of(self) -> str:
         return canonical(Column(self.column) if self.expression is None else self.expression)
 
+    @classmethod
+    def of_node(cls, node: Node, *others: Any) -> Self:
+        """Return the query about a column, or about what a tree computes; ``others`` as in its class.
+
+        >>> from prdp.expressions.nodes import Negate
+        >>> str(Sum.of_node(Column("balance"))), str(Sum.of_node(Negate(Column("balance"))))
+        ('sum of balance', 'sum of -balance')
+        """
+        if isinstance(node, Column):
+            return cls(node.name, *others)
+        return cls(canonical(node), *others, expression=node)
+
     def known(self, schema: Schema) -> Self:
         """Return the query with its column, or those that it computes with, as the table spells them."""
-        read = read_column(self.column, schema, self.word)
+        read = read_column(self.expression or self.column, schema, self.word)
         return replace(self, column=read.name, expression=read.expression)
 
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Fold, OwnerCells, OwnerGroups
 from prdp.cells.ratios import possible_ratios
-from prdp.cells.summary import Summary, TopSummary
+from prdp.cells.summary import Ratios, Summary, TopSummary
+from prdp.cells.units import Fold, OwnerCells, OwnerGroups
 from prdp.declare.groups import Grouping, GroupKey
-from prdp.declare.owners import Owners
+from prdp.declare.units import Owners
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.policy import Policy
@@ -89,6 +89,7 @@ class CellRead(Whole):
         by_level: Whether each record's budget must be that of its level, with no shortcut. A shortcut may
             take a budget for somewhat smaller than its level, which costs little where budgets are added up,
             but moves records across the edges of the paper's domains.
+        ratios: The ratios of value to budget that the public facts allow; None where nothing is known.
     """
 
     policy: Policy
@@ -98,6 +99,14 @@ class CellRead(Whole):
     where: Node | None
     groups: Grouping | None = None
     by_level: bool = False
+    ratios: Ratios | None = field(default=None, compare=False, repr=False)
+
+    def planned(self) -> CellRead:
+        """Return the read with the ratios that its public facts allow, which mechanisms need.
+
+        Part of planning: whoever reads, charges or draws works nothing out from the policy.
+        """
+        return replace(self, ratios=possible_ratios(self))
 
     @property
     def smallest(self) -> int:
@@ -112,8 +121,7 @@ class CellRead(Whole):
     @property
     def empty(self) -> Summary:
         """The result for a table without records: public facts alone."""
-        empty = Summary.of(self.levels, self.smallest, self.largest, ())
-        return replace(empty, ratios=possible_ratios(self))
+        return replace(Summary.of(self.levels, self.smallest, self.largest, ()), ratios=self.ratios)
 
     def serves(self, other: Read) -> bool:
         """Say whether these cells answer another read: any can be counted, and squares be ignored.
@@ -130,17 +138,21 @@ class CellRead(Whole):
         return same and self.by_level >= other.by_level and _covers(self.measure, other.measure)
 
     def find(self, reader: PlanReader) -> Any:
-        """Return each group's cells, with the public ratios that they can have."""
-        empty, found = self.empty, reader.source.summarise(self)
+        """Return each group's cells."""
+        found = reader.source.summarise(self)
         if isinstance(found, SummaryGroups):
-            return replace(found, ratios=empty.ratios)
-        return tuple(replace(empty, cells=one.cells) for one in found)
+            return found
+        return tuple(Summary(self.levels, self.smallest, self.largest, one.cells) for one in found)
 
     def taken(self, found: Any) -> Any:
-        """Return what was asked for from cells that serve it: where nothing is measured, records count 1."""
-        if self.measure is not None:
-            return found
-        return found.counted() if isinstance(found, SummaryGroups) else tuple(one.counted() for one in found)
+        """Return what was asked for from cells that serve it, with the ratios that they can have.
+
+        Where nothing is measured, records count 1.
+        """
+        if isinstance(found, SummaryGroups):
+            return replace(found if self.measure else found.counted(), ratios=self.ratios)
+        cells = found if self.measure else (one.counted() for one in found)
+        return tuple(replace(one, ratios=self.ratios) for one in cells)
 
 
 def _covers(read: Measure | None, wanted: Measure | None) -> bool:
@@ -210,7 +222,7 @@ class TopRead(Whole):
 
     def find(self, reader: PlanReader) -> Any:
         """Return each group's records by level and its values by theirs."""
-        counted = (cells.counted() for cells in reader.read(self.records))
+        counted = self.records.taken(reader.read(self.records))
         return tuple(map(TopSummary, counted, reader.source.top_levels(self.keys)))
 
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from prdp.declare.exact import Exact, exact, told
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
-from prdp.plan.asked import Asked
 from prdp.plan.queries import Query
+from prdp.plan.query_base import Asked
 
 Shares = Sequence[Exact] | Mapping[str, Exact]
 """What each query of several may spend: in their order, or by the names that the caller gave them."""

@@ -14,16 +14,17 @@ import numpy as np
 from prdp.cells.columns import exact_column
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
+from prdp.cells.summary import CENTER_BITS
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
-from prdp.plan.asked import Asked
 from prdp.plan.methods import Answering
+from prdp.plan.query_base import Asked
 from prdp.plan.reads import OwnerRead, Read
 from prdp.release.bias import Clipping
 from prdp.release.derived import combined
-from prdp.release.drawn import Answer, AnswerColumn
 from prdp.release.label import Label
+from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.release.release import Release
 from prdp.release.rows import ReleaseColumn, ReleaseRows, Row
 
@@ -71,11 +72,12 @@ class Step:
         entropy: Entropy,
         runs: int,
         leaders: Sequence[Answer] = (),
-        center: int | None = None,
+        center: Fraction | None = None,
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers for one group, from what the mechanism is shown of it.
 
-        What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``.
+        What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``,
+        which is in grains.
         """
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
@@ -138,26 +140,30 @@ class Derived:
 
     def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
         """Return the answer that follows from its parts."""
-        said = self._said(about, clipped=any(part.caveat for part in parts), simulated=simulated)
-        return replace(said, steps=self._steps([part.exact for part in parts]), parts=parts)
+        said = self._said(about, clipped=any(part.bias for part in parts), simulated=simulated)
+        numbers = [part.exact for part in parts]
+        center = None if self.rule == "mean" else self.center(numbers)
+        return replace(said, steps=self._steps(numbers), parts=parts, center=center)
 
     def column(
         self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
     ) -> ReleaseColumn:
         """Return the answers of many groups that follow from those of their parts."""
         said = tuple(self._said("", clipped=clipped, simulated=simulated) for clipped in (False, True))
-        caveats = [np.array([bool(one.caveat) for one in part.said])[part.which] for part in parts]
+        caveats = [np.array([one.bias is not None for one in part.said])[part.which] for part in parts]
         which = np.any(caveats, axis=0).astype(np.intp)
         steps = exact_column(map(self._steps, zip(*(part.exact() for part in parts), strict=True)))
         return ReleaseColumn(said, which, steps, abouts, parts)
 
     def _steps(self, parts: Sequence[Fraction]) -> int:
         """Return the answer as a whole number of its lattice's steps."""
-        return round(combined(self.rule, parts, _limits(self.rule, self.measure)) / self._finest)
+        off = Fraction(0) if self.rule == "mean" else self._mean(parts) - self.center(parts)
+        return round(combined(self.rule, parts, _limits(self.rule, self.measure), off) / self._finest)
 
     @property
     def _finest(self) -> Fraction:
-        return self.measure.grain / (1 << _FINER_BITS)
+        grain = self.measure.grain
+        return (grain**2 if self.rule == "variance" else grain) / (1 << _FINER_BITS)
 
     def _said(self, about: str, *, clipped: bool, simulated: bool) -> Release:
         """Return what is said of an answer, but for the number and the parts."""
@@ -168,7 +174,7 @@ class Derived:
             noise_scales=(),
             share=self.label.share,
             method=self.label.method,
-            caveat=self.label.caveat if clipped else "",
+            bias=self.label.caveat if clipped else None,
             simulated=simulated,
             ends=_limits(self.rule, self.measure),
             rule=self.rule,
@@ -181,21 +187,36 @@ class Derived:
         """Return the answer that follows from parts; parts that follow from others are drawn on the way."""
         for step in steps:
             if step.sees is None:
-                center = self.center(parts)
-                squares = cells.valued().squared_around(center)
-                (answers,) = step.draw(squares, entropy, 1, [self._leader(parts[0])], center)
-                around = step.around(center * self.measure.grain)
-                parts += around.labelled(answers, about, simulated=simulated)
+                center = self.center([part.exact for part in parts])
+                fine = int(center / self.measure.grain * (1 << CENTER_BITS))
+                squares = cells.valued().squared_around(fine, CENTER_BITS)
+                leaders = [self._leader(parts[0])]
+                (answers,) = step.draw(squares, entropy, 1, leaders, center / self.measure.grain)
+                found = tuple(map(_in_squared_grains, answers))
+                parts += step.around(center).labelled(found, about, simulated=simulated)
         return self.release(parts, about, simulated=simulated)
 
-    def center(self, parts: Row) -> int:
-        """Return the mean that a drawn sum and count give, as a whole number of grains."""
-        mean = combined("mean", [part.exact for part in parts], _limits("mean", self.measure))
-        return round(mean / self.measure.grain)
+    def center(self, parts: Sequence[Fraction]) -> Fraction:
+        """Return the mean that a drawn sum and count give, to the nearest 2^-CENTER_BITS of a grain."""
+        finest = self.measure.grain / (1 << CENTER_BITS)
+        return round(self._mean(parts) / finest) * finest
+
+    def _mean(self, parts: Sequence[Fraction]) -> Fraction:
+        return combined("mean", parts[:2], _limits("mean", self.measure))
 
     def _leader(self, drawn: Release) -> Answer:
         """Return what a drawn sum says of its point, as the mechanism gave it."""
         return Answer(drawn.steps, drawn.step / self.measure.grain, (), (), clipping=drawn.clipping)
+
+
+def _in_squared_grains(answer: Answer) -> Answer:
+    """Return an answer about squares of finer steps in squared grains, what is said of its point included."""
+    step = answer.step / (1 << 2 * CENTER_BITS)
+    if not isinstance(answer.clipping, Clipping) or answer.clipping.leader is not None:
+        return replace(answer, step=step)  # of a point that follows another, grains are said already
+    at = f"{float(answer.clipping.at * step):.6g} for each unit of budget"
+    said = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
+    return replace(answer, step=step, choices=said)
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:

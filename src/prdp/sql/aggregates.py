@@ -5,29 +5,30 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
+from prdp.expressions.nodes import Arithmetic, Call, Case, IsNull, Node, Number
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.schema import Kind
 from prdp.sql.constants import number_in
 from prdp.sql.construct import Construct
-from prdp.sql.written import PRODUCT, Written, joined
 
 
 class Asking(Protocol):
     """What an aggregate is read with."""
 
-    def row(self, node: Any) -> str:
-        """Return what an aggregate is over, in the row language, within its FILTER."""
+    def row(self, node: Any, expected: Kind | None = None) -> Node:
+        """Return what an aggregate is over, within its FILTER."""
 
-    def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
         """Return what stands for a query's answer, or for a part of it."""
 
-    def rows(self, source: Any) -> Written:
+    def rows(self, source: Any) -> Node:
         """Return what stands for the number of rows."""
 
     def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
 
 
-def read_count(asking: Asking, node: Any) -> Written:
+def read_count(asking: Asking, node: Any) -> Node:
     """Read COUNT(*), COUNT(x) and COUNT(DISTINCT x)."""
     inner = node.this
     kind = type(inner).__name__
@@ -36,49 +37,49 @@ def read_count(asking: Asking, node: Any) -> Written:
     if kind == "Distinct":
         if len(inner.expressions) != 1 or inner.args.get("on") is not None:
             asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
-        return asking.ask(CountDistinct(asking.row(inner.expressions[0])), node)
-    return asking.ask(Sum(f"CASE WHEN {_grouped(asking.row(inner))} IS NULL THEN 0 ELSE 1 END"), node)
+        return asking.ask(CountDistinct.of_node(asking.row(inner.expressions[0])), node)
+    return asking.ask(Sum.of_node(ones_unless(IsNull(asking.row(inner)))), node)
 
 
-def read_count_if(asking: Asking, node: Any) -> Written:
+def read_count_if(asking: Asking, node: Any) -> Node:
     """Read COUNT_IF(condition)."""
-    return asking.ask(Sum(f"CASE WHEN {asking.row(node.this)} THEN 1 ELSE 0 END"), node)
+    return asking.ask(Sum.of_node(ones(asking.row(node.this, Kind.BOOLEAN))), node)
 
 
-def read_sum(asking: Asking, node: Any) -> Written:
+def read_sum(asking: Asking, node: Any) -> Node:
     """Read SUM(x)."""
-    return asking.ask(Sum(asking.row(_plain(asking, node))), node)
+    return asking.ask(Sum.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_avg(asking: Asking, node: Any) -> Written:
+def read_avg(asking: Asking, node: Any) -> Node:
     """Read AVG(x): a sum with 3/4 of its share and a count with 1/4."""
-    return asking.ask(Mean(asking.row(_plain(asking, node))), node)
+    return asking.ask(Mean.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_max(asking: Asking, node: Any) -> Written:
+def read_max(asking: Asking, node: Any) -> Node:
     """Read MAX(x)."""
-    return asking.ask(Max(asking.row(_plain(asking, node))), node)
+    return asking.ask(Max.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_min(asking: Asking, node: Any) -> Written:
+def read_min(asking: Asking, node: Any) -> Node:
     """Read MIN(x)."""
-    return asking.ask(Min(asking.row(_plain(asking, node))), node)
+    return asking.ask(Min.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_median(asking: Asking, node: Any) -> Written:
+def read_median(asking: Asking, node: Any) -> Node:
     """Read MEDIAN(x)."""
-    return asking.ask(Quantile(asking.row(_plain(asking, node)), (Fraction(1, 2),)), node)
+    return asking.ask(Quantile.of_node(asking.row(_plain(asking, node)), (Fraction(1, 2),)), node)
 
 
-def read_quantile(asking: Asking, node: Any) -> Written:
+def read_quantile(asking: Asking, node: Any) -> Node:
     """Read QUANTILE_CONT(x, q)."""
     part = node.args.get("expression") if node.key == "percentilecont" else node.args.get("quantile")
     if part is None:
         asking.refuse(node, "which quantile is not said", "Write QUANTILE_CONT(x, 0.5).")
-    return asking.ask(Quantile(asking.row(node.this), (_part(asking, part),)), node)
+    return asking.ask(Quantile.of_node(asking.row(node.this), (_part(asking, part),)), node)
 
 
-def read_within_group(asking: Asking, node: Any) -> Written:
+def read_within_group(asking: Asking, node: Any) -> Node:
     """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
     order = node.expression
     sorted_by = order.expressions if type(order).__name__ == "Order" else []
@@ -86,36 +87,38 @@ def read_within_group(asking: Asking, node: Any) -> Written:
         asking.refuse(node, "WITHIN GROUP is read after PERCENTILE_CONT(q), with one column")
     part = _part(asking, node.this.this)
     part = 1 - part if sorted_by[0].args.get("desc") else part
-    return asking.ask(Quantile(asking.row(sorted_by[0].this), (part,)), node)
+    return asking.ask(Quantile.of_node(asking.row(sorted_by[0].this), (part,)), node)
 
 
-def read_variance_pop(asking: Asking, node: Any) -> Written:
+def read_variance_pop(asking: Asking, node: Any) -> Node:
     """Read VAR_POP(x)."""
-    return asking.ask(Variance(asking.row(_plain(asking, node))), node)
+    return asking.ask(Variance.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_stddev_pop(asking: Asking, node: Any) -> Written:
+def read_stddev_pop(asking: Asking, node: Any) -> Node:
     """Read STDDEV_POP(x)."""
-    return asking.ask(Std(asking.row(_plain(asking, node))), node)
+    return asking.ask(Std.of_node(asking.row(_plain(asking, node))), node)
 
 
-def read_variance(asking: Asking, node: Any) -> Written:
+def read_variance(asking: Asking, node: Any) -> Node:
     """Read VARIANCE(x), of a sample: n / (n - 1) times that of the rows, n being the released count."""
-    query = Variance(asking.row(_plain(asking, node)))
+    query = Variance.of_node(asking.row(_plain(asking, node)))
     value, count = asking.ask(query, node), asking.ask(query, node, part=1)
-    return joined([value, " * (", *_of_sample(count), ")"], PRODUCT)
+    return Arithmetic("*", value, _of_sample(count))
 
 
-def read_stddev(asking: Asking, node: Any) -> Written:
+def read_stddev(asking: Asking, node: Any) -> Node:
     """Read STDDEV(x), of a sample."""
-    query = Std(asking.row(_plain(asking, node)))
+    query = Std.of_node(asking.row(_plain(asking, node)))
     value, count = asking.ask(query, node), asking.ask(query, node, part=1)
-    return joined([value, " * sqrt(", *_of_sample(count), ")"], PRODUCT)
+    return Arithmetic("*", value, Call("sqrt", (_of_sample(count),)))
 
 
-def _of_sample(count: Written) -> list[str | Written]:
+def _of_sample(count: Node) -> Node:
     """Return 1 + 1 / (n - 1), which is n / (n - 1) and has n once; below 2 rows n is taken for 2."""
-    return ["1 + 1 / (greatest(", count, ", 2) - 1)"]
+    one = Number(1.0)
+    others = Arithmetic("-", Call("greatest", (count, Number(2.0))), one)
+    return Arithmetic("+", one, Arithmetic("/", one, others))
 
 
 def _plain(asking: Asking, node: Any) -> Any:
@@ -134,8 +137,14 @@ def _part(asking: Asking, node: Any) -> Fraction:
     return part
 
 
-def _grouped(text: str) -> str:
-    return f"({text})"
+def ones(condition: Node) -> Node:
+    """Return 1 where a condition holds, and else 0."""
+    return Case(((condition, Number(1.0)),), Number(0.0))
+
+
+def ones_unless(condition: Node) -> Node:
+    """Return 0 where a condition holds, and else 1."""
+    return Case(((condition, Number(0.0)),), Number(1.0))
 
 
 _ONE = ("this",)

@@ -1,4 +1,4 @@
-"""What a statement may name: the tables of an entry point, and public tables that come with the statement."""
+"""Tables that a statement may name: those of an entry point, and public ones that come with it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prdp.declare.exact import told
-from prdp.declare.keys import is_missing, plain_value, table_columns
-from prdp.declare.owners import Owners
+from prdp.declare.keys import is_missing, plain_value, refuse_queries, table_columns
 from prdp.declare.references import Tree
+from prdp.declare.units import Owners
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import value_of
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.sql.door import Door
+from prdp.sql.queryable import Door
 
 Place = tuple[str, str]
 """A table and a column of it."""
@@ -89,6 +89,7 @@ def read_public(tables: Mapping[str, object] | None, taken: Iterable[str]) -> di
     for name, given in (tables or {}).items():
         if name.lower() in lower:
             raise InvalidRequest(f"tables= names {name!r}, which is a table that is asked. Rename it.")
+        refuse_queries(given, "tables", f"{{{name!r}: ...}}")
         columns = dict(given) if isinstance(given, Mapping) else table_columns(given)
         if not columns:
             raise InvalidRequest(

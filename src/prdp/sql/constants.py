@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from prdp.expressions.spelling import moment_from
 
@@ -16,7 +16,11 @@ _SPANS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MOST = 10**6
 
-MOMENTS = {"DATE": "DATE", "TIMESTAMP": "TIMESTAMP", "TIMESTAMPNTZ": "TIMESTAMP"}
+MOMENTS: dict[str, Literal["DATE", "TIMESTAMP"]] = {
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
+    "TIMESTAMPNTZ": "TIMESTAMP",
+}
 """The types of sqlglot that are moments without a zone, and how the row language calls them."""
 
 _MOST_LEVELS = 100

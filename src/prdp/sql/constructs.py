@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from prdp.sql.aggregates import AGGREGATES
-from prdp.sql.asking import SelectReader
-from prdp.sql.compiled import group_items, read_condition, read_items, read_order, whole_number
 from prdp.sql.construct import Construct
 from prdp.sql.from_clause import FromClause
 from prdp.sql.membership import exists_in_public, in_public
 from prdp.sql.refused import REFUSED
-from prdp.sql.row_functions import ROW_FUNCTIONS
-from prdp.sql.rows import ROWS
+from prdp.sql.rows import ROW_FUNCTIONS, ROWS
+from prdp.sql.select_list import SelectReader
+from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number
 from prdp.sql.subqueries import existing, per_owner, rows_of, rows_of_subquery, with_queries
 
 _WIDTH = 120

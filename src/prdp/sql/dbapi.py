@@ -14,7 +14,7 @@ from prdp.declare.exact import Exact, exact_share, told
 from prdp.declare.keys import plain_value
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PrdpError, SqlError
 from prdp.expressions.evaluate import value_of
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.nodes import canonical
 from prdp.expressions.tokens import tokens_of
 from prdp.sql.lookups import literal
 from prdp.sql.results import SqlAnswers
@@ -253,12 +253,9 @@ def _constant(value: object) -> str:
     if plain is None:
         return "NULL"
     try:
-        found = value_of(plain)
-    except TypeError:
-        found = None
-    if found is None or (isinstance(found, str) and not is_writable(found)):
-        raise InvalidRequest(f"{told(value)} is no number, text, date or truth value.")
-    return literal(found)
+        return canonical(literal(value_of(plain)))
+    except (TypeError, InvalidRequest):
+        raise InvalidRequest(f"{told(value)} is no number, text, date or truth value.") from None
 
 
 def _set_share(text: object) -> Fraction | None:

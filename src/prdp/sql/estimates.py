@@ -10,10 +10,10 @@ from fractions import Fraction
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Arithmetic, Call, Column, Negate, Node, columns
-from prdp.release import shown
-from prdp.release.ends import ENDLESS, Ends
-from prdp.release.moved import moved_caveat
+from prdp.release import formatting
+from prdp.release.interval import ENDLESS, Ends
 from prdp.release.number import NumberLike
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release, chance_of, reach_of
 
 
@@ -50,7 +50,7 @@ class ComputedAnswer(NumberLike):
     @property
     def computed(self) -> Value:
         """What the expression gives for the released values; None where that is unknown."""
-        values = {name: float(shown.value_of(part)) for name, part in self.parts.items()}
+        values = {name: float(formatting.value_of(part)) for name, part in self.parts.items()}
         return evaluate(self.node, {**self.known, **values})
 
     @property
@@ -103,9 +103,17 @@ class ComputedAnswer(NumberLike):
     @property
     def caveat(self) -> str:
         """What else than noise may have moved it; which way, where it moves with one answer alone."""
+        return "; ".join(dict.fromkeys(map(str, self._biases)))
+
+    @property
+    def general_caveat(self) -> str:
+        """The same without the numbers in which rows of a table differ."""
+        return "; ".join(dict.fromkeys(str(bias.in_general) for bias in self._biases))
+
+    @property
+    def _biases(self) -> list[Caveat]:
         by = affine(self.node, self.known) if len(self.parts) == 1 else None
-        said = (moved_caveat(part, by) for part in self.parts.values() if part.caveat)
-        return "; ".join(dict.fromkeys(said))
+        return [part.bias.moved(part.clipping, by) for part in self.parts.values() if part.bias is not None]
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
@@ -126,29 +134,42 @@ class ComputedAnswer(NumberLike):
     def kind(self) -> str:
         """What the interval is."""
         kinds = {part.kind for part in self.parts.values()}
-        return next((kind for kind in (shown.NOISE_ALONE, shown.RANGE) if kind in kinds), "95 %")
+        return next((kind for kind in (formatting.NOISE_ALONE, formatting.RANGE) if kind in kinds), "95 %")
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: a part is too poor, or what is noise of it is wider than the answer.
+        """What is wrong with the answer: what is of a part, or what is noise of it is wider than the answer.
 
         As with a release, what clipping may have taken beyond what was allowed is not taken for noise.
         """
-        if any(part.flag == shown.TOO_POOR for part in self.parts.values()):
-            return shown.TOO_POOR
-        low, high = self.interval(shown.LEVEL, reach=1)
-        return shown.MOSTLY_NOISE if high - low >= 2 * abs(self.exact) else ""
+        flags = {part.flag for part in self.parts.values()}
+        if formatting.TOO_POOR in flags:
+            return formatting.TOO_POOR
+        low, high = self.interval(formatting.LEVEL, reach=1)
+        if high - low >= 2 * abs(self.exact):
+            return formatting.MOSTLY_NOISE
+        return formatting.UNRELIABLE if formatting.UNRELIABLE in flags else ""
 
     @property
     def condition(self) -> str:
         """What the interval leaves aside, in words."""
-        meanings = dict.fromkeys(part.condition for part in self.parts.values() if part.chosen is not None)
-        return "; ".join(filter(None, (*meanings, shown.condition(self))))
+        return "; ".join(filter(None, (formatting.simultaneous(self.among), self.aside_in_words)))
+
+    @property
+    def aside_in_words(self) -> str:
+        """What the interval leaves aside, in words; empty where that is nothing."""
+        chosen = (part.aside_in_words for part in self.parts.values() if part.chosen is not None)
+        return "; ".join(filter(None, (*dict.fromkeys(chosen), formatting.condition(self))))
+
+    @property
+    def among(self) -> int:
+        """Of how many answers its parts were selected by what they are."""
+        return max((part.among for part in self.parts.values()), default=1)
 
     @property
     def aside(self) -> str:
         """What the intervals of the parts leave aside, as a clause."""
-        told = (part for part in self._apart.values() if part.chosen is None and part.condition)
+        told = (part for part in self._apart.values() if part.chosen is None and part.aside_in_words)
         clauses = dict.fromkeys(part.aside for part in told)
         return " and what ".join(filter(None, clauses))
 
@@ -160,8 +181,8 @@ class ComputedAnswer(NumberLike):
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because one of a part lies too far away; None for those that are."""
-        ends = self.interval(shown.LEVEL, reach=shown.REACH)
-        pairs = zip(ends, self.interval(shown.LEVEL), strict=True)
+        ends = self.interval(formatting.LEVEL, reach=formatting.REACH)
+        pairs = zip(ends, self.interval(formatting.LEVEL), strict=True)
         low, high = (end if math.isfinite(end) and math.isinf(kept) else None for end, kept in pairs)
         return low, high
 

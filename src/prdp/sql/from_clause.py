@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Column, Node
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
@@ -19,9 +20,8 @@ from prdp.sql.lookups import looked_up
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import sql_of
 from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.row_nodes import NodeReader
 from prdp.sql.scope import Scope, Source
-from prdp.sql.writer import Writer
-from prdp.sql.written import Written
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class FromClause:
     names: Names
     sources: list[Source] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
-    conditions: list[tuple[Written, Any]] = field(default_factory=list)
+    conditions: list[tuple[Node, Any]] = field(default_factory=list)
     public: list[tuple[str, PublicTable, Any]] = field(default_factory=list)
     whole: RowRelation | None = None
     equalities: list[Any] = field(default_factory=list)
@@ -106,7 +106,7 @@ class FromClause:
                 "A record's row is there once; a self-join has no proof.",
             )
         shown = catalog.tables[table]
-        columns = {name: partial(Written, shown_name(called)) for name, called in shown.items()}
+        columns = {name: partial(Column, called) for name, called in shown.items()}
         origins = {name: (table, name) for name in shown}
         keys = {}
         if catalog.is_public(table) and catalog.values is not None:
@@ -151,8 +151,8 @@ class FromClause:
     ) -> None:
         statement = self.names.statement
         scope = Scope(statement, tuple(self.sources))
-        bare = Source(alias, {name: partial(Written, shown_name(name)) for name in table.columns})
-        sides: list[tuple[str, Written, Any]] = []
+        bare = Source(alias, {name: partial(Column, name) for name in table.columns})
+        sides: list[tuple[str, Node, Any]] = []
         for name in using:
             column = _of_public(bare, name.name)
             if column is not None:
@@ -180,7 +180,7 @@ class FromClause:
         waiting = list(self.public)
         self.public.clear()
         for alias, table, entry in waiting:
-            bare = Source(alias, {name: partial(Written, shown_name(name)) for name in table.columns})
+            bare = Source(alias, {name: partial(Column, name) for name in table.columns})
             scope = Scope(self.names.statement, tuple(self.sources))
             found = [part for part in left if _lookup_sides(part, bare, scope, self.names)]
             self._look_up(alias, table, entry, found[:1], [], optional=False)
@@ -188,7 +188,7 @@ class FromClause:
         return left
 
 
-def _lookup_sides(equality: Any, bare: Source, scope: Scope, names: Names) -> list[tuple[str, Written, Any]]:
+def _lookup_sides(equality: Any, bare: Source, scope: Scope, names: Names) -> list[tuple[str, Node, Any]]:
     """Return the key of a public table that an equality names, and what it is equal to; or nothing."""
     if type(equality).__name__ != "EQ":
         return []
@@ -202,7 +202,7 @@ def _lookup_sides(equality: Any, bare: Source, scope: Scope, names: Names) -> li
         mentions = [part.table.lower() for part in other.find_all(type(one))]
         if bare.alias.lower() in mentions:
             continue
-        return [(key, Writer(names.statement, row_leaf(scope, names)).write(other), equality)]
+        return [(key, NodeReader(names.statement, row_leaf(scope, names)).read(other), equality)]
     return []
 
 

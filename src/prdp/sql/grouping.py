@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from itertools import product
@@ -19,11 +19,11 @@ from prdp.declare.computed import WHOLE, derived_grain
 from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
-from prdp.declare.keys import MOST_KEYS, typed_key
+from prdp.declare.keys import MOST_KEYS, refuse_queries, typed_key
 from prdp.errors import InvalidRequest
+from prdp.expressions.datetimes import added
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import Ranges, bound, narrowed
-from prdp.expressions.moments import added
 from prdp.expressions.nodes import (
     MIRRORED,
     Among,
@@ -41,7 +41,6 @@ from prdp.expressions.nodes import (
     Null,
     Number,
     Or,
-    canonical,
     columns,
     conjuncts,
 )
@@ -49,7 +48,7 @@ from prdp.plan.planner import Planner
 from prdp.policy import ranges_of, whole_part
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
-from prdp.sql.writer import CheckedText
+from prdp.sql.row_nodes import CheckedNode
 
 MOST_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
@@ -66,19 +65,20 @@ class GroupItem:
         listed: The values of a public table's column, if it is one.
     """
 
-    checked: CheckedText
+    checked: CheckedNode
     part: str = ""
     names: tuple[str, ...] = ()
     listed: tuple[Any, ...] | None = None
 
     @property
-    def key(self) -> str | GroupKey:
+    def key(self) -> Node | GroupKey:
         """What ``group_by`` is given."""
-        return date_trunc(self.part, self.checked.text) if self.part else self.checked.text
+        node = self.checked.node
+        return replace(date_trunc(self.part, self.checked.text), expression=node) if self.part else node
 
     @property
     def text(self) -> str:
-        """What tells it from other entries."""
+        """The entry in the row language."""
         return f"date_trunc('{self.part}', {self.checked.text})" if self.part else self.checked.text
 
 
@@ -87,7 +87,7 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
     conditions = conjuncts(where)
     if item.part:
         return _moments(item, conditions)
-    listed = _listed(item.checked.text, conditions)
+    listed = _listed(item.checked.node, conditions)
     if listed is not None:
         return listed
     if item.listed is not None:
@@ -96,7 +96,7 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
         return [False, True]
     found = _constants(item.checked.node)
     found = _numbers(item, where, planner) if found is None else found
-    denied = _denied(item.checked.text, conditions)
+    denied = _denied(item.checked.node, conditions)
     return None if found is None else [value for value in found if value not in denied]
 
 
@@ -130,6 +130,7 @@ def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
     """Return what a caller lists for an entry of GROUP BY, or what was found; capitals do not matter."""
     wanted = {name.lower() for name in (*item.names, item.text)}
     listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
+    refuse_queries(listed, "keys", f" for {item.text!r}")
     return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed
 
 
@@ -180,48 +181,46 @@ def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, pla
     return [key for key in keys if all(part in allowed for part, allowed in zip(key, kept, strict=True))]
 
 
-def _listed(text: str, conditions: Sequence[Node]) -> list[Any] | None:
+def _listed(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
     """Return the values that all conditions allow, as far as they list any."""
     found: list[Any] | None = None
     for condition in conditions:
-        values = _allowed(condition, text)
+        values = _allowed(condition, node)
         if values is not None:
             found = values if found is None else [value for value in found if value in values]
     return found
 
 
-def _allowed(condition: Node, text: str) -> list[Any] | None:
+def _allowed(condition: Node, node: Node) -> list[Any] | None:
     """Return the values that a condition allows: of an IN list, an equality, or several joined by OR."""
     match condition:
-        case Among() if canonical(condition.operand) == text:
+        case Among() if condition.operand == node:
             return list(dict.fromkeys(item.value for item in condition.items))
-        case Compare(op="=") if isinstance(condition.right, Literals) and canonical(condition.left) == text:
+        case Compare(op="=") if isinstance(condition.right, Literals) and condition.left == node:
             return [condition.right.value]
-        case Compare(op="=") if isinstance(condition.left, Literals) and canonical(condition.right) == text:
+        case Compare(op="=") if isinstance(condition.left, Literals) and condition.right == node:
             return [condition.left.value]
         case Or():
-            parts = [_allowed(part, text) for part in condition.parts]
+            parts = [_allowed(part, node) for part in condition.parts]
             listed = [value for part in parts if part is not None for value in part]
             return None if None in parts else list(dict.fromkeys(listed))
         case _:
             return None
 
 
-def _denied(text: str, conditions: Sequence[Node]) -> list[Any]:
+def _denied(node: Node, conditions: Sequence[Node]) -> list[Any]:
     """Return the values that conditions deny: of <> and NOT IN."""
     found: list[Any] = []
     for condition in conditions:
         match condition:
-            case Compare(op="<>") if (
-                isinstance(condition.right, Literals) and canonical(condition.left) == text
-            ):
+            case Compare(op="<>") if isinstance(condition.right, Literals) and condition.left == node:
                 found.append(condition.right.value)
-            case Not(operand=Among() as inner) if canonical(inner.operand) == text:
+            case Not(operand=Among() as inner) if inner.operand == node:
                 found += [item.value for item in inner.items]
     return found
 
 
-def _limits(text: str, conditions: Sequence[Node]) -> dict[str, list[Any]]:
+def _limits(node: Node, conditions: Sequence[Node]) -> dict[str, list[Any]]:
     """Return the constants that an expression is compared with, by the comparison."""
     found: dict[str, list[Any]] = {"<": [], "<=": [], ">": [], ">=": [], "=": []}
     for condition in conditions:
@@ -232,14 +231,14 @@ def _limits(text: str, conditions: Sequence[Node]) -> dict[str, list[Any]]:
             (MIRRORED[condition.op], condition.right, condition.left),
         )
         for op, left, right in sides:
-            if op in found and isinstance(right, Number | Moment) and canonical(left) == text:
+            if op in found and isinstance(right, Number | Moment) and left == node:
                 found[op].append(right.value)
     return found
 
 
 def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
     """Return the first moments of all months, weeks, ... that WHERE allows, from its two ends."""
-    limits = _limits(item.checked.text, conditions)
+    limits = _limits(item.checked.node, conditions)
     lows, highs = [*limits[">"], *limits[">="]], [*limits["<"], *limits["<="]]
     if not lows or not highs or item.part not in get_args(Calendar):
         return None
@@ -282,7 +281,7 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
     node = item.checked.node
     grain = derived_grain(node, planner.schema, planner.grain)
     ends = bound(node, _held(where, ranges_of(planner.bounds), planner))
-    limits = _limits(item.checked.text, conjuncts(where))
+    limits = _limits(item.checked.node, conjuncts(where))
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
     if not grain or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):

@@ -10,10 +10,10 @@ from typing import Any
 from prdp.declare.exact import Exact
 from prdp.declare.key_search import KeySearch
 from prdp.errors import BudgetExhausted, InvalidRequest, SqlError, offered_share, shown_part
-from prdp.plan.keys_plan import never_found
-from prdp.sql.compiled import Compiled
+from prdp.plan.key_plan import never_found
 from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
+from prdp.sql.statement import Compiled
 
 KEYS_PART = Fraction(1, 4)
 """What of a statement's share finds keys, where ``shares`` does not leave another part for it."""

@@ -1,58 +1,74 @@
 """Public tables beside a statement: looked up by a key, so that a column of theirs is a function of the row.
 
-A lookup is written out as a CASE over the public keys. It is an expression of the record alone then, and
-all that is proved of computed columns holds: proofs/computed.md.
+A lookup is a CASE over the public keys. It is an expression of the record alone then, and all that is proved
+of computed columns holds: proofs/computed.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.parse import MOST_CHARACTERS
-from prdp.expressions.spelling import moment_literal, number_text, text_literal
+from prdp.expressions.nodes import (
+    MOST_CONSTANTS,
+    Among,
+    Boolean,
+    Case,
+    Literals,
+    Moment,
+    Node,
+    Null,
+    Number,
+    Text,
+)
+from prdp.expressions.spelling import is_writable
 from prdp.sql.catalog import PublicTable
 from prdp.sql.scope import Source
-from prdp.sql.written import COMPARE, SUM, Written, joined
 
 
-def literal(value: Any) -> str:
-    """Return a plain value in the row language.
+def literal(value: Any) -> Literals:
+    """Return a plain public value as a constant.
 
     >>> literal(3.0), literal("O'Neill"), literal(True)
-    ('3', "'O''Neill'", 'TRUE')
+    (Number(value=3.0), Text(value="O'Neill"), Boolean(value=True))
+
+    Raises:
+        InvalidRequest: The row language cannot say it: an infinity, or a text with half a character in it.
     """
     match value:
         case bool():
-            return str(value).upper()
-        case str():
-            return text_literal(value)
+            return Boolean(value)
+        case str() if is_writable(value):
+            return Text(value)
         case datetime():
-            return moment_literal(value)
+            return Moment(value)
+        case int() | float() if math.isfinite(value):
+            return Number(float(value) + 0.0)
         case _:
-            return number_text(float(value))
+            raise InvalidRequest(
+                "a public value is neither a finite number, a date nor a text that can be written."
+            )
 
 
-def among(operand: Written, values: Iterable[Any]) -> Written:
+def among(operand: Node, values: Iterable[Any]) -> Node:
     """Return the condition that a value is one of public ones; never true where there is none."""
-    listed = ", ".join(dict.fromkeys(map(literal, values)))
-    if not listed:
-        return Written("FALSE")
-    return joined([operand.within(SUM), f" IN ({listed})"], COMPARE)
+    listed = tuple(dict.fromkeys(map(literal, values)))
+    return Among(operand, listed) if listed else Boolean(False)
 
 
 def looked_up(
-    alias: str, table: PublicTable, key: str, operand: Written, *, optional: bool
-) -> tuple[Source, Written]:
+    alias: str, table: PublicTable, key: str, operand: Node, *, optional: bool
+) -> tuple[Source, Node]:
     """Return a public table as a source whose rows are found by a key, and the condition that one is.
 
     Where the row is ``optional``, a record without one has no key either.
 
     Raises:
-        InvalidRequest: The key stands in several rows, or the table is too long to be written out.
+        InvalidRequest: The key stands in several rows, or the table is too long to be looked up in.
     """
     keys = [value for value in table.columns[key] if value is not None]
     if len(set(keys)) < len(keys):
@@ -61,7 +77,7 @@ def looked_up(
             f"multiply private records. Make {key!r} unique there."
         )
     condition = among(operand, keys)
-    if len(condition.text) > MOST_CHARACTERS:
+    if len(keys) > MOST_CONSTANTS:
         raise InvalidRequest(
             f"the public table {table.name!r} has too many rows to be looked up in a statement. Name it in "
             "prdp.open_join(..., public=[...])."
@@ -70,7 +86,7 @@ def looked_up(
         name: partial(_column, operand, tuple(table.columns[key]), values)
         for name, values in table.columns.items()
     }
-    found = joined(["CASE WHEN ", condition, " THEN ", operand, " END"])
+    found = Case(((condition, operand),), Null())
     columns[key] = partial(_itself, found if optional else operand)
     listed = {name: partial(_values, values) for name, values in table.columns.items()}
     return Source(alias, columns, keys=listed), condition
@@ -80,17 +96,15 @@ def _values(values: tuple[Any, ...]) -> list[Any]:
     return list(dict.fromkeys(value for value in values if value is not None))
 
 
-def _itself(key: Written) -> Written:
+def _itself(key: Node) -> Node:
     return key
 
 
-def _column(operand: Written, keys: tuple[Any, ...], values: tuple[Any, ...]) -> Written:
+def _column(operand: Node, keys: tuple[Any, ...], values: tuple[Any, ...]) -> Node:
     """Return a column of a public table, by the keys of the rows that have each value."""
     rows: dict[Any, list[Any]] = {}
     for key, value in zip(keys, values, strict=True):
         if key is not None and value is not None:
             rows.setdefault(value, []).append(key)
-    pieces: list[str | Written] = ["CASE"]
-    for value, found in rows.items():
-        pieces += [" WHEN ", among(operand, found), f" THEN {literal(value)}"]
-    return joined([*pieces, " END"]) if rows else Written("NULL")
+    branches = tuple((among(operand, found), literal(value)) for value, found in rows.items())
+    return Case(branches, Null()) if rows else Null()

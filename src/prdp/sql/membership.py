@@ -1,4 +1,4 @@
-"""Write columns of rows, and IN and EXISTS over public tables, which are conditions on the row."""
+"""Read columns of rows, and IN and EXISTS over public tables, which are conditions on the row."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from functools import partial
 from typing import Any
 
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.nodes import Column, IsNull, Node, Not, conjunction
 from prdp.schema import Kind
 from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.lookups import among
 from prdp.sql.refused import NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD
 from prdp.sql.relation import Names, conjuncts
+from prdp.sql.row_nodes import NodeReader
 from prdp.sql.scope import Scope, Source
-from prdp.sql.writer import Writer
-from prdp.sql.written import AND, SUM, Written, joined
 
 
-def row_leaf(scope: Scope, names: Names) -> Callable[[Any], Written | None]:
-    """Return what writes the columns of rows, and their membership in public tables."""
+def row_leaf(scope: Scope, names: Names) -> Callable[[Any], Node | None]:
+    """Return what reads the columns of rows, and their membership in public tables."""
 
-    def leaf(node: Any) -> Written | None:
+    def leaf(node: Any) -> Node | None:
         kind = type(node).__name__
         if kind == "Column":
             return scope.column(node)
@@ -65,17 +64,17 @@ def _public(node: Any, names: Names) -> tuple[PublicTable, Source, Any]:
     if unread(select, ("expressions", "from_", "where")) is not None:
         names.statement.refuse(select, "this subquery has SELECT, FROM and WHERE alone")
     alias = entry.alias or entry.name
-    return table, Source(alias, {c: partial(Written, shown_name(c)) for c in table.columns}), select
+    return table, Source(alias, {c: partial(Column, c) for c in table.columns}), select
 
 
-def in_public(node: Any, scope: Scope, names: Names) -> Written:
-    """Write IN over a public table as membership in its values."""
+def in_public(node: Any, scope: Scope, names: Names) -> Node:
+    """Read IN over a public table as membership in its values."""
     table, source, select = _public(node, names)
     if len(select.expressions) != 1 or unread(node, ("this", "query")) is not None:
         names.statement.refuse(node, "IN takes a subquery of one column")
     inner = Scope(names.statement, (source,))
-    writer = Writer(names.statement, row_leaf(inner, names))
-    value = writer.checked(select.expressions[0].unalias(), table.schema)
+    reader = NodeReader(names.statement, row_leaf(inner, names))
+    value = reader.checked(select.expressions[0].unalias(), table.schema)
     rows = _rows(table, conjuncts(_where(select)), inner, names)
     values = [evaluate(value.node, row) for row in rows]
     if any(found is None for found in values):
@@ -84,11 +83,11 @@ def in_public(node: Any, scope: Scope, names: Names) -> Written:
             "the public column has rows without a value, and IN is unknown there",
             "Add WHERE x IS NOT NULL to the subquery.",
         )
-    return among(Writer(names.statement, row_leaf(scope, names)).write(node.this), values)
+    return among(NodeReader(names.statement, row_leaf(scope, names)).read(node.this), values)
 
 
-def exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
-    """Write EXISTS over a public table as membership of what one equality compares with the row."""
+def exists_in_public(node: Any, scope: Scope, names: Names) -> Node:
+    """Read EXISTS over a public table as membership of what one equality compares with the row."""
     table, source, select = _public(node, names)
     refuse_functions(select, names)
     inner = Scope(names.statement, (source,))
@@ -108,11 +107,11 @@ def exists_in_public(node: Any, scope: Scope, names: Names) -> Written:
             "EXISTS over a public table compares one column of it with the row",
             "Write EXISTS (SELECT 1 FROM jobs j WHERE j.job = a.job AND ...).",
         )
-    value = Writer(names.statement, row_leaf(inner, names)).checked(links[0][0], table.schema)
+    value = NodeReader(names.statement, row_leaf(inner, names)).checked(links[0][0], table.schema)
     found = [evaluate(value.node, row) for row in _rows(table, own, inner, names)]
-    operand = Writer(names.statement, row_leaf(scope, names)).write(links[0][1])
+    operand = NodeReader(names.statement, row_leaf(scope, names)).read(links[0][1])
     member = among(operand, [each for each in found if each is not None])
-    return joined([member, " AND ", operand.within(SUM), " IS NOT NULL"], AND)
+    return conjunction((member, Not(IsNull(operand))))
 
 
 def _is_of(node: Any, source: Source) -> bool:
@@ -131,6 +130,10 @@ def _where(select: Any) -> Any:
 
 def _rows(table: PublicTable, parts: list[Any], scope: Scope, names: Names) -> list[dict[str, Any]]:
     """Return the public rows for which conditions hold."""
-    writer = Writer(names.statement, row_leaf(scope, names))
-    checked = [writer.checked(part, table.schema, Kind.BOOLEAN).node for part in parts]
+    leaf = row_leaf(scope, names)
+    readers = [NodeReader(names.statement, leaf) for _ in parts]
+    checked = [
+        reader.checked(part, table.schema, Kind.BOOLEAN).node
+        for reader, part in zip(readers, parts, strict=True)
+    ]
     return [row for row in table.rows if all(evaluate(node, row) is True for node in checked)]

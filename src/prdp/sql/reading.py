@@ -41,6 +41,7 @@ _NOT_SIGNS = {
     "!": "Write NOT, or <>.",
 }
 _TOP = re.compile(r"\bselect\s+(?:distinct\s+)?top\s*\(?\s*(\d+)", re.IGNORECASE)
+_NO_BREAK = re.compile("[^\n]")
 _CLAUSES = ("select", "from", "where", "group", "order", "having", "limit", "join", "between")
 _QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
 
@@ -202,7 +203,7 @@ def _without_comments(text: str, tokens: Sequence[Token]) -> str:
             begin = at + len(gap) - len(gap.lstrip())
             span = (begin, begin + len(gap.strip()))
             raise SqlError(text, span, "hints and templates are not read", "Leave it out.")
-        pieces += ["".join("\n" if sign == "\n" else " " for sign in gap), token.written]
+        pieces += [_NO_BREAK.sub(" ", gap), token.written]
         at = token.end
     return "".join(pieces) + " " * (len(text) - at)
 

@@ -1,4 +1,4 @@
-"""What never gets through, each with the reason and with what works instead."""
+"""Constructs of SQL that are refused, each with the reason and with what works instead."""
 
 from __future__ import annotations
 

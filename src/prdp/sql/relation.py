@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from prdp.expressions.nodes import Node
 from prdp.sql.catalog import Catalog, PublicTable
 from prdp.sql.reading import SqlStatement
 from prdp.sql.scope import Scope, Source
-from prdp.sql.written import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RowRelation:
 
     sources: tuple[Source, ...]
     tables: tuple[str, ...] = ()
-    conditions: tuple[tuple[Written, Any], ...] = ()
+    conditions: tuple[tuple[Node, Any], ...] = ()
     has_rows: bool = False
     per_owner: Mapping[str, tuple[str, Any]] | None = None
     inner: RowRelation | None = None

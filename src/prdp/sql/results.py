@@ -10,11 +10,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
-from prdp.release import shown
+from prdp.release import formatting
 from prdp.release.extras import optional_library
 from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
+from prdp.safety.plain_text import printable
 from prdp.sql.estimates import ComputedAnswer
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class SqlAnswers:
         rows: Its rows; a number that was released, or computed from such, has its interval with it.
         released: The answers that all of it is computed from, as the ledger keeps them; None where there are
             none.
-        of_groups: What is said of groups that were found: which are missing by design.
+        remarks: What is said of groups that were found, and of how aggregates were read.
     """
 
     text: str
@@ -49,7 +50,7 @@ class SqlAnswers:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     released: ReleaseTable | None
-    of_groups: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -155,7 +156,7 @@ class SqlAnswers:
         return [list(map(_in_words, row)) for row in self.rows[:_SHOWN_ROWS]]
 
     def _lines(self) -> list[str]:
-        rows = [list(self.columns), *self._cells()]
+        rows = [list(map(printable, self.columns)), *self._cells()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -170,18 +171,17 @@ class SqlAnswers:
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         said = [f"share {self.share}{self._mark}"]
-        said += [f"ends: {shown.KINDS[kind]}" for kind in kinds]
-        said += self.of_groups
+        said += [f"ends: {formatting.KINDS[kind]}" for kind in kinds]
+        said += self.remarks
         if any(number.left_away != (None, None) for number in numbers):
-            said.append(shown.LEFT_AWAY)
+            said.append(formatting.LEFT_AWAY)
         said += self._conditions()
         caveats = self._by_column(lambda number: [(number.method, number.caveat)] if number.caveat else [])
         if len(caveats) > len(self.columns):
-            general = shown.in_general
-            caveats = self._by_column(lambda one: [(one.method, general(one.caveat))] if one.caveat else [])
+            caveats = self._by_column(lambda one: [(one.method, one.general_caveat)] if one.caveat else [])
         said += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items()]
         flags = {number.flag for number in numbers}
-        return said + [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in flags]
+        return said + [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in flags]
 
     def _conditions(self) -> list[str]:
         """Return whom answers are not about and what intervals leave aside, by columns, not by rows."""
@@ -190,9 +190,13 @@ class SqlAnswers:
         aside = self._by_column(_aside)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
         if len(aside) > len(asked):
-            aside = {shown.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]}
+            aside = {
+                formatting.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]
+            }
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
+        numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
         return [
+            *formatting.rows_simultaneous(numbers),
             *(f"{said}{columns}" for said, columns in left_out.items()),
             *(f"an interval{columns} {said}" for said, columns in told.items()),
         ]
@@ -226,14 +230,14 @@ def _meanings(number: Release | ComputedAnswer) -> list[str]:
 def _aside(number: Release | ComputedAnswer) -> list[str]:
     """Return what the interval of a number leaves aside."""
     chosen = isinstance(number, Release) and number.chosen is not None
-    return [number.aside] if number.condition and number.aside and not chosen else []
+    return [number.aside] if number.aside_in_words and number.aside and not chosen else []
 
 
 def plain(cell: Cell) -> Any:
     """Return a cell as a plain value: a count is a whole number."""
     match cell:
         case Release() | ComputedAnswer():
-            return shown.value_of(cell)
+            return formatting.value_of(cell)
         case float() if math.isfinite(cell) and cell == int(cell) and abs(cell) < 2**53:
             return int(cell)
         case _:
@@ -243,13 +247,13 @@ def plain(cell: Cell) -> Any:
 def _in_words(cell: Cell) -> str:
     match cell:
         case Release() | ComputedAnswer():
-            return shown.in_a_cell(cell)
+            return formatting.in_a_cell(cell)
         case None:
             return "NULL"
         case float():
             return f"{plain(cell):,}"
         case _:
-            return shown_key(cell)
+            return printable(shown_key(cell))
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""What names mean inside one SELECT: sources, their columns, and the row language's text of each.
+"""Names inside one SELECT: sources, their columns, and the row language's node of each.
 
-A column of a subquery is the text of its expression over the table's own columns, and nothing else: bounds,
-grains and keys are found for that text anew, whatever the name meant before.
+A column of a subquery is its expression over the table's own columns, and nothing else: bounds, grains and
+keys are found for that expression anew, whatever the name meant before.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from prdp.expressions.nodes import Node
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import Place
 from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement
-from prdp.sql.written import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Source:
 
     Attributes:
         alias: What the statement calls it.
-        columns: For each column, a function that writes it.
+        columns: For each column, a function that gives its node.
         origins: For columns of a table of a join, their table and name there.
         keys: For columns of public tables, a function that lists their values.
         merged: Columns that USING made one with an earlier source's: without a table, that one is meant.
     """
 
     alias: str
-    columns: Mapping[str, Callable[[], Written]]
+    columns: Mapping[str, Callable[[], Node]]
     origins: Mapping[str, Place] = field(default_factory=dict)
     keys: Mapping[str, Callable[[], list[Any]]] = field(default_factory=dict)
     merged: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class Scope:
             self._refuse(node, name, named)
         return found[0]
 
-    def column(self, node: Any) -> Written:
+    def column(self, node: Any) -> Node:
         """Return what a column is in the row language."""
         source, name = self.find(node)
         return source.columns[name]()

@@ -1,30 +1,36 @@
 """Rows of SELECT ... FROM ... WHERE, with CTEs, subqueries, and EXISTS over rows that belong to a record.
 
+Joins are held to the declared references: a result belongs to one private record, or is refused.
+
 A subquery is row by row, or grouped by whom its rows belong to. A column of it is its expression over the
 table's own columns: nothing that is known of a column survives its redefinition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from prdp.expressions.spelling import shown_name
+from prdp.declare.references import Reference, Tree
+from prdp.expressions.nodes import Column, Node, Null
+from prdp.sql.catalog import Place
 from prdp.sql.construct import unread
 from prdp.sql.from_clause import FromClause
-from prdp.sql.joins import Part, without_references
 from prdp.sql.membership import inner_select, inner_table, refuse_functions, row_leaf
 from prdp.sql.reading import SqlStatement
 from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.row_nodes import NodeReader
 from prdp.sql.scope import Scope, Source
-from prdp.sql.writer import Writer
-from prdp.sql.written import Written
 
 _ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
 _AGGREGATES = frozenset({"Sum", "Count"})
+
+
+Part = tuple[Any, Scope]
+"""A condition, and what names mean in it."""
 
 
 def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
@@ -52,11 +58,11 @@ def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
             "conditions on what a record's rows add up to are not answered yet",
             "Put conditions on single rows into the subquery.",
         )
-    written = [(Writer(names.statement, row_leaf(at, names)).write(part), part) for part, at in parts]
+    read = [(NodeReader(names.statement, row_leaf(at, names)).read(part), part) for part, at in parts]
     relation = RowRelation(
         sources,
         tuple(clause.tables),
-        (*clause.conditions, *written),
+        (*clause.conditions, *read),
         has_rows=has_rows or (clause.whole is not None and clause.whole.has_rows),
         per_owner=None if clause.whole is None else clause.whole.per_owner,
         inner=None if clause.whole is None else clause.whole.inner,
@@ -126,6 +132,66 @@ def _refuse_unless_one_row_an_owner(select: Any, outer: list[str], names: Names)
         )
 
 
+def without_references(names: Names, tables: list[str], parts: list[Part], entry: Any) -> list[Part]:
+    """Return the conditions that are no declared reference, or refuse a join that does not follow them.
+
+    A reference may be said by way of others: a = b AND b = c says a = c.
+    """
+    tree = names.catalog.tree
+    if tree is None:
+        return parts
+    if tree.private not in tables:
+        names.statement.refuse(
+            entry,
+            f"the records of {tree.private} are protected, and it is not in FROM",
+            f"Join {tree.private}: rows of other tables belong to its records.",
+        )
+    pairs = [_equated(part, scope) for part, scope in parts]
+    classes = _classes(pair for pair in pairs if pair is not None)
+    said: set[frozenset[Place]] = set()
+    for table in tables:
+        if table == tree.private:
+            continue
+        reference = tree.joined_by[table]
+        ends = (reference.table, reference.column), (reference.to, reference.key)
+        if not {reference.table, reference.to} <= set(tables) or not _are_equal(classes, *ends):
+            names.statement.refuse(
+                entry, f"{table} is not joined as it was declared", _how_to_join(reference, tree)
+            )
+        said.add(frozenset(ends))
+    return [
+        part for part, pair in zip(parts, pairs, strict=True) if pair is None or frozenset(pair) not in said
+    ]
+
+
+def _how_to_join(reference: Reference, tree: Tree) -> str:
+    path = " and ".join(tree.path(reference.table if reference.to in tree.public else reference.to))
+    said = f"{reference.table}.{reference.column} = {reference.to}.{reference.key}"
+    return f"Write ON {said}, with {path} in FROM."
+
+
+def _equated(node: Any, scope: Scope) -> tuple[Place, Place] | None:
+    """Return the two plain columns that a condition says are equal."""
+    if type(node).__name__ != "EQ":
+        return None
+    left, right = scope.origin(node.this), scope.origin(node.expression)
+    return None if left is None or right is None else (left, right)
+
+
+def _classes(pairs: Iterable[tuple[Place, Place]]) -> list[set[Place]]:
+    """Return the columns that equalities make one, as sets."""
+    classes: list[set[Place]] = []
+    for pair in pairs:
+        touched = [known for known in classes if known & set(pair)]
+        classes = [known for known in classes if known not in touched]
+        classes.append(set(pair).union(*touched))
+    return classes
+
+
+def _are_equal(classes: list[set[Place]], one: Place, other: Place) -> bool:
+    return any(one in known and other in known for known in classes)
+
+
 def rows_of_subquery(select: Any, names: Names) -> RowRelation:
     """Return the rows of a subquery or of a CTE, under its own names alone."""
     statement = names.statement
@@ -146,15 +212,15 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
     if relation.per_owner is not None:
         return _all_of(select, relation, statement)
     scope = relation.scope(statement)
-    columns: dict[str, Callable[[], Written]] = {}
+    columns: dict[str, Callable[[], Node]] = {}
     keys: dict[str, Callable[[], list[Any]]] = {}
     for item in select.expressions:
-        for name, written, listed in _columns(item, scope, names):
+        for name, node, listed in _columns(item, scope, names):
             if name.lower() in {known.lower() for known in columns}:
                 statement.refuse(
                     item, f"two columns of the subquery are called {name}", "Rename one of them."
                 )
-            columns[name] = written
+            columns[name] = node
             keys |= {name: listed} if listed is not None else {}
     return replace(relation, sources=(Source("", columns, keys=keys),))
 
@@ -178,7 +244,7 @@ def _projected(select: Any) -> list[Any]:
 Listed = Callable[[], list[Any]]
 
 
-def _columns(item: Any, scope: Scope, names: Names) -> list[tuple[str, Callable[[], Written], Listed | None]]:
+def _columns(item: Any, scope: Scope, names: Names) -> list[tuple[str, Callable[[], Node], Listed | None]]:
     """Return the columns that an item of a subquery gives: one, or all of its sources for a star."""
     kind = type(item).__name__
     star = kind == "Star" or (kind == "Column" and type(item.this).__name__ == "Star")
@@ -188,21 +254,21 @@ def _columns(item: Any, scope: Scope, names: Names) -> list[tuple[str, Callable[
             scope.statement.refuse(item, "* is read without EXCLUDE and REPLACE")
         sources = [s for s in scope.sources if not table or s.alias.lower() == table.lower()]
         return [
-            (name, write, s.keys.get(name))
+            (name, node, s.keys.get(name))
             for s in sources
-            for name, write in s.columns.items()
+            for name, node in s.columns.items()
             if table or name not in s.merged
         ]
     inner, name = item.unalias(), item.alias or (item.name if kind == "Column" else "")
     if not name:
         scope.statement.refuse(item, "this column of the subquery needs a name", "Write ... AS name.")
-    written = Writer(scope.statement, row_leaf(scope, names)).write(inner)
+    node = NodeReader(scope.statement, row_leaf(scope, names)).read(inner)
     source = scope.find(inner) if type(inner).__name__ == "Column" else None
-    return [(name, partial(_same, written), source[0].keys.get(source[1]) if source else None)]
+    return [(name, partial(_same, node), source[0].keys.get(source[1]) if source else None)]
 
 
-def _same(written: Written) -> Written:
-    return written
+def _same(node: Node) -> Node:
+    return node
 
 
 def per_owner(select: Any, names: Names) -> RowRelation:
@@ -217,7 +283,7 @@ def per_owner(select: Any, names: Names) -> RowRelation:
     scope = relation.scope(statement)
     by = group.expressions
     known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
-    if owners is None or not known or scope.column(by[0]).text != shown_name(owners.id):
+    if owners is None or not known or scope.column(by[0]) != Column(owners.id):
         whom = f"GROUP BY {owners.id}" if owners else "protect='customer' in prdp.open, and GROUP BY customer"
         statement.refuse(
             group,
@@ -230,14 +296,14 @@ def per_owner(select: Any, names: Names) -> RowRelation:
     for item in select.expressions:
         inner, name = item.unalias(), item.alias or item.name
         if type(inner).__name__ == "Column":
-            if scope.column(inner).text != shown_name(owners.id):
+            if scope.column(inner) != Column(owners.id):
                 refuse_construct(statement, inner)
             columns[name] = ("id", None)
         elif type(inner).__name__ in _AGGREGATES and item.alias:
             columns[name] = (inner.key, inner.this)
         else:
             statement.refuse(item, "per record, SUM(x) AS name and COUNT(*) AS name are read")
-    names_only: dict[str, Callable[[], Written]] = dict.fromkeys(columns, partial(Written, "NULL"))
+    names_only: dict[str, Callable[[], Node]] = dict.fromkeys(columns, Null)
     return replace(relation, sources=(Source("", names_only),), per_owner=columns, inner=relation)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.util import find_spec
@@ -23,16 +25,111 @@ from prdp.ledger import Ledger
 from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.sampling import flips, keep_bounds
+from prdp.plan.excluded_records import leaves_out
 from prdp.plan.explain import omitted
-from prdp.plan.left_out import leaves_out
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
+from prdp.plan.question_key import question_text, without_token
 from prdp.plan.reads import CellRead, PlanReader, RowRead
-from prdp.plan.text import question_text, without_token
 from prdp.release.custom import CustomRelease
 from prdp.release.table import Released
-from prdp.schema import Kind
-from prdp.tables.outcomes import Mechanism, outcome, refuse_unless_mechanism
+from prdp.schema import Kind, Schema
+
+Mechanism = Callable[[Any, Fraction, Fraction], object]
+"""From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
+
+_LONGEST = 10_000_000
+_DEEPEST = 100
+_MOST_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismOutcome:
+    """The outcome of a mechanism: plain values, or that it failed, or that somebody interrupted it."""
+
+    value: Any
+    failed: bool = False
+    interrupted: bool = False
+
+
+def outcome(mechanism: Mechanism, rows: object, epsilon: Fraction, beta: Fraction) -> MechanismOutcome:
+    """Run a mechanism; whatever it raises is an output, of which nothing but that it failed is passed on.
+
+    ``SystemExit`` and ``KeyboardInterrupt`` are no exception: with the charge unanswered their words could be
+    read, and the mechanism be run again for nothing.
+    """
+    try:
+        return MechanismOutcome(plain(mechanism(rows, epsilon, beta)))
+    except KeyboardInterrupt:
+        return MechanismOutcome(None, failed=True, interrupted=True)
+    except BaseException:
+        return MechanismOutcome(None, failed=True)
+
+
+def plain(value: object) -> Any:
+    """Return a value as every ledger keeps it: what comes back from JSON, and nothing else.
+
+    Raises:
+        Exception: The value cannot be kept so.
+    """
+    text = json.dumps(_plain(value), allow_nan=False)
+    if len(text) > _LONGEST:
+        raise ValueError("the value is too long to be kept")
+    return json.loads(text)
+
+
+def _plain(value: object, depth: int = 0) -> object:  # noqa: PLR0911  (one return a kind)
+    if depth > _DEEPEST:
+        raise ValueError("the value is too deep to be kept")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    match value:
+        case None | bool():
+            return value
+        case int() if value.bit_length() <= _MOST_BITS:
+            return int(value)
+        case float():
+            return float(value)
+        case str():
+            return _text(value)
+        case Fraction():
+            return _plain(int(value)) if value.denominator == 1 else float(value)
+        case list() | tuple():
+            return [_plain(item, depth + 1) for item in value]
+        case Mapping():
+            return {_text(str(key)): _plain(item, depth + 1) for key, item in value.items()}
+        case _:
+            raise TypeError("no plain value")
+
+
+def _text(value: str) -> str:
+    """Return a text without the ways of a subclass; fails where it cannot be written."""
+    return str.encode(value).decode()
+
+
+def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
+    """Refuse what cannot be called with rows, epsilon and beta, or by its own account not with such columns.
+
+    A mechanism that has an attribute ``ready`` is asked: it raises for columns that it cannot read.
+    """
+    if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
+        raise InvalidRequest(
+            f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
+            "prdp.adapters.opendp(make) turns an OpenDP measurement into one."
+        )
+    ready = getattr(mechanism, "ready", None)
+    if callable(ready):
+        ready(columns)
+
+
+def _takes_three(mechanism: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(mechanism).bind(None, None, None)
+    except TypeError:
+        return False
+    except ValueError:  # some built-in functions do not say what they take
+        return True
+    return True
 
 
 @dataclass(frozen=True, slots=True)

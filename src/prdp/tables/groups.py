@@ -22,10 +22,10 @@ from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Schema
-from prdp.tables.questions import Questions
+from prdp.tables.query_methods import Questions
 
 if TYPE_CHECKING:
-    from prdp.tables.queried import Queried
+    from prdp.tables.queryable import Queried
 
 
 _SHOWN_KEYS = 40
@@ -128,8 +128,9 @@ class Groups(Questions[ReleaseTable]):
         plan = self.plan(query, share=share, options=options)
         return plan.tabled(answer(self.table.ledger, plan, self._reader, fresh=fresh))
 
-    def _in_words(self, plan: Plan) -> str:
-        return self.table.explained(plan)
+    def explain_plan(self, plan: Plan) -> str:
+        """Return what a plan would do; reads no record and charges nothing."""
+        return self.table.explain_plan(plan)
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Released:
         return answer(self.table.ledger, plan, self._reader, fresh=fresh)

@@ -8,39 +8,98 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prdp.cells.key_masses import KeyMasses
+from prdp.cells.summary import Summary
+from prdp.cells.units import Caps, Look
 from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
 from prdp.declare.exact import Exact
-from prdp.declare.owners import MOST_ROWS, JoinedTables, Owners, read_most_rows
 from prdp.declare.references import Tree
-from prdp.engines._given import tables_for
-from prdp.engines._origins import Origin, origins_of
-from prdp.engines._owner_rows import TAKEN
-from prdp.engines._statement_tables import StatementTables
+from prdp.declare.units import MOST_ROWS, JoinedTables, Owners, read_most_rows
+from prdp.engines.engine import JoinEngine
+from prdp.engines.origins import Origins
+from prdp.engines.registry import tables_for
+from prdp.engines.sql_engine import SqlEngine
+from prdp.engines.statements.unit_rows import TAKEN
+from prdp.engines.tracing import join_origins
 from prdp.errors import InvalidRequest
-from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical
-from prdp.expressions.parse import parse
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
+from prdp.plan.reads import KeyMassRead, OwnerRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains, Kind, Schema
-from prdp.tables.join_source import JoinSource, refuse_duplicates
-from prdp.tables.opening import (
+from prdp.schema import Bounds, Grains, Schema
+from prdp.tables.arguments import (
+    AccountOptions,
     account_of,
     both,
     fitted_policy,
     name_of,
+    read_condition,
+    read_declaration,
     read_edition,
     read_fixed,
     read_one_row_each,
 )
-from prdp.tables.queried import Queried
+from prdp.tables.queryable import Queried
 from prdp.tables.roles import refuse_two_names
+from prdp.tables.source_registry import OpenedSource, found_before
 
 if TYPE_CHECKING:
     from prdp.sql.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSource:
+    """The joined tables, as a reader reads them."""
+
+    engine: SqlEngine
+    tree: Tree
+
+    def ensure_there(self) -> None:
+        """Refuse sources that have changed; reads no record, only the keys of public tables."""
+        self.engine.ensure_there()
+        refuse_duplicates(self.engine, self.tree)
+
+    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
+        """Return the statement of a read."""
+        return self.engine.shown(read)
+
+    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+        """Return the statement that follows a drawn clipping point."""
+        return self.engine.shown_later(read, count_rows=count_rows)
+
+    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of several looks that follow drawn clipping points."""
+        return self.engine.shown_together(read, looks)
+
+    def key_masses(self, read: KeyMassRead) -> KeyMasses:
+        """Return the keys that private records have, with the budgets behind each."""
+        return self.engine.key_masses(read)
+
+    def fold_owners(self, read: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Return the cells of the private records, by what their results add."""
+        return self.engine.fold_owners(read)
+
+    def scale_owners(self, read: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Return each group's total, every private record scaled down to its cap."""
+        return self.engine.scale_owners(read, caps, count_rows=count_rows)
+
+    def scale_together(self, read: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Return for several looks at once what ``scale_owners`` does for one."""
+        return self.engine.scale_together(read, looks)
+
+
+def refuse_duplicates(engine: JoinEngine, tree: Tree) -> None:
+    """Refuse a public table in which a key names several rows: it would multiply private records' results."""
+    for table in sorted(tree.public):
+        key = tree.joined_by[table].key
+        if engine.has_twice(table, key):
+            raise InvalidRequest(
+                f"the public table {table!r} has several rows for one {key!r}, so that a join would multiply "
+                f"private records. Make {key!r} unique there."
+            )
 
 
 def open_join(
@@ -52,6 +111,7 @@ def open_join(
     policy: Policy | str,
     database: object = None,
     public: Collection[str] = (),
+    public_by_declaration: bool = False,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
@@ -61,6 +121,8 @@ def open_join(
     edition: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
+    must_exist: bool | None = None,
+    separate_account: bool = False,
     who: str | None = None,
     stand_in: bool = False,
 ) -> Join:
@@ -90,6 +152,8 @@ def open_join(
             ``"clickhouse://user@host:8123/bank"``, a client of clickhouse-connect, a session of chDB or of
             Spark. Then ``tables`` says what each is called there.
         public: The tables that hold nothing to protect; the key that others refer to is unique there.
+        public_by_declaration: Your word that these tables show no private rows, for those of which it cannot
+            be traced, such as a view over a function. Bound to the ledger: docs/joins.md.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
         grain: For columns that are added up, the public grain of their values.
@@ -104,6 +168,8 @@ def open_join(
         edition: As in ``prdp.open``.
         name: What it is called; by default the private table's name.
         ledger: As in ``prdp.open``.
+        must_exist: As in ``prdp.open``.
+        separate_account: As in ``prdp.open``.
         who: As in ``prdp.open``.
         stand_in: As in ``prdp.open``.
 
@@ -111,16 +177,16 @@ def open_join(
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
     engine, origins = _opened(tables, types, database, public, other=(references, bounds, grain))
-    tree = _tree(engine, origins, Tree.of(engine.schemas, private, key, public, references))
-    names, schema = _columns(engine.schemas)
-    ends, grains = read_bounds(bounds or {}, schema), read_grains(grain or {}, schema)
+    tree = Tree.of(engine.schemas, private, key, public, references)
+    joined = _join_facts(engine, origins, tree, most_rows, declared=public_by_declaration)
+    names, schema, ends, grains = _declared(engine.schemas, bounds or {}, grain or {})
     checked = fitted_policy(policy, engine.schemas[private], _own_bounds(ends, names, private))
-    called = name_of(name, private)
+    called, alone = name_of(name, private), read_one_row_each(one_row_each, private)
     constant = _fixed_of(private, read_fixed(fixed, schema), names)
-    alone = read_one_row_each(one_row_each, private)
     facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
-    binding = Binding({**facts, **tree.facts(), "most_rows": str(read_most_rows(most_rows))})
-    account = account_of(ledger, binding, who, *tables.values(), stand_in=stand_in)
+    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    own = _private_sources(tables, origins, tree)
+    account = account_of(kept, Binding({**facts, **joined}), *own, sources=tables.values())
     return Join(
         _engine=engine,
         tree=tree,
@@ -134,11 +200,29 @@ def open_join(
         ledger=account,
         tables=(private,),
         _reader=Reader(JoinSource(engine, tree), stand_in),
-        _origins=tuple(origin for table, origin in origins.items() if table not in tree.public),
+        _origins=tuple(one.traced() for one in own),
         one_row_each=alone,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
     )
+
+
+def _declared(
+    schemas: Mapping[str, Schema],
+    bounds: Mapping[str, tuple[Number, Number]],
+    grain: Mapping[str, Exact],
+) -> tuple[Mapping[str, tuple[str, str]], Schema, Bounds, Grains]:
+    """Return the columns of all tables by their names in the join, with what is declared of them."""
+    names, schema = _columns(schemas)
+    return names, schema, read_bounds(bounds, schema), read_grains(grain, schema)
+
+
+def _private_sources(
+    tables: Mapping[str, object], origins: Mapping[str, Origins], tree: Tree
+) -> list[OpenedSource]:
+    """Return the private tables as sources that have an account."""
+    own = {table: found for table, found in origins.items() if table not in tree.public}
+    return [OpenedSource(tables[table], found_before(found)) for table, found in own.items()]
 
 
 def _own_bounds(bounds: Bounds, names: Mapping[str, tuple[str, str]], private: str) -> Bounds:
@@ -153,20 +237,28 @@ def _opened(
     public: Collection[str],
     *,
     other: tuple[object, object, object],
-) -> tuple[StatementTables, dict[str, Origin]]:
-    """Return the opened tables and where they come from, or refuse what is no dict."""
+) -> tuple[SqlEngine, Mapping[str, Origins]]:
+    """Return the opened tables and their origins, or refuse what is no dict."""
     references, bounds, grain = other
     refuse_unless_mappings(tables=tables, types=types, references=references, bounds=bounds, grain=grain)
     _refuse_bad_types(types or {}, tables)
     engine = tables_for(tables, types or {}, database, public)
-    return engine, origins_of(tables, engine)
+    return engine, join_origins(tables, engine)
 
 
-def _tree(engine: StatementTables, origins: Mapping[str, Origin], tree: Tree) -> Tree:
-    """Return the references, or refuse one table under two names and public keys that stand twice."""
-    refuse_two_names(origins, tree)
+def _join_facts(
+    engine: SqlEngine, origins: Mapping[str, Origins], tree: Tree, most_rows: int, *, declared: bool
+) -> dict[str, object]:
+    """Return what a ledger is bound to beside the private table; what the owner vouches for is named.
+
+    Raises:
+        InvalidRequest: A table has two names, a public one cannot be traced, or its key stands twice.
+    """
+    read_declaration(declared)
+    refuse_two_names(origins, tree, declared=declared)
     refuse_duplicates(engine, tree)
-    return tree
+    facts = {**tree.facts(), "most_rows": str(read_most_rows(most_rows))}
+    return facts | ({"public_by_declaration": sorted(tree.public)} if declared else {})
 
 
 def _fixed_of(
@@ -189,7 +281,7 @@ class Join(Queried):
     It answers what a table with ``protect`` answers: docs/owners.md.
     """
 
-    _engine: StatementTables
+    _engine: SqlEngine
     tree: Tree
     policy: Policy
     names: Mapping[str, tuple[str, str]]
@@ -201,7 +293,7 @@ class Join(Queried):
     ledger: Ledger
     tables: tuple[str, ...]
     _reader: Reader
-    _origins: Sequence[Origin] = ()
+    _origins: Sequence[Origins] = ()
     condition: Node | None = None
     one_row_each: bool = False
     edition: str = ""
@@ -256,8 +348,11 @@ class Join(Queried):
         """Return the join of those results alone for which a condition on their columns holds."""
         planner = self.planner
         planner.refuse_elsewhere(condition)
-        checked = check(parse(condition), planner.schema, Kind.BOOLEAN, condition)
-        return replace(self, condition=both(self.condition, checked))
+        return self.filtered(read_condition(condition, planner.schema))
+
+    def filtered(self, condition: Node) -> Join:
+        """Return the join of those results alone for which a checked condition holds."""
+        return replace(self, condition=both(self.condition, condition))
 
     @property
     def planner(self) -> Planner:
@@ -318,7 +413,7 @@ class Join(Queried):
 
     @property
     def _whose(self) -> Whose:
-        tables = tuple((self._engine.view(table), table) for table in self.tables)
+        tables = tuple((self._engine.slot(table), table) for table in self.tables)
         owners = Owners(self._key, join=self._joined(self.names), one_row=self.one_row_each)
         return Whose(owners.noun, "proofs/owners.md", tables)
 

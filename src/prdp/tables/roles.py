@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from prdp.declare.references import Tree, by_links
-from prdp.engines._origins import Origin, origin_of
+from prdp.engines.origins import Origins
+from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest
 
 
@@ -28,15 +29,31 @@ class Declared(Protocol):
         """The column that names them."""
 
 
-def common_source(private: Iterable[Origin], given: Origin) -> str:
+def common_source(private: Iterable[Origins], given: Origins) -> str:
     """Return in words what a source has in common with private ones; empty if nothing is known to be."""
-    return next(filter(None, (_shared(origin, given) for origin in private)), "")
+    return next(filter(None, (origins.shared(given) for origins in private)), "")
 
 
-def refuse_two_names(origins: Mapping[str, Origin], tree: Tree) -> None:
-    """Refuse tables of a join that have a common source, unless both are public."""
+def untraced_reason(private: Iterable[Origins], given: Origins) -> str:
+    """Return why a source may have more in common with private ones than is known; empty if it cannot.
+
+    Plain values are read from nowhere: whoever lists them says that they are public.
+    """
+    if not (given.places or given.spans or given.untraced):
+        return ""
+    return given.untraced or next((origins.untraced for origins in private if origins.untraced), "")
+
+
+def refuse_two_names(origins: Mapping[str, Origins], tree: Tree, *, declared: bool) -> None:
+    """Refuse tables of a join that have a common source, unless both are public.
+
+    Args:
+        origins: The origins of the tables.
+        tree: How they are joined, and which are public.
+        declared: Whether the owner declares those to be public whose origins cannot be traced.
+    """
     for one, other in combinations(origins, 2):
-        shared = _shared(origins[one], origins[other])
+        shared = origins[one].shared(origins[other])
         if not shared or {one, other} <= tree.public:
             continue
         told = f"the tables {one!r} and {other!r} have one source ({shared})"
@@ -50,13 +67,21 @@ def refuse_two_names(origins: Mapping[str, Origin], tree: Tree) -> None:
             f"{told}: a record's own row would be there twice, and once be protected by another record's "
             f"budget. {_instead(tree, one, other)}"
         )
+    private = [origin for name, origin in origins.items() if name not in tree.public]
+    for name in () if declared else sorted(tree.public):
+        if reason := untraced_reason(private, origins[name]):
+            raise InvalidRequest(
+                f"whether the public table {name!r} shows private rows cannot be traced ({reason}). Give a "
+                "table or a file of its own. If you know that it shows none, declare it: "
+                "public_by_declaration=True, which the ledger records."
+            )
 
 
 def refuse_two_records(tables: Sequence[Declared]) -> None:
     """Refuse two declarations of one table: a record would be two, each with the whole budget."""
-    origins = [origin_of(table.source) for table in tables]
+    origins = [source_origins(table.source) for table in tables]
     for one, other in combinations(origins, 2):
-        shared = _shared(one, other)
+        shared = one.shared(other)
         if shared:
             raise InvalidRequest(
                 f"two prdp.Records have one source ({shared}), so that each of its records would count as "
@@ -67,9 +92,9 @@ def refuse_two_records(tables: Sequence[Declared]) -> None:
 
 def refuse_others_rows(rows: object, records: Mapping[str, Declared]) -> None:
     """Refuse rows that are a private table's own, unless each names its own record by that table's key."""
-    origin = origin_of(rows)
+    origins = source_origins(rows)
     for column, table in records.items():
-        shared = _shared(origin, origin_of(table.source))
+        shared = origins.shared(source_origins(table.source))
         if not shared:
             continue
         as_it_is = rows is table.source or (_is_path(rows) and _is_path(table.source))
@@ -86,11 +111,17 @@ def refuse_others_rows(rows: object, records: Mapping[str, Declared]) -> None:
 
 def refuse_private_nodes(edges: object, nodes: object) -> None:
     """Refuse nodes that are read from the edges."""
-    shared = _shared(origin_of(edges), origin_of(nodes))
+    private, public = source_origins(edges), source_origins(nodes)
+    shared = private.shared(public)
     if shared:
         raise InvalidRequest(
             f"nodes= and the edges have one source ({shared}), but who has an edge is private, and the nodes "
             "are public. Write nodes=range(1000), or a list that does not come from the edges."
+        )
+    if reason := untraced_reason([private], public):
+        raise InvalidRequest(
+            f"whether nodes= come from the edges cannot be traced ({reason}), and who has an edge is "
+            "private. Write nodes=range(1000), or a list."
         )
 
 
@@ -103,13 +134,6 @@ def _instead(tree: Tree, one: str, other: str) -> str:
         "Rows that name records in several columns can be counted: write "
         "prdp.open_links(rows, records={'buyer': persons, 'seller': persons})."
     )
-
-
-def _shared(one: Origin, other: Origin) -> str:
-    shared = one.shared(other)
-    if shared != "the same memory":
-        return shared
-    return f"{shared}; if they are different tables that share an array, copy it"
 
 
 def _is_path(source: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,10 +17,11 @@ from prdp.declare.columns import (
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.owners import MOST_ROWS, Owners, read_most_rows
-from prdp.engines._given import engine_for
-from prdp.engines._origins import Origin, origin_of
+from prdp.declare.units import MOST_ROWS, Owners, read_most_rows
 from prdp.engines.engine import Engine
+from prdp.engines.origins import Origins
+from prdp.engines.registry import engine_for
+from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
@@ -32,19 +33,21 @@ from prdp.release.custom import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
-from prdp.tables.custom import CustomPlan, custom_plan
-from prdp.tables.opening import (
+from prdp.tables.arguments import (
+    AccountOptions,
     account_of,
+    both,
     fitted_policy,
     name_of,
-    narrowed,
+    read_condition,
     read_edition,
     read_fixed,
     read_one_row_each,
     read_policy,
 )
-from prdp.tables.outcomes import Mechanism
-from prdp.tables.queried import Queried
+from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
+from prdp.tables.queryable import Queried
+from prdp.tables.source_registry import OpenedSource
 
 if TYPE_CHECKING:
     from prdp.sql.catalog import Catalog
@@ -66,6 +69,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     most_rows: int | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
+    must_exist: bool | None = None,
+    separate_account: bool = False,
     who: str | None = None,
     stand_in: bool = False,
     rows_are_records: bool = False,
@@ -110,6 +115,10 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         ledger: The file that keeps the account, such as ``"accounts.ledger"``, or the address of a PostgreSQL
             database, ``"postgresql://user@host/database?ledger=accounts"``; it is begun where there is
             none. Or a ledger object. By default, a new account that lasts as long as the process.
+        must_exist: Whether the ledger must be there already: True refuses to begin one, False begins one
+            without a word. By default one is begun with a warning, ``prdp.errors.LedgerBegun``.
+        separate_account: Whether this process may have the source under another ledger too, as where a table
+            is also in a join: what a record loses under each adds up. Refused by default.
         who: Whose questions these are, in a ledger file; by default the user's name.
         stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
@@ -128,19 +137,18 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
-    called, grains = _called(name, source, table, engine), read_grains(grain or {}, schema)
-    whose = read_protect(protect, schema)
+    called, traced = _called(name, source, table, engine), traced_once(source, engine, table)
+    grains, whose = read_grains(grain or {}, schema), read_protect(protect, schema)
     constant = read_fixed(fixed, schema)
     owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
     public = Binding.of(
         called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
     )
-    facts = _with_most_rows(public, owners)
-    account = account_of(ledger, facts, who, source, stand_in=stand_in)
+    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    account = account_of(kept, _with_most_rows(public, owners), OpenedSource(source, traced))
     return Table(
         _engine=engine,
         policy=checked,
-        levels=checked.levels,
         bounds=ends,
         grain=grains,
         name=called,
@@ -149,7 +157,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         owners=owners,
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
-        _origin=None if source is None else origin_of(source, engine, table),
+        _traced=traced,
     )
 
 
@@ -194,7 +202,6 @@ class Table(Queried):
 
     _engine: Engine
     policy: Policy
-    levels: Levels
     bounds: Bounds
     grain: Grains
     name: str
@@ -204,7 +211,12 @@ class Table(Queried):
     owners: Owners | None = None
     edition: str = ""
     _fixed: tuple[str, ...] = ()
-    _origin: Origin | None = None
+    _traced: Callable[[], Origins] = Origins
+
+    @property
+    def levels(self) -> Levels:
+        """The public grid that budgets are rounded down to."""
+        return self.policy.levels
 
     @property
     def schema(self) -> Schema:
@@ -252,7 +264,11 @@ class Table(Queried):
         >>> people.where("age >= 40").where("age < 60")  # doctest: +ELLIPSIS
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
-        return replace(self, condition=narrowed(self.condition, condition, self._engine.schema))
+        return self.filtered(read_condition(condition, self._engine.schema))
+
+    def filtered(self, condition: Node) -> Table:
+        """Return the table of those records alone for which a checked condition holds."""
+        return replace(self, condition=both(self.condition, condition))
 
     def run(
         self,
@@ -383,5 +399,5 @@ class Table(Queried):
         return Whose(record, proof, (("prdp_records", self.name),))
 
     @property
-    def _origins(self) -> Sequence[Origin]:
-        return () if self._origin is None else (self._origin,)
+    def _origins(self) -> Sequence[Origins]:
+        return (self._traced(),)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, Protocol, Self
 
 from prdp.declare.exact import Exact
+from prdp.expressions.nodes import Node
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
 from prdp.plan.queries import Query
@@ -23,12 +24,10 @@ class Questioned(Protocol):
     def plan(self, *queries: Query, share: Exact, shares: Shares | None = None) -> Plan:
         """Return what would be done to answer queries, or refuse."""
 
-    def agg(
-        self, *queries: Query, share: Exact, shares: Shares | None = None, fresh: bool = False
-    ) -> ReleaseTable:
-        """Answer queries from one charge."""
+    def answer_plan(self, plan: Plan, *, fresh: bool = False) -> ReleaseTable:
+        """Answer all queries of a plan from one charge."""
 
-    def explain(self, *queries: Query, share: Exact, shares: Shares | None = None) -> str:
+    def explain_plan(self, plan: Plan) -> str:
         """Return what would be charged, read and drawn."""
 
 
@@ -39,8 +38,11 @@ class Door(Questioned, Protocol):
     def planner(self) -> Planner:
         """What is public about it, and the plans that it allows."""
 
-    def where(self, condition: str) -> Self:
-        """Return those rows alone for which a condition holds."""
+    def has_answer(self, plan: Plan) -> bool:
+        """Say whether a plan has been answered before."""
+
+    def filtered(self, condition: Node) -> Self:
+        """Return those rows alone for which a checked condition holds."""
 
     def group_by(self, *columns: Any, keys: object = None) -> Questioned:
         """Tell records apart by public keys."""

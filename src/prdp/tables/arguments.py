@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from prdp.declare.columns import known_column
 from prdp.declare.exact import told
-from prdp.errors import InvalidRequest, NoLedgerFile, RecordsLeftOut
+from prdp.errors import InvalidRequest, LedgerBegun, NoLedgerFile, RecordsLeftOut
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
 from prdp.expressions.parse import parse
@@ -16,6 +17,13 @@ from prdp.expressions.spelling import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
+from prdp.tables.source_registry import (
+    OpenedSource,
+    count_in_memory,
+    refuse_second_account,
+    refuse_to_begin_another,
+    remember_source,
+)
 
 
 def read_policy(policy: Policy | str) -> Policy:
@@ -80,6 +88,15 @@ def read_one_row_each(one_row_each: bool, owned: str | None) -> bool:
     return one_row_each
 
 
+def read_declaration(declared: bool) -> None:
+    """Refuse a declaration that is neither made nor not made."""
+    if not isinstance(declared, bool):
+        raise InvalidRequest(
+            f"public_by_declaration={told(declared)} is True or False: whether you declare that the tables "
+            "in public= show no private rows, where that cannot be traced."
+        )
+
+
 def read_edition(edition: str | None) -> str:
     """Return which edition of a table is opened; empty where there is one only."""
     if edition is None:
@@ -89,43 +106,110 @@ def read_edition(edition: str | None) -> str:
     return edition
 
 
+@dataclass(frozen=True, slots=True)
+class AccountOptions:
+    """The arguments of the entry points that say which account is kept.
+
+    Attributes:
+        ledger: The file or database that keeps the account, or a ledger object; None for one in memory.
+        who: Who asks.
+        must_exist: Whether the ledger must exist; None begins one where there is none, and warns of it.
+        stand_in: Whether all of the records are public or made up.
+        separate_account: Whether the source may be under another ledger in this process.
+    """
+
+    ledger: Ledger | Path | str | None
+    who: str | None
+    must_exist: bool | None
+    stand_in: bool
+    separate_account: bool
+
+
 def account_of(
-    ledger: Ledger | Path | str | None, facts: Binding, who: str | None, *sources: object, stand_in: bool
+    options: AccountOptions, facts: Binding, *opened: OpenedSource, sources: Iterable[object] | None = None
 ) -> Ledger:
     """Return the ledger that was asked for, attached to the public facts of what is opened.
 
     A stand-in has none. An account in memory is forgotten, which is warned of where a source may outlive it:
-    a file, a frame, a database; not arrays, which whoever opens them has made in the same process.
+    a file, a frame, a database; not arrays, which whoever opens them has made in the same process, unless
+    they are opened again.
     """
-    if not isinstance(stand_in, bool):
-        raise InvalidRequest(
-            f"stand_in={stand_in!r} is True or False: whether all of the records are public or made up."
-        )
-    if stand_in:
-        _refuse_an_account(ledger=ledger, who=who)
-        return NoAccount()
-    if ledger is None and not all(isinstance(source, dict) for source in sources):
-        _warn_of_no_ledger(str(facts.facts.get("name", "table")))
-    if isinstance(ledger, str | Path):
-        ledger = DurableLedger.opened(ledger, facts, who=who)
-    account: Ledger = MemoryLedger() if ledger is None else ledger
-    if isinstance(account, type | NoAccount) or not hasattr(account, "attach"):
-        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
+    given = list(sources) if sources is not None else [one.source for one in opened]
+    _refuse_bad_options(options)
+    if not options.separate_account:
+        refuse_to_begin_another(opened, options.ledger)
+    account = _account(options, facts)
+    if not options.separate_account:
+        refuse_second_account(opened, account)
+    if isinstance(account, NoAccount):
+        return account
     account.attach(facts)
+    if options.ledger is None:
+        _warn_of_no_ledger(
+            str(facts.facts.get("name", "table")),
+            count_in_memory(opened),
+            only_arrays=all(isinstance(one, dict) for one in given),
+        )
+    elif options.must_exist is None and isinstance(account, DurableLedger) and account.begun:
+        warnings.warn(
+            f"there was no ledger {account.shown}, so a new account is begun, with the whole budget to "
+            "spend. If this data was asked about before, the name or the folder is mistyped. Say "
+            "must_exist=True where a ledger must be there, and must_exist=False to begin one without this "
+            "warning.",
+            LedgerBegun,
+            stacklevel=3,
+        )
+    remember_source(opened, account)
     return account
 
 
-def _warn_of_no_ledger(name: str) -> None:
-    """Say, once a process, that an account in memory is forgotten: a cell that runs again begins anew."""
-    if not _SAID:
-        _SAID.append(name)
-        warnings.warn(
-            f"the account of {name!r} is in memory: whoever opens the table again begins from nothing, and a "
-            f"record can lose more than its budget. Keep it: ledger='{name}.ledger'. Made-up records "
-            "need none: stand_in=True.",
-            NoLedgerFile,
-            stacklevel=4,
+def _account(options: AccountOptions, facts: Binding) -> Ledger:
+    ledger = options.ledger
+    if options.stand_in:
+        _refuse_an_account(ledger=ledger, who=options.who, must_exist=options.must_exist)
+        return NoAccount()
+    if isinstance(ledger, str | Path):
+        return DurableLedger.opened(ledger, facts, who=options.who, must_exist=options.must_exist is True)
+    account: Ledger = MemoryLedger() if ledger is None else ledger
+    if isinstance(account, type | NoAccount) or not hasattr(account, "attach"):
+        raise InvalidRequest(f"ledger={ledger!r} is no ledger. Give a file name, such as 'accounts.ledger'.")
+    return account
+
+
+def _refuse_bad_options(options: AccountOptions) -> None:
+    if not isinstance(options.stand_in, bool):
+        raise InvalidRequest(
+            f"stand_in={options.stand_in!r} is True or False: whether all of the records are public or made "
+            "up."
         )
+    if not isinstance(options.separate_account, bool):
+        raise InvalidRequest(f"separate_account={told(options.separate_account)} is True or False.")
+    if options.must_exist is not None and not isinstance(options.must_exist, bool):
+        raise InvalidRequest(f"must_exist={told(options.must_exist)} is True or False.")
+    if options.must_exist and options.ledger is None:
+        raise InvalidRequest("must_exist=True needs ledger=: an account in memory begins anew each time.")
+
+
+def _warn_of_no_ledger(name: str, before: int, *, only_arrays: bool) -> None:
+    """Say that an account in memory is forgotten: once a process, and whenever a source is opened again."""
+    if before:
+        told_first = (
+            f"this is account number {before + 1} that this process begins in memory for the source of "
+            f"{name!r}: each begins from nothing"
+        )
+    elif only_arrays or _SAID:
+        return
+    else:
+        told_first = (
+            f"the account of {name!r} is in memory: whoever opens the table again begins from nothing"
+        )
+    _SAID.append(name)
+    warnings.warn(
+        f"{told_first}, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'. Made-up "
+        "records need none: stand_in=True.",
+        NoLedgerFile,
+        stacklevel=4,
+    )
 
 
 _SAID: list[str] = []
@@ -141,14 +225,19 @@ def _refuse_an_account(**given: object) -> None:
             )
 
 
-def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
-    """Return the filter that lets through what an old one does and for which a condition holds."""
+def read_condition(condition: str, schema: Schema) -> Node:
+    """Return the condition that a text says about a table's columns, or refuse it."""
     if not isinstance(condition, str):  # its own words may show records
         raise InvalidRequest(
             f"where() takes a condition as a text, such as where('age >= 18'), and this is a "
             f"{type(condition).__name__}."
         )
-    return both(old, check(parse(condition), schema, Kind.BOOLEAN, condition))
+    return check(parse(condition), schema, Kind.BOOLEAN, condition)
+
+
+def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
+    """Return the filter that lets through what an old one does and for which a condition holds."""
+    return both(old, read_condition(condition, schema))
 
 
 def both(old: Node | None, new: Node) -> Node:

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from prdp.declare.exact import told
-from prdp.errors import ExpressionError, InvalidRequest
-from prdp.expressions.nodes import Node, conjunction
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import Node, Null, conjunction
 from prdp.plan.queries import Query
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
-from prdp.sql.asking import SelectReader, unit_of
 from prdp.sql.catalog import Catalog, PublicTable
 from prdp.sql.constants import whole_in
 from prdp.sql.construct import unread
-from prdp.sql.door import Door
 from prdp.sql.grouping import (
     GroupItem,
     SearchedKeys,
@@ -30,11 +28,13 @@ from prdp.sql.grouping import (
     search_of,
 )
 from prdp.sql.membership import row_leaf
+from prdp.sql.queryable import Door
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct
 from prdp.sql.relation import Names, RowRelation
+from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
+from prdp.sql.select_list import SelectReader, unit_of
 from prdp.sql.subqueries import first_names, rows_of
-from prdp.sql.writer import CheckedText, Writer, nothing_special
 
 _SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
 
@@ -46,14 +46,14 @@ class Item:
     """One column of the answers: its name, and how it is computed."""
 
     name: str
-    checked: CheckedText
+    checked: CheckedNode
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
     """One entry of ORDER BY."""
 
-    checked: CheckedText
+    checked: CheckedNode
     descending: bool
     nulls_first: bool
 
@@ -75,6 +75,7 @@ class Compiled:
         order: What rows are sorted by.
         offset: How many rows are left out first.
         limit: How many are kept then; None for all.
+        notes: What is to be said of how aggregates were read.
     """
 
     statement: SqlStatement
@@ -84,11 +85,12 @@ class Compiled:
     door: Door | None = None
     groups: tuple[GroupItem, ...] = ()
     keys: Any = None
-    ends: Mapping[str, tuple[CheckedText, int]] = field(default_factory=dict)
-    having: CheckedText | None = None
+    ends: Mapping[str, tuple[CheckedNode, int]] = field(default_factory=dict)
+    having: CheckedNode | None = None
     order: tuple[Sorted, ...] = ()
     offset: int = 0
     limit: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,6 +150,7 @@ def _about_rows(select: Any, reader: SelectReader, door: Door, keys: Mapping[str
         order,
         offset or 0,
         limit,
+        tuple(dict.fromkeys(reader.notes)),
     )
 
 
@@ -207,15 +210,8 @@ def _nothing(select: Any, names: Names) -> Compiled:
         else:
             scope.find(inner)
             columns.append(name_of(item))
-    empty = Writer(names.statement, nothing_special)
-    null = empty.check(empty.write(_null()), select, {})
+    null = CheckedNode(Null(), None, select)
     return Compiled(names.statement, tuple(Item(name, null) for name in columns), limit=0)
-
-
-def _null() -> Any:
-    from sqlglot import exp  # noqa: PLC0415  (an extra)
-
-    return exp.Null()
 
 
 def whole_number(statement: SqlStatement, select: Any, clause: str) -> int | None:
@@ -229,14 +225,14 @@ def whole_number(statement: SqlStatement, select: Any, clause: str) -> int | Non
     return number
 
 
-def _common_filter(select: Any, reader: SelectReader) -> str:
-    """Return the FILTER that all aggregates of a statement have; empty where there is none."""
+def _common_filter(select: Any, reader: SelectReader) -> Node | None:
+    """Return the FILTER that all aggregates of a statement have; None where there is none."""
     nodes = [part for clause in _computed(select) for part in clause.walk()]
     filters = [node for node in nodes if type(node).__name__ == "Filter"]
     inside = {id(part) for node in filters for part in node.this.walk()}
     bare = [node for node in nodes if type(node).__name__ in AGGREGATE_RULES and id(node) not in inside]
-    texts = {reader.filter_of(node) for node in filters} if filters and not bare else set()
-    return texts.pop() if len(texts) == 1 else ""
+    found = {reader.filter_of(node) for node in filters} if filters and not bare else set()
+    return found.pop() if len(found) == 1 else None
 
 
 def _computed(select: Any) -> list[Any]:
@@ -245,23 +241,16 @@ def _computed(select: Any) -> list[Any]:
 
 def _filtered(door: Door, relation: RowRelation, reader: SelectReader) -> tuple[Door, Node | None]:
     """Return the table or join with all conditions of the statement, and these as one."""
-    statement, schema = reader.names.statement, reader.schema
-    nodes: list[Node] = []
-    for written, part in relation.conditions:
-        writer = Writer(statement, nothing_special)
-        checked = writer.check(written, part, schema, Kind.BOOLEAN)
-        door = _where(door, checked.text, statement, part)
-        nodes.append(checked.node)
-    if reader.hoisted:
-        door = door.where(reader.hoisted)
+    nodes = [
+        NodeReader(reader.names.statement, nothing_special)
+        .check(node, part, reader.schema, Kind.BOOLEAN)
+        .node
+        for node, part in relation.conditions
+    ]
+    held = [*nodes, *([] if reader.hoisted is None else [reader.hoisted])]
+    if held:
+        door = door.filtered(held[0] if len(held) == 1 else conjunction(held))
     return door, conjunction(nodes) if nodes else None
-
-
-def _where(door: Door, text: str, statement: SqlStatement, part: Any) -> Door:
-    try:
-        return door.where(text)
-    except ExpressionError as wrong:
-        statement.refuse(part, wrong.reason, wrong.advice)
 
 
 def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
@@ -298,8 +287,8 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
         if type(part).__name__ in AGGREGATE_RULES:
             statement.refuse(entry, "groups are told apart by rows, not by aggregates")
     truncated = type(node).__name__ in {"TimestampTrunc", "DateTrunc"}
-    writer = Writer(statement, row_leaf(scope, reader.names))
-    checked = writer.checked(node.this if truncated else node, reader.schema)
+    rows = NodeReader(statement, row_leaf(scope, reader.names))
+    checked = rows.checked(node.this if truncated else node, reader.schema)
     listed = scope.public_keys(node)
     part = unit_of(node) if truncated else ""
     return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
@@ -323,7 +312,7 @@ def name_of(node: Any) -> str:
     return sql_of(node)
 
 
-def read_condition(reader: SelectReader, node: Any) -> CheckedText:
+def read_condition(reader: SelectReader, node: Any) -> CheckedNode:
     """Return the condition of HAVING, over answers and keys."""
     checked = reader.read(node)
     if checked.kind not in {None, Kind.BOOLEAN}:

@@ -1,33 +1,119 @@
-"""The plan of a search for keys: drawn, labelled and recorded as a table whose rows are the keys found."""
+"""Search for keys that nobody has listed: the query, its plan, and the table of the keys found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args
 
-from prdp.declare.key_domains import ColumnKeys, ProductClass
+from prdp.declare.exact import Exact, exact_share, told
+from prdp.declare.groups import Grouping, GroupKey
+from prdp.declare.key_domains import ColumnKeys, KeyDomain, ProductClass
 from prdp.declare.key_search import PRINTABLE
+from prdp.declare.keys import MOST_KEYS
 from prdp.declare.patterns import TextClass
 from prdp.declare.text_model import LikelyTexts
+from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder, surely
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.plan.key_queries import FindKeys
+from prdp.plan.excluded_records import leaves_out
+from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
-from prdp.plan.reads import PlanReader
-from prdp.release.drawn import Answer
+from prdp.plan.planner import Planner, plan_of_one, refuse_ids
+from prdp.plan.query_base import Asked, said
+from prdp.plan.reads import KeyMassRead, PlanReader
+from prdp.release.raw_answer import Answer
 from prdp.release.release import Release
 from prdp.release.rows import Row
 from prdp.release.table import Key, Released, ReleaseTable
+
+Measured = Literal["mass", "count"]
+"""What the largest keys have most of: budget, or records."""
+
+MOST_KEYS_OF_OWNERS = 64
+"""How many keys of an owner count by default.
+
+A key's expected mass is the same whatever this number is, and varies the less the larger it is.
+"""
 
 _OUT_OF_REACH = 10_000
 """Where a key needs so many records of the largest budget, whoever asks should know before paying."""
 
 _SHOWN_LENGTHS = (5, 10, 20)
 _SHOWN_TEXTS = ("Nurse", "Registered Nurse", "Assistant Director Of Nursing")
+
+
+def _finder(terms: MethodTerms) -> Any:
+    """Return the mechanism; its answers are keys with masses, which ``KeysPlan`` labels."""
+    return KeyFinder(terms.query.domain, terms.query.size or MOST_KEYS)
+
+
+def _masses(terms: MethodTerms) -> KeyMassRead:
+    query, levels = terms.query, terms.levels
+    most = levels.quanta(levels.usual) if query.per == "count" else None
+    return KeyMassRead(
+        terms.policy, levels, query.by, terms.where, terms.entry, most=most, most_keys=query.most_keys or 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FindKeys(Asked):
+    """The keys that records have, found privately in a public domain.
+
+    Attributes:
+        by: What keys are made of.
+        domain: The possible keys.
+        size: How many of the largest are shown; None for all that are found.
+        per: What is added up for a key: the budgets of its records, or 1 for each record.
+        most_keys: How many keys of an owner count; None where a row is a record.
+    """
+
+    by: tuple[GroupKey, ...]
+    domain: KeyDomain = field(repr=False)
+    size: int | None = None
+    per: Measured = "mass"
+    most_keys: int | None = MOST_KEYS_OF_OWNERS
+
+    methods: ClassVar[tuple[Method, ...]] = (Method("keys", _finder, reads=_masses, owners=True, deep=True),)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none, and what cannot be added up."""
+        if self.size is not None and not _is_number(self.size, MOST_KEYS):
+            raise InvalidRequest(f"k={told(self.size)} is no number of keys: write 1 to {MOST_KEYS:,}.")
+        if self.most_keys is not None and not _is_number(self.most_keys, MOST_KEYS):
+            raise InvalidRequest(
+                f"most_keys={told(self.most_keys)} is no number of keys: 1 to {MOST_KEYS:,}."
+            )
+        if self.per not in get_args(Measured):
+            raise InvalidRequest(f"by={told(self.per)} is neither 'mass' nor 'count'.")
+
+    def __str__(self) -> str:
+        keys = f"keys of {' and '.join(map(str, self.by))}"
+        return keys if self.size is None else f"the {self.size:,} largest {keys} by {self.per}"
+
+    @property
+    def word(self) -> str:
+        """The name of the query, as in its method on tables."""
+        return "find_keys" if self.size is None else "top_keys"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The column of what was added up."""
+        return (self.per,)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The domain and its weights, and what is shown of the keys found."""
+        facts = said(self) | {"domain": [column.facts for column in self.domain.columns]}
+        facts |= {"false_keys": str(self.domain.false_keys), "size": self.size}
+        return facts | {"per": self.per if self.per != "mass" else None, "most_keys": self.most_keys}
+
+
+def _is_number(number: object, most: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 < number <= most
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +230,7 @@ class KeysPlan(Plan):
             about = f"{self._about} for " + ", ".join(f"{column.name} = {value}" for column, value in named)
             answer = Answer(one.mass, worth, (noise,), ())
             release: Release = label.on(answer, about, simulated=simulated)
-            releases.append((release,))
+            releases.append((release.selected(domain.size),))  # a key is shown because its mass is large
         return ReleaseTable(
             question=f"{self.query}{self._about}",
             share=self.share,
@@ -196,3 +282,37 @@ def _count(number: int) -> str:
 def _shown(number: Fraction) -> str:
     """Return a number as people read it: whole, or with a few digits where it is small."""
     return f"{float(number):,.0f}" if number >= 100 else f"{float(number):.3g}"
+
+
+def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
+    """Return what will be done to find keys, or refuse it; it is charged to the whole filter."""
+    owners, part = planner.owners, exact_share(share)
+    if owners is None:
+        query = replace(query, most_keys=None)
+    else:
+        refuse_ids(Grouping(query.by, ()), owners)
+    terms = MethodTerms(
+        planner.policy,
+        planner.policy.deep_levels,
+        planner.bounds,
+        query,
+        None,
+        part,
+        where=planner.where,
+        entry=owners,
+    )
+    (method,) = query.methods
+    bounds = planner.bounds if owners is None or owners.join is None else {}
+    among = [planner.where] if planner.where is not None and owners is None else []
+    left_out = leaves_out(planner.policy, bounds, owners=owners, among=among)
+    return KeysPlan(
+        (plan_of_one(terms, method, left_out),),
+        part,
+        planner.where,
+        None,
+        planner.source,
+        planner.over,
+        region=planner.region(),
+        edition=planner.edition,
+        single=False,
+    )

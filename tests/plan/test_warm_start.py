@@ -14,8 +14,8 @@ import pytest
 import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.started import StartedClip
-from prdp.release.beyond import Beyond
 from prdp.release.bias import Clipping
+from prdp.release.excluded_tail import Beyond
 from prdp.release.release import Release
 from tests.plan.recorded import Answers, hint_of
 
@@ -43,7 +43,7 @@ def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **ch
     plan = table.plan(prdp.sum("v"), share=share)
     told: dict[str, Any] = {name: changes.pop(name) for name in ("blind", "measured") if name in changes}
     point = Clipping(Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, **({"blind": False} | told))
-    release = Release("sum of v", 0, Fraction(1), (), share, "clip", "", clipping=point, **changes)
+    release = Release("sum of v", 0, Fraction(1), (), share, "clip", clipping=point, **changes)
     return Entry(number, plan.text, share, release=release)
 
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.json_form import from_json, to_json
 from prdp.expressions.nodes import MOST_CONSTANTS, MOST_LEVELS, Node, canonical
 from prdp.expressions.parse import parse
+from prdp.expressions.to_json import from_json, to_json
 from tests.expressions.expression_trees import conditions, library_numbers, numbers
 
 quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

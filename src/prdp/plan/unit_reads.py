@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from prdp.cells.owners import Caps, Look, OwnerCells, OwnerGroups
+from prdp.cells.units import Caps, Look, OwnerCells, OwnerGroups
 from prdp.plan.reads import OwnerRead, PlanReader, Read, Whole
 
 

@@ -44,8 +44,12 @@ class Questions(ABC, Generic[Answered]):
         """Answer a plan."""
 
     @abstractmethod
-    def _in_words(self, plan: Plan) -> str:
-        """Explain a plan."""
+    def explain_plan(self, plan: Plan) -> str:
+        """Return what a plan would do; reads no record and charges nothing."""
+
+    def answer_plan(self, plan: Plan, *, fresh: bool = False) -> ReleaseTable:
+        """Answer all queries of a plan from one charge."""
+        return plan.tabled(self._answered(plan, fresh=fresh))
 
     def agg(
         self,
@@ -76,7 +80,7 @@ class Questions(ABC, Generic[Answered]):
         """
         _refuse_queries(share=share, shares=shares, fresh=fresh)
         plan = self.plan(*gathered(queries, named), share=share, shares=shares)
-        return plan.tabled(self._answered(plan, fresh=fresh))
+        return self.answer_plan(plan, fresh=fresh)
 
     def explain(
         self,
@@ -110,7 +114,7 @@ class Questions(ABC, Generic[Answered]):
         _refuse_queries(share=share, shares=shares, method=method)
         asked = gathered(queries, named)
         plan = self.plan(*asked, share=share, shares=shares, options=Options.of(method))
-        return self._in_words(plan)
+        return self.explain_plan(plan)
 
     def count(
         self,

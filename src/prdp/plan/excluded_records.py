@@ -1,4 +1,4 @@
-"""Which records no answer is about, in words that stand beside each one: all of it public."""
+"""Records that an answer excludes, in words that stand beside it: all of it public."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from prdp.declare.owners import Owners
+from prdp.declare.units import Owners
+from prdp.expressions.invalid_budgets import Threshold, never_valid_without
 from prdp.expressions.nodes import Column, Node, walk
-from prdp.expressions.regions import Threshold, never_valid_without
 from prdp.expressions.spelling import shown_name
 from prdp.expressions.unknown import unknown_by
 from prdp.policy import Policy, ranges_of

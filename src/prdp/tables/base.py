@@ -55,10 +55,14 @@ class Opened:
         """
         return list(self._shown_schema)
 
+    def has_answer(self, plan: Explainable) -> bool:
+        """Say whether a plan has been answered before, so that asking again costs nothing."""
+        return not self.stand_in and plan.standing(self.ledger) is not None
+
     def _explained(self, plan: Explainable, whose: Whose) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
         left = None if self.stand_in else self.ledger.left_in(plan.region)
-        answered = not self.stand_in and plan.standing(self.ledger) is not None
+        answered = self.has_answer(plan)
         if isinstance(plan, Plan) and not self.stand_in and not answered:
             plan = plan.hinted(plan.hint(self.ledger))
         return explained(plan, self._reader.source, whose, left=left, answered=answered)

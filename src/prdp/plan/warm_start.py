@@ -1,4 +1,4 @@
-"""What is known already: where a recorded release clipped, and what a quantile was, the next question starts.
+"""Start a query from an earlier release's clipping threshold, or from an earlier quantile.
 
 A hint comes from the ledger alone, and is kept with the charge, so that whoever takes the charge up draws
 from the same law. In full: proofs/started.md.
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 from prdp.declare.exact import fraction_of, spelled
@@ -20,11 +21,11 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.rank import WEIGHT_BITS, Rank
 from prdp.mechanisms.started import StartedClip
 from prdp.mechanisms.started_rank import StartedRank
+from prdp.plan.question_key import facts_of, in_words
 from prdp.plan.steps import QueryPlan, Step
-from prdp.plan.text import facts_of, in_words
 from prdp.release.bias import Clipping
-from prdp.release.chosen import Ranked
 from prdp.release.release import Release
+from prdp.release.selection import Ranked
 from prdp.release.table import ReleaseTable
 
 _COUNT = "count"
@@ -223,10 +224,16 @@ def _same_condition(text: str | None, where: Node | None) -> bool:
         return True
     if len(text) != len(own):  # whatever the order, the parts are as long
         return False
+    return _recorded_parts(text) == {*map(canonical, conjuncts(where))}
+
+
+@lru_cache(maxsize=4096)
+def _recorded_parts(text: str) -> frozenset[str]:
+    """Return the parts of a recorded filter; kept, since each new question is compared with all of them."""
     try:
-        return set(map(canonical, conjuncts(parse(text)))) == set(map(canonical, conjuncts(where)))
+        return frozenset(map(canonical, conjuncts(parse(text))))
     except ExpressionError:  # as it is recorded, a filter may be longer than one may be written
-        return False
+        return frozenset()
 
 
 _PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 0}

@@ -6,27 +6,33 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from prdp.declare.computed import derived_grain
 from prdp.declare.exact import Exact, exact, exact_share, told
-from prdp.errors import InvalidRequest, SqlError, shown_part
+from prdp.errors import InvalidRequest, PlanRefusal, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
-from prdp.expressions.nodes import Column, Node, columns
+from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.plan.explain import ANSWERED_BEFORE
-from prdp.release import shown
+from prdp.plan.plan import Plan
+from prdp.plan.queries import Count, CountDistinct, Sum
+from prdp.release import formatting
+from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind
 from prdp.sql.catalog import Catalog, read_public
-from prdp.sql.compiled import Compiled, Sorted, compiled
-from prdp.sql.door import Door, Questioned
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.grouping import SearchedKeys
 from prdp.sql.key_search import explained_search, searched
+from prdp.sql.queryable import Door, Questioned
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
-from prdp.sql.writer import CheckedText
+from prdp.sql.row_nodes import CheckedNode
+from prdp.sql.statement import Compiled, Sorted, compiled
+
+_NO_RECORD = "no record within the public bounds satisfies the filter"
 
 
 def answered(
@@ -46,16 +52,17 @@ def answered(
         return _without_charge(asked)
     parts = _shares(asked, share, shares)
     whole = rest = exact_share(share)
+    if _is_empty(asked):
+        return _of_no_record(asked, whole, parts)
     said: tuple[str, ...] = ()
     if isinstance(asked.keys, SearchedKeys):
         asked, rest, said = searched(asked, asked.keys, whole, parts, fresh=fresh)
         if not asked.keys:  # nothing was found: only the search is paid for
             return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, said)
     groups = _questioned(asked)
-    _refuse_unless_planned(asked, groups, rest, parts)
-    table = groups.agg(*asked.queries, share=rest, shares=parts, fresh=fresh)
+    table = groups.answer_plan(_plan(asked, groups, rest, parts), fresh=fresh)
     spent = whole if rest < whole else table.share
-    return replace(_computed(asked, table), share=spent, of_groups=said)
+    return replace(_computed(asked, table), share=spent, remarks=(*said, *asked.notes))
 
 
 def explained(
@@ -73,25 +80,27 @@ def explained(
     if asked.limit == 0 or not asked.queries:
         return "costs    nothing: no record is asked about"
     parts = _shares(asked, share, shares)
+    if _is_empty(asked):
+        _of_no_record(asked, exact_share(share), parts)  # which refuses what cannot be planned
+        return f"costs    nothing: {_NO_RECORD}"
     if isinstance(asked.keys, SearchedKeys):
         return explained_search(asked, asked.keys, exact_share(share), parts)
     groups = _questioned(asked)
-    _refuse_unless_planned(asked, groups, share, parts)
-    plan = groups.plan(*asked.queries, share=share, shares=parts)
-    whole = groups.explain(*asked.queries, share=share, shares=parts)
-    fit = math.floor(groups.left / plan.share)
-    after = groups.left - plan.share
+    plan = _plan(asked, groups, share, parts)
+    left = groups.left
+    after = left - plan.share
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
+    fit = math.floor(left / plan.share)
     lines = [
-        f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(groups.left)} left",
+        f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(left)} left",
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
-    if whole.startswith(f"charges  {ANSWERED_BEFORE}"):
-        lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(groups.left)}"]
+    if asked.door is not None and asked.door.has_answer(plan):
+        lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(left)}"]
     for query, source in zip(plan.queries, asked.sources, strict=True):
         said = sql_of(source)
         lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
-    return "\n".join([*lines, whole])
+    return "\n".join([*lines, groups.explain_plan(plan)])
 
 
 def _compiled(
@@ -117,29 +126,29 @@ def _questioned(asked: Compiled) -> Questioned:
         raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), str(wrong)) from None
 
 
-def _refuse_unless_planned(
-    asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exact] | None
-) -> None:
-    """Refuse what the planner refuses, with the aggregate underlined where one alone is at fault."""
+def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exact] | None) -> Plan:
+    """Return the plan of a statement, or refuse it with the aggregate underlined that alone is at fault."""
     try:
-        groups.plan(*asked.queries, share=share, shares=parts)
+        return groups.plan(*asked.queries, share=share, shares=parts)
     except InvalidRequest as whole:
         text = asked.statement.text
-        if str(whole).startswith("group_by"):
+        if isinstance(whole, PlanRefusal) and whole.cause == "groups":
             raise SqlError(text, span_of(asked.groups[0].checked.source, text), str(whole)) from None
         for query, source in zip(asked.queries, asked.sources, strict=True):
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
-                raise SqlError(text, span_of(source, text), str(wrong), _in_sql(str(wrong))) from None
+                advice = _IN_SQL[wrong.cause] if isinstance(wrong, PlanRefusal) else ""
+                raise SqlError(text, span_of(source, text), str(wrong), advice) from None
         raise whole from None
 
 
-def _in_sql(refusal: str) -> str:
-    """Return how SQL says what a refusal asks Python's callers to write."""
-    if "needs the grain" in refusal:
-        return "In SQL, write round(x, 2) in place of x. In prdp.toml, write grain = { x = 0.01 }."
-    return "In SQL, write least(greatest(x, 0), 1000) in place of x." if "no finite range" in refusal else ""
+_IN_SQL = {
+    "grain": "In SQL, write round(x, 2) in place of x. In prdp.toml, write grain = { x = 0.01 }.",
+    "range": "In SQL, write least(greatest(x, 0), 1000) in place of x.",
+    "groups": "",
+}
+"""What SQL says in place of what a refusal asks Python's callers to write."""
 
 
 def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -> list[Fraction] | None:
@@ -177,7 +186,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
     return [found[place] for place in range(len(asked.queries))]
 
 
-def _needs(asked: Compiled, checked: CheckedText) -> set[str]:
+def _needs(asked: Compiled, checked: CheckedNode) -> set[str]:
     """Return the names of answers that an expression is computed from."""
     found: set[str] = set()
     for name in columns(checked.node):
@@ -196,16 +205,69 @@ def _without_charge(asked: Compiled) -> SqlAnswers:
     return SqlAnswers(asked.statement.text, Fraction(0), asked.names, rows, None)
 
 
+def _is_empty(asked: Compiled) -> bool:
+    """Say whether no record can satisfy the filter, by constants, types and public bounds alone."""
+    return asked.door is not None and asked.door.planner.is_empty
+
+
+def _of_no_record(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None) -> SqlAnswers:
+    """Return the answers where the filter is publicly empty: counts and sums are 0, all else is NULL.
+
+    They follow from public facts, so that nothing is read or charged. Keys that would be searched for are
+    not found; listed ones each have a row, as always.
+    """
+    keys: Sequence[Sequence[Any]] = ((),)
+    if isinstance(asked.keys, SearchedKeys):
+        keys = ()
+    else:
+        groups = _questioned(asked)
+        found = _plan(asked, groups, share, parts).groups
+        keys = keys if found is None else found.keys
+    known: dict[str, Value] = {}
+    for place, query in enumerate(asked.queries):
+        zero = isinstance(query, Count | CountDistinct | Sum)
+        known[f"a{place}"] = 0.0 if zero else None
+        known |= {f"a{place}_{part}": None for part, _ in enumerate(PARTS.get(query.rule, ()))}
+    rows = [AnswerRow(asked, key, (), Fraction(0), known) for key in keys]
+    remarks = (f"{_NO_RECORD}: nothing was read or charged", *asked.notes)
+    return SqlAnswers(asked.statement.text, Fraction(0), asked.names, _cells(asked, rows), None, remarks)
+
+
 def _computed(asked: Compiled, table: ReleaseTable) -> SqlAnswers:
-    """Return the rows of a statement from what was released: HAVING, ORDER BY and LIMIT cost nothing."""
-    rows = [AnswerRow(asked, key, releases, table.share) for key, releases in table]
+    """Return the rows of a statement from what was released: HAVING, ORDER BY and LIMIT cost nothing.
+
+    Where answers select or sort the rows, the intervals of all groups hold at once (proofs/computed.md).
+    """
+    among = len(table) if _selects(asked) else 1
+    rows = [
+        AnswerRow(asked, key, [one.selected(among) for one in releases], table.share)
+        for key, releases in table
+    ]
+    return SqlAnswers(asked.statement.text, table.share, asked.names, _cells(asked, rows), table)
+
+
+def _cells(asked: Compiled, rows: list[AnswerRow]) -> tuple[tuple[Cell, ...], ...]:
+    """Return what HAVING, ORDER BY and LIMIT leave of the rows, as the selected columns."""
     if asked.having is not None:
         rows = [row for row in rows if row.value(asked.having) is True]
     for entry in reversed(asked.order):
         rows = _sorted(rows, entry)
     rows = rows[asked.offset :] if asked.limit is None else rows[asked.offset : asked.offset + asked.limit]
-    cells = tuple(tuple(row.cell(item.name, item.checked) for item in asked.items) for row in rows)
-    return SqlAnswers(asked.statement.text, table.share, asked.names, cells, table)
+    return tuple(tuple(row.cell(item.name, item.checked) for item in asked.items) for row in rows)
+
+
+def _selects(asked: Compiled) -> bool:
+    """Say whether rows are selected or sorted by answers, not by listed keys alone.
+
+    A CASE with a condition on answers selects too: it may show an answer where that is large, and else NULL.
+    """
+    rules = [entry.checked for entry in asked.order]
+    rules += [asked.having] if asked.having is not None else []
+    cases = (part for item in asked.items for part in walk(item.checked.node) if isinstance(part, Case))
+    conditions = (condition for case in cases for condition, _ in case.branches)
+    return any(_needs(asked, rule) for rule in rules) or any(
+        name in asked.ends or name.startswith("a") for condition in conditions for name in columns(condition)
+    )
 
 
 def _sorted(rows: list[AnswerRow], entry: Sorted) -> list[AnswerRow]:
@@ -221,20 +283,27 @@ class AnswerRow:
     """One group's answers, and what is computed from them."""
 
     def __init__(
-        self, asked: Compiled, key: Sequence[Any], releases: Sequence[Release], whole: Fraction
+        self,
+        asked: Compiled,
+        key: Sequence[Any],
+        releases: Sequence[Release],
+        whole: Fraction,
+        public: Mapping[str, Value] = MappingProxyType({}),
     ) -> None:
         self._asked = asked
         self._whole = whole
         self._key = tuple(key)
-        self._known: dict[str, Value] = {f"k{place}": value_of(value) for place, value in enumerate(key)}
+        keys: dict[str, Value] = {f"k{place}": value_of(value) for place, value in enumerate(key)}
+        self._known = {**keys, **public}
         self._parts: dict[str, Release] = {}
         for place, release in enumerate(releases):
             self._parts[f"a{place}"] = release
-            self._parts |= {f"a{place}_{k}": part for k, part in enumerate(release.parts)}
+            parts = (part.selected(release.among) for part in release.parts)
+            self._parts |= {f"a{place}_{k}": part for k, part in enumerate(parts)}
         for name, (checked, end) in asked.ends.items():
             self._known[name] = self._end(checked, end)
 
-    def _end(self, checked: CheckedText, end: int) -> Value:
+    def _end(self, checked: CheckedNode, end: int) -> Value:
         cell = self.cell("", checked)
         if not isinstance(cell, Release | ComputedAnswer):
             return cell if isinstance(cell, float) else None
@@ -243,13 +312,13 @@ class AnswerRow:
             return None
         return found if not cell.whole else float(math.ceil(found) if end else math.floor(found))
 
-    def value(self, checked: CheckedText) -> Value:
+    def value(self, checked: CheckedNode) -> Value:
         """Return what an expression gives for the released values; an infinity is no answer."""
-        values = {name: float(shown.value_of(part)) for name, part in self._parts.items()}
+        values = {name: float(formatting.value_of(part)) for name, part in self._parts.items()}
         value = evaluate(checked.node, {**self._known, **values})
         return None if isinstance(value, float) and math.isinf(value) else value
 
-    def cell(self, name: str, checked: CheckedText) -> Cell:
+    def cell(self, name: str, checked: CheckedNode) -> Cell:
         """Return a column's cell: a release, a number computed from such, a key or another plain value."""
         node = checked.node
         if isinstance(node, Column):

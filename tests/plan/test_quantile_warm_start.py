@@ -16,8 +16,8 @@ from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.started_rank import StartedRank
 from prdp.release.bias import Clipping
-from prdp.release.chosen import Ranked
 from prdp.release.release import Release
+from prdp.release.selection import Ranked
 from tests.plan.recorded import Answers, hint_of
 
 RNG = np.random.default_rng(1)
@@ -42,7 +42,7 @@ def entry(number: int, table: prdp.Table, answer: int, share: Fraction = TENTH, 
     if table.policy is ONE_BUDGET:
         clipping = None  # type: ignore[assignment]
     ranked = Ranked(Fraction(1, 2), (), (), (9,), Fraction(1), clipping)
-    release = Release("median of v", answer, Fraction(1), (), share, "rank", "", chosen=ranked, **changes)
+    release = Release("median of v", answer, Fraction(1), (), share, "rank", chosen=ranked, **changes)
     return Entry(number, plan.text, share, release=release)
 
 

@@ -1,4 +1,4 @@
-"""What a SELECT computes: aggregates become queries, and expressions over them a text over their answers.
+"""Read the SELECT list: aggregates become queries, and expressions over them are over their answers.
 
 Names of answers are made here: ``a0`` is the first query's answer, ``a0_1`` the second part of it, ``k0`` the
 first key, ``e0`` an end of an interval. They stand in no statement, since columns are found before them.
@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError
+from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.sql.aggregates import AGGREGATE_RULES
+from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
 from prdp.sql.construct import unread
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
+from prdp.sql.reading import sql_of
 from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation
-from prdp.sql.writer import CheckedText, Writer
-from prdp.sql.written import OR, PRODUCT, Written, joined
+from prdp.sql.row_nodes import CheckedNode, NodeReader
 
 MOST_AGGREGATES = 50
 """Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
@@ -43,23 +44,25 @@ class SelectReader:
         queries: What is asked so far, each once.
         sources: For each query, the first part of the statement that asks it.
         ends: The ends of intervals that are selected, by name.
+        notes: What is to be said of how aggregates were read, where SQL would read them otherwise.
     """
 
     names: Names
     relation: RowRelation
     schema: Schema
     groups: tuple[GroupItem, ...] = ()
-    hoisted: str = ""
-    aliases: dict[str, Written] = field(default_factory=dict)
+    hoisted: Node | None = None
+    aliases: dict[str, Node] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
-    ends: dict[str, tuple[CheckedText, int]] = field(default_factory=dict)
-    _filter: str | None = None
+    ends: dict[str, tuple[CheckedNode, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _filter: Node | None = None
 
-    def read(self, node: Any) -> CheckedText:
+    def read(self, node: Any) -> CheckedNode:
         """Return an expression over answers and keys, checked; aggregates in it are asked."""
-        writer = Writer(self.names.statement, self._leaf)
-        return writer.check(writer.write(node), node, self.answer_schema)
+        reader = NodeReader(self.names.statement, self._leaf)
+        return reader.check(reader.read(node), node, self.answer_schema)
 
     @property
     def answer_schema(self) -> Schema:
@@ -70,13 +73,13 @@ class SelectReader:
         numbers += [f"a{place}_1" for place in range(len(self.queries))]
         return known | dict.fromkeys((*numbers, *self.ends), ColumnType(Kind.NUMBER))
 
-    def name(self, alias: str, checked: CheckedText) -> None:
+    def name(self, alias: str, checked: CheckedNode) -> None:
         """Let later parts of the statement call an item by its name."""
-        self.aliases[alias.lower()] = Written(checked.text, OR)
+        self.aliases[alias.lower()] = checked.node
 
     # Parts that only answers have.
 
-    def _leaf(self, node: Any) -> Written | None:
+    def _leaf(self, node: Any) -> Node | None:
         kind = type(node).__name__
         if kind in AGGREGATE_RULES or kind == "Filter":
             return self._aggregate(node)
@@ -91,7 +94,7 @@ class SelectReader:
             refuse_construct(self.names.statement, node.args["query"])
         return None
 
-    def _aggregate(self, node: Any) -> Written:
+    def _aggregate(self, node: Any) -> Node:
         inner = node
         if type(node).__name__ == "Filter":
             inner = node.this
@@ -108,47 +111,45 @@ class SelectReader:
             return self._per_owner(inner, self.relation.per_owner)
         if self.relation.has_rows and type(inner.this).__name__ != "Star":
             self.refuse(inner, "of records that have a row, COUNT(*) is answered alone", "Write COUNT(*).")
-        written: Written = rule.rule(self, inner)
+        found: Node = rule.rule(self, inner)
         self._filter = None
-        return written
+        return found
 
-    def filter_of(self, node: Any) -> str:
-        """Return the condition of a FILTER, in the row language."""
+    def filter_of(self, node: Any) -> Node:
+        """Return the condition of a FILTER."""
         if unread(node, ("this", "expression")) is not None:
             self.refuse(node, "this FILTER has a part that is not read")
         return self._row(node.expression.this, Kind.BOOLEAN)
 
-    def end_of(self, node: Any) -> Written:
+    def end_of(self, node: Any) -> Node:
         """Return what stands for an end of an answer's interval."""
         if len(node.expressions) != 1:
             self.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")
         checked = self.read(node.expressions[0])
         name = f"e{len(self.ends)}"
         self.ends[name] = (checked, ENDS[node.name.lower()])
-        return Written(name)
+        return Column(name)
 
-    def _key(self, node: Any) -> Written | None:
+    def _key(self, node: Any) -> Node | None:
         """Return what stands for a key, where an expression is one that is grouped by."""
         if not self.groups or type(node).__name__ == "Literal":
             return None
+        try:
+            part, row = self._cut(node)
+        except SqlError:  # it is no expression over rows
+            return None
         for place, item in enumerate(self.groups):
-            if self._is_item(node, item):
-                return Written(f"k{place}")
+            if (part, row) == (item.part, item.checked.node):
+                return Column(f"k{place}")
         return None
 
-    def _is_item(self, node: Any, item: GroupItem) -> bool:
-        try:
-            return self.group_text(node) == item.text
-        except SqlError:  # it is no expression over rows
-            return False
-
-    def group_text(self, node: Any) -> str:
-        """Return what tells an entry of GROUP BY from others."""
+    def _cut(self, node: Any) -> tuple[str, Node]:
+        """Return what a moment is cut to, if it is, and the expression over rows."""
         if type(node).__name__ in {"TimestampTrunc", "DateTrunc"}:
-            return f"date_trunc('{unit_of(node)}', {self._row(node.this)})"
-        return self._row(node)
+            return unit_of(node), self._row(node.this)
+        return "", self._row(node)
 
-    def _alias(self, node: Any) -> Written:
+    def _alias(self, node: Any) -> Node:
         """Return what an earlier item is; a column that is neither that nor grouped by never gets through."""
         known = None if node.table else self.aliases.get(node.name.lower())
         if known is None:
@@ -161,7 +162,7 @@ class SelectReader:
         if type(node.this).__name__ != "Star":
             self.relation.scope(self.names.statement).find(node)
 
-    def _per_owner(self, node: Any, columns: Mapping[str, tuple[str, Any]]) -> Written:
+    def _per_owner(self, node: Any, columns: Mapping[str, tuple[str, Any]]) -> Node:
         """Return an aggregate over what the rows of each protected record add up to."""
         owners, inner = self.names.catalog.owners, self.relation.inner
         assert owners is not None  # noqa: S101  (such a relation has owners)
@@ -187,30 +188,32 @@ class SelectReader:
         total = self.ask(self._owner_total(what, source, inner), node)
         if kind == "Sum":
             return total
-        return joined([total, " / ", self.ask(CountDistinct(owners.id), node)], PRODUCT)
+        if what == "sum":
+            self.notes.append(f"{sql_of(node)}: {owners.id} whose values are all NULL count, with a sum of 0")
+        return Arithmetic("/", total, self.ask(CountDistinct(owners.id), node))
 
     def _owner_total(self, what: str, source: Any, inner: RowRelation) -> Query:
         """Return the query that adds up what all rows of all records add up to."""
         if what == "count" and type(source).__name__ == "Star":
             return Count()
         scope = inner.scope(self.names.statement)
-        writer = Writer(self.names.statement, row_leaf(scope, self.names))
-        text = writer.checked(source, self.schema).text
-        return Sum(f"CASE WHEN ({text}) IS NULL THEN 0 ELSE 1 END") if what == "count" else Sum(text)
+        reader = NodeReader(self.names.statement, row_leaf(scope, self.names))
+        row = reader.checked(source, self.schema).node
+        return Sum.of_node(ones_unless(IsNull(row)) if what == "count" else row)
 
     # What aggregates are read with.
 
-    def _row(self, node: Any, expected: Kind | None = None) -> str:
+    def _row(self, node: Any, expected: Kind | None = None) -> Node:
         scope = self.relation.scope(self.names.statement)
-        writer = Writer(self.names.statement, row_leaf(scope, self.names))
-        return writer.checked(node, self.schema, expected).text
+        reader = NodeReader(self.names.statement, row_leaf(scope, self.names))
+        return reader.checked(node, self.schema, expected).node
 
-    def row(self, node: Any) -> str:
-        """Return what an aggregate is over, in the row language, within its FILTER."""
-        text = self._row(node)
-        return text if self._filter is None else f"CASE WHEN {self._filter} THEN {text} END"
+    def row(self, node: Any, expected: Kind | None = None) -> Node:
+        """Return what an aggregate is over, within its FILTER."""
+        row = self._row(node, expected)
+        return row if self._filter is None else Case(((self._filter, row),), Null())
 
-    def rows(self, source: Any) -> Written:
+    def rows(self, source: Any) -> Node:
         """Return what stands for the number of rows, or of records that have one."""
         if self.relation.has_rows:
             owners = self.names.catalog.owners
@@ -219,10 +222,10 @@ class SelectReader:
                 self.refuse(source, "FILTER is not read beside EXISTS", "Put the condition in WHERE.")
             return self.ask(CountDistinct(owners.id), source)
         if self._filter is not None:
-            return self.ask(Sum(f"CASE WHEN {self._filter} THEN 1 ELSE 0 END"), source)
+            return self.ask(Sum.of_node(ones(self._filter)), source)
         return self.ask(Count(), source)
 
-    def ask(self, query: Query, source: Any, part: int | None = None) -> Written:
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
         """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
         if query not in self.queries and len(self.queries) >= MOST_AGGREGATES:
             self.refuse(
@@ -234,7 +237,7 @@ class SelectReader:
             self.queries.append(query)
             self.sources.append(source)
         place = self.queries.index(query)
-        return Written(f"a{place}" if part is None else f"a{place}_{part}")
+        return Column(f"a{place}" if part is None else f"a{place}_{part}")
 
     def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""

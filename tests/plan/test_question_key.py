@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.plan.text import column_text, facts_of, in_words, question_text, without_token
+from prdp.plan.question_key import column_text, facts_of, in_words, question_text, without_token
 
 COUNT = {"query": "count", "method": "clip", "share": "1/4"}
 MINE = {

@@ -1,4 +1,4 @@
-"""Whether a sum is better answered by noise that needs no clipping: from policy, bounds and share alone."""
+"""Choose between mechanisms by policy, bounds and share alone: additive noise, linked clipping thresholds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from prdp.cells.measure import Measure
-from prdp.cells.ratios import possible_ratios
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.spelling import shown_name
 from prdp.grids import PER_OCTAVE
@@ -59,12 +58,12 @@ def rivals(terms: MethodTerms) -> Rivals | None:
     if measure is None or measure.expression is not None or not _grows(terms, measure):
         return None
     read = CellRead(terms.policy, terms.levels, terms.bounds, replace(measure, per_octave=PER_OCTAVE), None)
-    found = possible_ratios(read)
-    if found is None or Clip().tiers(read.empty) is not None:
+    read = read.planned()
+    if read.ratios is None or Clip().tiers(read.empty) is not None:
         return None
     worth = terms.share * terms.levels.quantum
     corners = corners_of(additive(terms).noise(measure.largest, worth))
-    ends = (found.values[0][0] / worth, found.values[-1][1] / worth)
+    ends = (read.ratios.values[0][0] / worth, read.ratios.values[-1][1] / worth)
     return Rivals(*(quantile(corners, level) for level in (USUAL, RARE)), *map(float, ends))
 
 
