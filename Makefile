@@ -16,12 +16,17 @@ LOWEST_TESTS := tests/engines --ignore-glob='*test_spark*' --ignore-glob='*test_
 	tests/collector/test_server.py tests/docs/test_readme.py -k 'not optimiser_is_left_on and not refused_with_the_types'
 # One process more than there are processors: many tests wait for servers and other programs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Programs that the slow tests use. Where one is named here and missing, its tests fail instead of being skipped.
+PRDP_TOOLS ?= chromium java mariadbd node postgres schemathesis
+export PRDP_TOOLS
+# LOCKED=1 installs the versions in requirements.lock instead of the newest.
+PINS := $(if $(LOCKED),--constraint requirements.lock)
 DATA ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes: each would compile all of prdp again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-lowest check format docs notebooks bench questions paper paper-quick clean
+.PHONY: help demo test test-slow test-all test-lowest coverage lock check coq format docs notebooks bench questions paper paper-quick clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,13 +34,13 @@ help:  ## show this list
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing prdp into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m pip install --quiet $(PINS) --editable .
 	@touch $@
 
 $(VENV)/dev: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing prdp and its test tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet $(PINS) --editable '.[dev]'
 	@touch $(VENV)/base $@
 
 demo: $(VENV)/base  ## set up, then answer questions about a million made-up bank accounts
@@ -47,8 +52,22 @@ $(OPENAPI)/ready: pyproject.toml
 	@$(OPENAPI)/bin/python -m pip install --quiet 'schemathesis>=4'
 	@touch $@
 
-test: $(VENV)/dev $(OPENAPI)/ready  ## set up, then run every test
-	@$(BIN)/python -m pytest -n $(WORKERS) -q
+test: $(VENV)/dev  ## set up, then run the tests that need no server, no browser and no Java
+	@$(BIN)/python -m pytest -n $(WORKERS) -q -m 'not slow'
+
+test-slow: $(VENV)/dev $(OPENAPI)/ready  ## the others: servers, Spark, the browser, Node, the wheel, notebooks
+	@$(BIN)/python -m pytest -n $(WORKERS) -q -m slow
+
+test-all: test test-slow  ## every test; where a program is missing, its tests fail
+
+coverage: $(VENV)/dev  ## which lines the tests of make test run: a report in build/coverage
+	@$(BIN)/python -m pytest -n $(WORKERS) -q -m 'not slow' --cov=prdp --cov-report=term:skip-covered \
+		--cov-report=html:build/coverage
+
+lock: $(VENV)/dev  ## upgrade .venv, and write what is newest today into requirements.lock
+	@$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
+	@echo "# Written by make lock, with Python 3.11; make test LOCKED=1 installs these versions." > requirements.lock
+	@$(BIN)/python -m pip freeze --exclude-editable >> requirements.lock
 
 $(LOWEST)/dev: pyproject.toml
 	@test -x $(LOWEST)/bin/python || $(LOWEST_PYTHON) -m venv $(LOWEST)
@@ -61,10 +80,14 @@ test-lowest: $(LOWEST)/dev  ## the tests that matter most, with Python 3.11 and 
 	@$(LOWEST)/bin/python -m tests.lowest --installed
 	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) -q -W default::DeprecationWarning $(LOWEST_TESTS)
 
-check: $(VENV)/dev  ## linters and types
+check: $(VENV)/dev  ## linters, spelling and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell
 	@$(BIN)/mypy
+
+coq: $(VENV)/dev  ## check the proofs in proofs/coq, and the laws that run against them; needs Coq
+	@$(BIN)/python -m proofs.coq.check
 
 format: $(VENV)/dev  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix .

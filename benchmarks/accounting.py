@@ -28,15 +28,14 @@ from random import Random
 import pyarrow
 
 import prdp
-from prdp.declare.exact import spelled
 from prdp.errors import BudgetExhausted
 from prdp.ledger import Binding, DurableLedger, Notes
-from prdp.ledger.file_format import connected
-from prdp.regions.depth import Charged, spent_in
-from prdp.regions.form import region_to_json
+from prdp.ledger.chain import insert, next_row, rows_from
+from prdp.ledger.file_storage import connected, writing
+from prdp.regions.max_overlap import Charged, spent_in
 from prdp.regions.points import PointSet
 from prdp.regions.region import EVERYBODY, Box, Region
-from prdp.safety.transaction import writing
+from prdp.regions.serialize import region_to_json
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
 FACTS = Binding({"name": "stress", "fixed": list(NAMES)})
@@ -152,16 +151,13 @@ def filled(path: Path, regions: list[Region]) -> None:
     """Begin a ledger with charges of some regions, as they are written one by one."""
     DurableLedger.opened(path, FACTS)
     share = Fraction(1, 10**6)
-    rows = [
-        (number, f"q{number}", str(share), spelled(share * (number + 1)), uuid.uuid4().hex, text)
-        for number, text in enumerate(map(region_to_json, regions))
-    ]
     with connected(path) as database, writing(database):
-        database.executemany(
-            "INSERT INTO charges (number, purpose, share, spent, token, region, who, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, 'ana', '2026-11-16T00:00:00')",
-            rows,
-        )
+        hashes = [row.hash for row in rows_from(database, None)]
+        for number, text in enumerate(map(region_to_json, regions)):
+            said = (number, f"q{number}", str(share), "ana", "2026-11-16T00:00:00", uuid.uuid4().hex, text)
+            row = next_row(hashes, "charges", (*said, None, None, None))
+            insert(database, row)
+            hashes.append(row.hash)
 
 
 def charge_once(path: str, columns: int) -> None:

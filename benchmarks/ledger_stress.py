@@ -32,7 +32,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def answer(value: int) -> Release:
-    return Release("count", value, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip", "")
+    return Release("count", value, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
 
 
 Place = Path | str

@@ -24,7 +24,7 @@ import pyarrow
 import pyarrow.parquet
 
 import prdp
-from prdp.engines import _spark_arrow
+from prdp.engines.spark import results
 
 THREADS = 2
 PLAIN = "SELECT count(*), sum(balance) FROM accounts"
@@ -125,14 +125,14 @@ def started(folder: Path) -> Any:
 
 def notice_bytes(back: list[int]) -> None:
     """Note how many bytes each statement of prdp's brings back."""
-    run = _spark_arrow.collected
+    run = results.collected
 
     def noted(session: Any, sql: str) -> Any:
         found = run(session, sql)
         back.append(found.nbytes)
         return found
 
-    vars(import_module("prdp.engines.spark"))["collected"] = noted
+    vars(import_module("prdp.engines.spark.engine"))["collected"] = noted
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -100,6 +100,60 @@ def entered(checkout: Checkout) -> str:
     return f"{trace['files']} / {trace['functions']}"
 
 
+def own_calls(checkout: Checkout) -> str:
+    return " / ".join(f"{checkout.traces[name]['calls']:,}" for name in (SUM, f"{SUM}, warm"))
+
+
+def statement_calls(checkout: Checkout) -> str:
+    trace = checkout.traces["SELECT .. GROUP BY .., warm"]
+    return f"{trace['calls']:,} in {trace['files']} files"
+
+
+def files(checkout: Checkout) -> str:
+    """Return how many files there are, their mean length, and how many have under 40 lines of code."""
+    lines = sum(module.lines for module in checkout.modules)
+    short = sum(code_lines(module) < 40 for module in checkout.modules)
+    return f"{len(checkout.modules)}; {lines / len(checkout.modules):.0f}; {short}"
+
+
+def code_lines(module: Module) -> int:
+    """Return the lines on which a statement stands, docstrings and imports aside."""
+    passed: set[int] = set()
+    for node in ast.walk(module.tree):
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if text or isinstance(node, ast.Import | ast.ImportFrom):
+            passed.update(range(node.lineno, (node.end_lineno or 0) + 1))  # type: ignore[attr-defined]
+    nodes = (node for node in ast.walk(module.tree) if isinstance(node, ast.stmt | ast.expr))
+    return len({line for node in nodes for line in (node.lineno, node.end_lineno or 0)} - passed)
+
+
+def one_importer(checkout: Checkout) -> str:
+    """Return how many modules exactly one other module imports, inside functions too."""
+    names = {module.name for module in checkout.modules}
+    importers: dict[str, set[str]] = {name: set() for name in names}
+    for module in checkout.modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    full = f"{node.module}.{alias.name}"
+                    known = full if full in names else node.module
+                    if known in names - {module.name}:
+                        importers[known].add(module.name)
+    return str(sum(len(found) == 1 for found in importers.values()))
+
+
+def source_lines(checkout: Checkout) -> str:
+    return f"{sum(module.lines for module in checkout.modules):,}"
+
+
+def package_lines(checkout: Checkout) -> Counter[str]:
+    """Return the lines of each package, and of the modules beside the packages."""
+    lines: Counter[str] = Counter()
+    for module in checkout.modules:
+        lines[module.parts[0] if len(module.parts) > 1 else "(top)"] += module.lines
+    return lines
+
+
 def frames(checkout: Checkout) -> str:
     """Return the frames of the way, and the modules in which it arrives more than once."""
     way = checkout.traces[SUM]["way"]
@@ -237,6 +291,11 @@ def reached(name: str, edges: Edges) -> set[str]:
 FIGURES: Mapping[str, Callable[[Checkout], str]] = {
     "modules flat at the top": flat_modules,
     f"own files / functions entered by `accounts.{SUM}`": entered,
+    "own calls of it, cold / warm": own_calls,
+    "own calls of a warm SQL statement with GROUP BY": statement_calls,
+    "files; mean lines; under 40 lines of code": files,
+    "modules with exactly one importer": one_importer,
+    "source lines": source_lines,
     "frames from the call to the mechanism": frames,
     "`isinstance` per 1,000 lines; `assert isinstance`": type_tests,
     "doctest lines": doctest_lines,
@@ -254,6 +313,9 @@ def table(names: Sequence[str], checkouts: Sequence[Checkout]) -> Iterator[str]:
     yield "|---" * (len(names) + 1) + "|"
     for figure, measure in FIGURES.items():
         yield f"| {figure} | {' | '.join(map(measure, checkouts))} |"
+    lines = [package_lines(checkout) for checkout in checkouts]
+    for package in sorted(set().union(*lines)):
+        yield f"| lines of `{package}` | {' | '.join(f'{counted[package]:,}' for counted in lines)} |"
 
 
 def drawn(trace: Mapping[str, Any]) -> Iterator[str]:

@@ -32,8 +32,8 @@ import numpy as np
 import prdp
 from prdp.declare.key_search import KeySearch
 from prdp.mechanisms.keys import threshold
-from prdp.plan.keys_plan import KeysPlan
-from prdp.tables.opened import reader_of
+from prdp.plan.key_plan import KeysPlan
+from prdp.tables.base import reader_of
 from prdp.testing import Seeded, simulate
 
 SHARES = ("1/100", "1/10", "1")

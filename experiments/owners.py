@@ -18,7 +18,7 @@ import numpy as np
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
-from prdp.declare.owners import MOST_ROWS
+from prdp.declare.units import MOST_ROWS
 from prdp.plan import queries
 from prdp.testing import simulate
 

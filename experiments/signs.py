@@ -25,8 +25,8 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
 from prdp.plan.queries import Sum
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer
-from prdp.release.strays import strays
+from prdp.release.error_bounds import strays
+from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells
 
@@ -98,7 +98,7 @@ def lines(case: Case, share: Fraction, runs: int, seed: int) -> Iterator[str]:
         off = [errors(groups, answers) for answers in drawn]
         medians = np.median(np.median(off[1], axis=1) / np.median(off[0], axis=1))
         means = np.median(off[1].mean(axis=1) / off[0].mean(axis=1))
-        apart = np.mean([[bool(a.clipping and a.clipping.drawn) for a in group] for group in drawn[1]])  # type: ignore[union-attr]
+        apart = np.mean([[bool(a.clipping and a.clipping.drawn) for a in group] for group in drawn[1]])  # type: ignore[attr-defined]
         sides = [f"{low:5.1f}{high:6.1f}" for low, high in map(ends, drawn)]
         yield (
             f"{case.name:16}{share!s:>6}  {'by group' if grouped else 'alone':9}{medians:8.2f}{means:8.2f}"

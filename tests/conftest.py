@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.ledger.places import place
@@ -43,6 +45,19 @@ def _keep_the_parents_garbage() -> None:
 # A forked child that collects a database of an earlier test dies in it: DuckDB's threads were not forked.
 # Nothing is collected from before the fork, since others have work to do in the child before it is frozen.
 os.register_at_fork(before=gc.disable, after_in_parent=gc.enable, after_in_child=_keep_the_parents_garbage)
+
+
+@pytest.fixture(autouse=True)
+def _new_sources() -> None:
+    """Forget the sources that earlier tests opened: each test stands for a process of its own."""
+    registry = sys.modules.get("prdp.tables.source_registry")
+    if registry is not None:
+        registry._KNOWN.clear()
+
+
+# gRPC, which Spark Connect loads, would start its threads again in a forked child. A program in a terminal is
+# one for a moment, with its files closed already, and so the terminal would show what gRPC complains of.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -14,17 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.spark import free_port
+from tests.tools import only_for_slow_tests, program
 
 _PLACES = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/libexec"))
 PASSWORD = "tell-nobody"  # noqa: S105  (of a server that lives for these tests)
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=_PLACES)
-    if found is None:
-        assert "mariadbd" not in os.environ.get("PRDP_TOOLS", ""), "PRDP_TOOLS says that mariadbd is here"
-        pytest.skip(f"MariaDB's {name} was not found")
-    return found
+    return program("mariadbd", f"MariaDB's {name} was not found", name=name, path=_PLACES)
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -38,8 +34,9 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def mariadb(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start a server of our own; yield the address of its database ``bank``."""
+    only_for_slow_tests(pytestconfig)
     server, install = _program("mariadbd"), _program("mariadb-install-db")
     import pymysql  # noqa: PLC0415  (only who has a server needs it)
 

@@ -21,6 +21,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.tools import lacking, only_for_slow_tests
+
 _TRIES = 3
 """A start that takes more than ten seconds is given up by the package, and a busy machine is slow."""
 
@@ -115,18 +117,17 @@ def start_postgres(folder: Path) -> PostgresServer:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
-    """Start one server for all tests; where none can be started, they are skipped, and in CI they fail.
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
+    """Start one server for all tests, or skip them where none can be started.
 
     In a folder of its own: root's server runs as another user, who cannot pass pytest's.
     """
+    only_for_slow_tests(pytestconfig)
     with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
         try:
             server = start_postgres(Path(folder))
         except (ImportError, OSError, subprocess.SubprocessError) as trouble:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"{_NONE} ({type(trouble).__name__})")
+            lacking("postgres", f"{_NONE} ({type(trouble).__name__}: {trouble})")
         yield server
         server.abandon()
 

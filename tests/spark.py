@@ -7,13 +7,14 @@ serve Connect as well, and the client's own builder asks nobody: so one start is
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from tests.tools import only_for_slow_tests, program
 
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -41,16 +42,15 @@ def free_port() -> int:
 
 
 def java_or_skip() -> None:
-    """Skip where there is no Java; in CI that is a failure."""
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        if os.environ.get("CI"):
-            pytest.fail("Spark's tests need Java 17 or later, and none was found")
-        pytest.skip("Spark needs Java 17 or later, and none was found")
+    """Skip where there is no Java; where it is said to be there, that is a failure."""
+    if not os.environ.get("JAVA_HOME"):
+        program("java", "Spark needs Java 17 or later, and none was found")
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Start one classic session for all tests of a process."""
+    only_for_slow_tests(pytestconfig)
     java_or_skip()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of versions of pandas that Spark has not been tried with

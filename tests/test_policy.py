@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError
-from prdp.expressions.json_form import from_json, to_json
 from prdp.expressions.parse import parse
+from prdp.expressions.to_json import from_json, to_json
 from prdp.levels import Levels
 from prdp.policy import Bounds, Policy
 from prdp.schema import ColumnType, Kind
@@ -243,7 +243,7 @@ package = types.ModuleType("prdp")
 package.__path__ = importlib.util.find_spec("prdp").submodule_search_locations
 sys.modules |= {"prdp": package, "duckdb": None, "numpy": None}
 
-from prdp.expressions.json_form import from_json
+from prdp.expressions.to_json import from_json
 from prdp.policy import Policy
 
 policy = Policy.of(from_json(["/", ["number", 10000], ["column", "balance"]]), at_most=100)

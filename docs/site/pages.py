@@ -21,7 +21,9 @@ from notebooks import as_page
 ROOT = Path(__file__).parents[2]
 OUTSIDE = (
     *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
-    *("proofs/*.md", "experiments/*.md", "experiments/*/*.md", "examples/*.md", "examples/*.ipynb"),
+    "CODE_OF_CONDUCT.md",
+    *("proofs/*.md", "proofs/*/*.md", "experiments/*.md", "experiments/*/*.md"),
+    *("examples/*.md", "examples/*.ipynb"),
 )
 """Pages that do not lie in docs/."""
 

@@ -20,8 +20,8 @@ from experiments.yardsticks import oracle_clip
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import RecordLadder
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import RecordLadder
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead

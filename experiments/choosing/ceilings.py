@@ -21,7 +21,7 @@ from experiments.choosing.figures import Branch, Figures, figures
 from experiments.choosing.known import kept
 from experiments.choosing.laws import Floats, flips
 from experiments.choosing.rules import gated, lacks, now, strided
-from prdp.mechanisms._point import PointFinder
+from prdp.mechanisms._threshold import PointFinder
 
 
 def below(case: Case, share: float, ceiling: float, *, gate: bool) -> list[Branch]:

@@ -17,7 +17,7 @@ from experiments.keys import SHARES, WIDE, Keys, added_up, all_keys
 from experiments.options import options
 from experiments.yardsticks import Floats, oracle_clip, trimmed
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
 from prdp.testing import Seeded
 

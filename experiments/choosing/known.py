@@ -22,10 +22,10 @@ from experiments.choosing.figures import Branch, figures
 from experiments.choosing.laws import Floats, flips
 from experiments.choosing.rules import now, strided
 from experiments.datasets import DataSet
-from prdp.mechanisms._point import PointFinder, Tuning
-from prdp.release.beyond import OCTAVES
+from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.release.bias import Clipping
-from prdp.release.strays import strays
+from prdp.release.error_bounds import strays
+from prdp.release.excluded_tail import OCTAVES
 
 WHOLE = Tuning(Fraction(1), Fraction(1), Fraction(5, 2))
 FAILURE, REACH = Fraction(1, 20), Fraction(8)

@@ -30,7 +30,7 @@ from experiments.choosing.ratios import (
     worlds,
 )
 from experiments.yardsticks import trimmed
-from prdp.mechanisms._point import FENCED, PointFinder, Tuning
+from prdp.mechanisms._threshold import FENCED, PointFinder, Tuning
 
 Estimates = tuple[Floats, Floats]
 """Means and variances, one a run; a form that has none gives NaN."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from experiments.choosing import centres
 from experiments.choosing.cases import personal_budgets, synthetic_sets
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Tuning
 
 Floats = NDArray[np.float64]
 Budgets = Callable[[Floats], Floats]

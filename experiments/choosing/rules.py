@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from experiments.choosing.cases import Case
 from experiments.choosing.figures import Branch
 from experiments.choosing.laws import Floats, choice, flips, scan
-from prdp.mechanisms._point import POOR, SMALL_SHARE, PointFinder, Tuning
+from prdp.mechanisms._threshold import POOR, SMALL_SHARE, PointFinder, Tuning
 
 Rule = Callable[[Case, float], list[Branch]]
 Draw = Callable[[Floats], Floats]

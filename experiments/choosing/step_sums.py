@@ -20,8 +20,7 @@ from experiments.choosing.cases import SHARES, STEPS, Case, cases
 from experiments.choosing.figures import Figures, figures
 from experiments.choosing.laws import Floats
 from experiments.choosing.rules import found, now
-from prdp.mechanisms._fence import Fence
-from prdp.mechanisms._point import LARGE_SHARE, SMALL_SHARE, THIN, PointFinder, Tuning
+from prdp.mechanisms._threshold import LARGE_SHARE, SMALL_SHARE, THIN, Fence, PointFinder, Tuning
 
 RUNS, SEED = 30_000, 0
 _NO_GATE = Fraction(1, 10**9)

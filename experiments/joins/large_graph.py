@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
-from prdp.tables.graph import Paths, Stars, Triangles
+from prdp.graphs.graph import Paths, Stars, Triangles
 from prdp.testing import simulate
 from prdp.testing.raw_cells import raw_cells
 

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.engines.progress import progress
+    from prdp.graphs.graph import Graph, edges, open_graph, paths, stars, triangles
+    from prdp.graphs.links import Links, Records, open_links
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
     from prdp.pictures.account import plot_account
     from prdp.pictures.policy import plot_policy
@@ -76,10 +78,8 @@ if TYPE_CHECKING:
     from prdp.release.table import ReleaseTable
     from prdp.sql.dbapi import connect
     from prdp.sql.results import SqlAnswers
-    from prdp.tables.graph import Graph, edges, open_graph, paths, stars, triangles
     from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
-    from prdp.tables.links import Links, Records, open_links
     from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
     from prdp.testing import share_for
 else:
@@ -87,15 +87,15 @@ else:
     _HOMES = {
         "CustomRelease": "prdp.release.custom",
         "DurableLedger": "prdp.ledger",
-        "Graph": "prdp.tables.graph",
+        "Graph": "prdp.graphs.graph",
         "Groups": "prdp.tables.groups",
         "Join": "prdp.tables.join",
         "Ledger": "prdp.ledger",
-        "Links": "prdp.tables.links",
+        "Links": "prdp.graphs.links",
         "MemoryLedger": "prdp.ledger",
         "Policy": "prdp.policy",
         "Project": "prdp.projects.project",
-        "Records": "prdp.tables.links",
+        "Records": "prdp.graphs.links",
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
         "Table": "prdp.tables.table",
@@ -105,26 +105,26 @@ else:
         "count": "prdp.plan.functions",
         "count_distinct": "prdp.plan.functions",
         "date_trunc": "prdp.declare.groups",
-        "edges": "prdp.tables.graph",
+        "edges": "prdp.graphs.graph",
         "max": "prdp.plan.functions",
         "mean": "prdp.plan.functions",
         "median": "prdp.plan.functions",
         "min": "prdp.plan.functions",
         "open": "prdp.tables.table",
-        "open_graph": "prdp.tables.graph",
+        "open_graph": "prdp.graphs.graph",
         "open_join": "prdp.tables.join",
-        "open_links": "prdp.tables.links",
-        "paths": "prdp.tables.graph",
+        "open_links": "prdp.graphs.links",
+        "paths": "prdp.graphs.graph",
         "plot_account": "prdp.pictures.account",
         "plot_policy": "prdp.pictures.policy",
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
         "share_for": "prdp.testing",
-        "stars": "prdp.tables.graph",
+        "stars": "prdp.graphs.graph",
         "std": "prdp.plan.functions",
         "sum": "prdp.plan.functions",
-        "triangles": "prdp.tables.graph",
+        "triangles": "prdp.graphs.graph",
         "variance": "prdp.plan.functions",
     }
 

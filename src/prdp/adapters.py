@@ -10,7 +10,7 @@ from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.tables.outcomes import Mechanism
+from prdp.tables.custom import Mechanism
 
 _LARGEST = {"f32": 3.4e38, "f64": 1.7e308}
 _NUMBERS = ("f32", "f64", *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128)))

@@ -6,6 +6,7 @@
     ├── InvalidRequest        wrong by public facts alone: nothing was read, nothing was charged
     │   ├── ExpressionError   a policy or a filter that cannot be used; underlines the place
     │   │   └── SqlError      a SQL statement that cannot be answered
+    │   ├── PlanRefusal       a question that no plan answers, with the cause as a value
     │   └── PolicyError       a policy whose range is unknown or impossible
     ├── BudgetExhausted       the ledger has less left than was asked for
     ├── LedgerError           the ledger cannot keep its promise
@@ -23,7 +24,7 @@ not depend on the data. The one exception, ``EngineFailure``, carries a fixed te
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -102,6 +103,25 @@ class SqlError(ExpressionError):
     <BLANKLINE>
     Write COUNT(*).
     """
+
+
+class PlanRefusal(InvalidRequest):
+    """A question that no plan answers, with the cause as a value.
+
+    >>> PlanRefusal("sum('price') needs the grain of its values.", "grain").cause
+    'grain'
+
+    Attributes:
+        cause: ``"groups"`` where the groups are refused, whatever is asked of them; ``"grain"`` or
+            ``"range"`` where a query's values have no known grain or no finite range.
+    """
+
+    def __init__(self, message: str, cause: Literal["groups", "grain", "range"]) -> None:
+        super().__init__(message, cause)
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class PolicyError(InvalidRequest):
@@ -187,3 +207,7 @@ class KeysOutOfReach(UserWarning):
 
 class NoLedgerFile(UserWarning):
     """The account of a table is in memory: whoever opens the table again begins from nothing."""
+
+
+class LedgerBegun(UserWarning):
+    """There was no ledger where one was named, so a new account was begun, with the whole budget to spend."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 from math import isqrt
 
 PER_OCTAVE = 8
@@ -72,6 +73,23 @@ def largest_until(step: int, per_octave: int = PER_OCTAVE) -> int:
     octave, rest = divmod(step, per_octave)
     bits = max(_ROOT_BITS, octave)
     return _widened_down(rest, per_octave, bits) >> bits - octave
+
+
+def step_ends(most: int, per_octave: int = PER_OCTAVE) -> list[tuple[int, int]]:
+    """Return ``smallest_from(step)`` and ``largest_until(step + 1)`` of the steps from -1 up to a number.
+
+    >>> step_ends(4, per_octave=1)
+    [(1, 1), (1, 2), (2, 4), (4, 8)]
+    """
+    found: list[tuple[int, int]] = []
+    for step in count(-1):
+        (octave, rest), (next_octave, next_rest) = divmod(step, per_octave), divmod(step + 1, per_octave)
+        bits, next_bits = max(_ROOT_BITS, octave), max(_ROOT_BITS, next_octave)
+        smallest = -(-_narrowed_up(rest, per_octave, bits) >> bits - octave)
+        if smallest > most:
+            break
+        found.append((smallest, _widened_down(next_rest, per_octave, next_bits) >> next_bits - next_octave))
+    return found
 
 
 @lru_cache(maxsize=4096)

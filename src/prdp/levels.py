@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -114,12 +115,20 @@ class Levels:
         >>> levels.index(0.5) is None, levels.index(1e9) == levels.top
         (True, True)
         """
-        if budget is None or math.isnan(budget) or budget < self.least:
-            return None
-        ratio = budget / float(self.at_least)
-        if math.isinf(ratio):
-            return self.top
-        return min(self.top, max(0, math.floor(PER_OCTAVE * math.log2(ratio) - SLACK)))
+        return None if budget is None else self._indices([budget])[0]
+
+    def _indices(self, budgets: Iterable[float]) -> list[int | None]:
+        """Return the level of each budget, or None where the record is left out."""
+        least, top, isnan = self.least, self.top, math.isnan
+        found: list[int | None] = []
+        for budget in budgets:
+            if isnan(budget) or budget < least:
+                found.append(None)
+            elif math.isinf(ratio := budget / least):
+                found.append(top)
+            else:
+                found.append(min(top, max(0, math.floor(PER_OCTAVE * math.log2(ratio) - SLACK))))
+        return found
 
     def quanta(self, level: int) -> int:
         """Return a level's budget, in quanta.
@@ -130,6 +139,11 @@ class Levels:
         """
         return power_below(level, QUANTUM_BITS - self.below)
 
+    def quanta_each(self, budgets: Iterable[float]) -> list[int]:
+        """Return the quanta of each budget's level; of one that is left out, those of the lowest level."""
+        bits = QUANTUM_BITS - self.below
+        return [power_below(level or 0, bits) for level in self._indices(budgets)]
+
     def quanta_below(self, budget: float) -> int:
         """Return the quanta that are safely below a budget, lowered to ``at_most`` first.
 
@@ -139,9 +153,16 @@ class Levels:
         >>> levels.quanta_below(100.0) == levels.quanta_below(4.0)
         True
         """
-        lowered = min(Fraction(budget), self.at_most) if math.isfinite(budget) else self.at_most
-        safe = lowered * (2**30 - 1) / 2**30 / self.quantum
-        return safe.numerator // safe.denominator
+        return self.quanta_below_each([budget])[0]
+
+    def quanta_below_each(self, budgets: Iterable[float]) -> list[int]:
+        """Return the quanta that are safely below each of some budgets."""
+        most, safe = self.at_most, Fraction(2**30 - 1, 2**30) / self.quantum
+        found = []
+        for budget in budgets:
+            lowered = min(Fraction(budget), most) if math.isfinite(budget) else most
+            found.append(lowered.numerator * safe.numerator // (lowered.denominator * safe.denominator))
+        return found
 
     def domain(self, quanta: int) -> int:
         """Return which of the paper's domains (1, 2, ...) a budget lies in.

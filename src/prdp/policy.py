@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
@@ -15,13 +15,48 @@ from prdp.errors import PolicyError, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval, bound, outcome
-from prdp.expressions.nodes import Column, Node, Number, canonical, columns
+from prdp.expressions.invalid_budgets import Threshold, invalid_example, invalid_regions
+from prdp.expressions.nodes import Arithmetic, Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
-from prdp.expressions.proposals import bounded_texts
-from prdp.expressions.regions import Threshold, invalid_example, invalid_regions
 from prdp.expressions.spelling import quoted, shown_name
 from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
+
+_FLOOR = "0.000001"
+"""Small enough to hide almost any record, and large enough that levels down to it cost no time."""
+
+_CAP = 100.0
+"""The largest budget that is proposed where the caller names none: it hides nothing, and is finite."""
+
+
+def bounded_texts(expression: Node, at_most: float | None = None) -> Iterator[str]:
+    """Yield expressions that mean the same where it has a budget, the simplest first.
+
+    >>> from prdp.expressions.parse import parse
+    >>> next(bounded_texts(parse("10000 / balance")))
+    'least(10000 / greatest(abs(balance), 100), 100)'
+    >>> list(bounded_texts(parse("100 - age")))
+    ['least(greatest(100 - age, 0.000001), 100)']
+
+    Args:
+        expression: The policy's expression.
+        at_most: The largest budget that the caller allows.
+    """
+    cap = _CAP if at_most is None else at_most
+    most = _number(cap)
+    match expression:
+        case Arithmetic("/", Number(above), Column(name)) if above > 0:
+            size = f"abs({shown_name(name)})"
+            inverse = f"least({_number(above)} / greatest({size}, {_number(above / cap)}), {most})"
+            yield inverse
+            yield f"greatest({inverse}, {_FLOOR})"
+        case _:
+            yield f"least(greatest({canonical(expression)}, {_FLOOR}), {most})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.12g}"
+
 
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 
@@ -60,13 +95,21 @@ class Policy:
         _fill(self, text, parse(text), (at_least, at_most))
 
     @classmethod
-    def of(cls, expression: Node, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
+    def of(
+        cls,
+        expression: Node,
+        *,
+        at_most: Exact | None = None,
+        at_least: Exact | None = None,
+        text: str | None = None,
+        below: int = 0,
+    ) -> Policy:
         """Return the policy of an expression that has been read before.
 
         >>> Policy.of(parse("1 / visits"), at_most=1)
         Policy('1 / visits', at_most='1')
         """
-        return cls._of(canonical(expression), expression, at_least, at_most)
+        return cls._of(text or canonical(expression), expression, at_least, at_most, below)
 
     @classmethod
     def constant(cls, budget: Exact) -> Policy:

@@ -17,8 +17,8 @@ from prdp.cells.cell_columns import NO_VALUE, CellColumns
 from prdp.cells.columns import exact_column
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._point import RecordLadder
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import RecordLadder
 
 LEVELS = Levels(Fraction(1, 8), Fraction(4))
 
@@ -83,17 +83,19 @@ def test_counting_gives_one_cell_a_budget(some: list[Cell]) -> None:
     assert summary(some).records == sum(cell.count for cell in some)
 
 
-@given(some=cells, center=st.sampled_from([0, 5, -7, 2**62, -(2**80)]))
-def test_squares_around_a_center_are_exact(some: list[Cell], center: int) -> None:
+@given(some=cells, center=st.sampled_from([0, 5, -7, 2**62, -(2**80)]), bits=st.sampled_from([0, 1, 8]))
+def test_squares_around_a_center_are_exact(some: list[Cell], center: int, bits: int) -> None:
     def around(cell: Cell) -> Cell:
-        ends = [cell.key.sign * end - center for end in (cell.key.low, cell.key.high)]
+        ends = [cell.key.sign * (end << bits) - center for end in (cell.key.low, cell.key.high)]
         near = 0 if min(ends) <= 0 <= max(ends) else min(map(abs, ends))
         key = CellKey(cell.key.quanta, near**2, max(map(abs, ends)) ** 2, 1)
-        return Cell(key, cell.count, cell.squares - 2 * center * cell.total + center**2 * cell.count)
+        squares, total = cell.squares << 2 * bits, cell.total << bits
+        return Cell(key, cell.count, squares - 2 * center * total + center**2 * cell.count)
 
-    found = summary(some).squared_around(center)
+    found = summary(some).squared_around(center, bits)
     assert list(found.cells) == added(some, around)
-    assert found.largest == (2**80 + abs(center)) ** 2
+    assert found.largest == ((2**80 << bits) + abs(center)) ** 2
+    assert found.smallest == 4**bits
 
 
 @given(some=cells, bits=st.sampled_from([0, 1, 20, 63]))

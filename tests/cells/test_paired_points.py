@@ -11,7 +11,7 @@ from prdp.cells.cell import CellKey
 from prdp.cells.measure import Measure
 from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 
@@ -40,13 +40,13 @@ def opened(text: str) -> tuple[Summary, PairedPoints]:
     return summary, found
 
 
-def whole(key: CellKey, high: int, point: Fraction, quantum: Fraction) -> bool:
+def whole(key: CellKey, high: int | Fraction, point: Fraction, quantum: Fraction) -> bool:
     return high <= key.quanta * quantum * point
 
 
 @pytest.mark.parametrize("text", POLICIES)
-@pytest.mark.parametrize("center", [0, 700, 60_000])
-def test_whoever_is_whole_in_the_sum_is_whole_in_what_follows(text: str, center: int) -> None:
+@pytest.mark.parametrize("center", [Fraction(0), Fraction(1401, 2), Fraction(60_000)])
+def test_whoever_is_whole_in_the_sum_is_whole_in_what_follows(text: str, center: Fraction) -> None:
     summary, pairs = opened(text)
     quantum = summary.levels.quantum
     squares = dict(zip(POINTS, pairs.squared(POINTS, center), strict=True))

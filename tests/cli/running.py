@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import chdir, closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,22 @@ from typer.testing import CliRunner, Result
 
 import prdp
 from prdp.cli import app
-from prdp.collector.accepting import accept
+from prdp.collector.acceptance import accept
 from prdp.collector.plan import StudyPlan
 from prdp.collector.rounds import Begun, advance, begin, close_round
 from prdp.collector.store.opening import open_store
 from prdp.collector.tickets import hashed
 from prdp.collector.wire import Submission
 from prdp.local import Campaign, Client
+from prdp.tables import source_registry
 
 PROGRAM = "import sys; sys.argv[0] = 'prdp'; from prdp.cli import main; main()"
 
 
-def piped(*arguments: str, columns: int = 80, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command with its output in a pipe."""
+def by_itself(
+    *arguments: str, columns: int = 80, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, with its output in a pipe."""
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         capture_output=True,
@@ -37,6 +40,16 @@ def piped(*arguments: str, columns: int = 80, folder: Path | None = None) -> sub
         cwd=folder,
         env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"},
     )
+
+
+def piped(*arguments: str, columns: int = 80, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, as if with its output in a pipe; a traceback is the test's failure."""
+    source_registry._KNOWN.clear()  # a process of its own would know no sources
+    with chdir(folder or "."):
+        ran = quickly(*arguments, columns=columns)
+    if ran.exception is not None and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    return subprocess.CompletedProcess(arguments, ran.exit_code, ran.stdout, ran.stderr)
 
 
 def quickly(*arguments: str, columns: int = 80) -> Result:

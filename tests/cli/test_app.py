@@ -9,11 +9,11 @@ import sys
 import pytest
 
 import prdp
-from tests.cli.running import PROGRAM, piped, quickly, widest
+from tests.cli.running import PROGRAM, by_itself, quickly, widest
 
 
 def test_the_version_is_printed() -> None:
-    assert piped("--version").stdout == f"prdp {prdp.__version__}\n"
+    assert by_itself("--version").stdout == f"prdp {prdp.__version__}\n"
 
 
 @pytest.mark.parametrize("command", [(), ("demo",), ("policy",), ("ledger",)])
@@ -26,7 +26,7 @@ def test_help_is_there_and_fits_80_columns(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("command", [(), ("policy",)])
 def test_sixty_columns_are_enough_for_help(command: tuple[str, ...]) -> None:
-    ran = piped(*command, "--help", columns=60)
+    ran = by_itself(*command, "--help", columns=60)
     assert ran.returncode == 0
     assert widest(ran.stdout) <= 60
 
@@ -43,7 +43,7 @@ def test_a_mistake_ends_in_a_message_and_not_in_a_traceback(arguments: tuple[str
 
 
 def test_a_mistake_in_a_process_of_its_own_ends_the_same_way() -> None:
-    ran = piped("policy", "10000 / balanc", "--bounds", "balance=0:1")
+    ran = by_itself("policy", "10000 / balanc", "--bounds", "balance=0:1")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("prdp: there is no column balanc\n")
     assert "Traceback" not in ran.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import PROGRAM, finished, in_terminal, piped, quickly, write_study
+from tests.cli.running import PROGRAM, by_itself, finished, in_terminal, quickly, write_study
 from tests.collector.running import Server, reports_for
 
 POLICY = ("--policy", "20 / visits", "--at-least", "1/100", "--at-most", "10")
@@ -107,11 +107,11 @@ def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     for command in ("serve", "status", "close", "result"):
-        ran = piped("collect", command, str(tmp_path / "nothing"))
+        ran = by_itself("collect", command, str(tmp_path / "nothing"))
         assert ran.returncode == 2
         assert "there is no collector's store" in ran.stderr
         assert "Traceback" not in ran.stderr
-    assert "cannot be reached" in piped("collect", "status", "http://127.0.0.1:1").stderr
+    assert "cannot be reached" in by_itself("collect", "status", "http://127.0.0.1:1").stderr
 
 
 def test_progress_is_shown_in_a_terminal_and_ctrl_c_ends_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest
-from tests.cli.running import finished, piped
+from tests.cli.running import by_itself, finished
 from tests.cli.test_first_hour import as_kept, terminal
 from tests.engines.test_postgres import run
 from tests.postgres import PostgresServer
@@ -21,7 +21,10 @@ from tests.postgres import PostgresServer
 PASSWORD = "s3cret"  # noqa: S105  (no real one)
 ADDRESS = "postgresql://teller@/bank"
 QUESTION = "SELECT job, COUNT(*) AS n FROM accounts GROUP BY job"
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a terminal as POSIX has it")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="needs a terminal as POSIX has it"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +91,10 @@ def test_from_an_address_to_an_answer(folder: Path) -> None:
 
 def test_a_table_of_a_database_is_asked_in_one_line(folder: Path) -> None:
     asked = (QUESTION, "--database", ADDRESS, "--table", "public.accounts", "--policy", "1")
-    ran = piped("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", folder=folder)
+    ran = by_itself("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert "accounts.ledger is begun" in ran.stderr
-    again = piped("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", "--dry-run", folder=folder)
+    again = by_itself("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", "--dry-run", folder=folder)
     assert "nothing" in again.stdout.partition("\n")[0]
 
 
@@ -121,12 +124,12 @@ def test_a_server_that_is_down_is_a_screen_that_says_so(folder: Path) -> None:
 def test_a_password_in_the_project_file_or_on_the_command_line_is_refused(folder: Path) -> None:
     secret = ADDRESS.replace("teller", f"teller:{PASSWORD}")
     written(folder, source=f'"{secret}"')
-    ran = piped("check", folder=folder)
+    ran = by_itself("check", folder=folder)
     assert ran.returncode == 2
     assert 'source = "${ACCOUNTS_URL}"' in ran.stderr
-    said = piped("init", "accounts", "--database", secret, "--policy", "1", "--force", folder=folder)
+    said = by_itself("init", "accounts", "--database", secret, "--policy", "1", "--force", folder=folder)
     assert said.returncode == 2
-    assert "--database '${BANK_URL}'" in " ".join(said.stderr.split())
+    assert "write its name in its place: '${BANK_URL}'" in " ".join(said.stderr.split())
     for shown in (ran, said):
         assert PASSWORD not in shown.stdout + shown.stderr
 
@@ -148,7 +151,7 @@ def test_keys_are_read_from_a_public_table_and_not_from_the_private_one(folder: 
     answers = prdp.project(path).sql(QUESTION, share="1/10")
     assert [row[0] for row in answers] == ["chef", "clerk", "nurse"]
     for said, words in (
-        ('{ job = { table = "public.accounts" } }', "which is private itself"),
+        ('{ job = { table = "public.accounts" } }', "whose rows are private ones"),
         ('{ job = { table = "jobs", column = "name" } }', "'name'"),
         ('{ job = { table = "jbos" } }', "There is 'jobs'"),
     ):
@@ -173,10 +176,10 @@ def test_a_join_of_a_database_is_declared_and_asked(folder: Path) -> None:
         'keys = { "accounts.job" = { table = "jobs", column = "job" } }\n',
         encoding="utf-8",
     )
-    ran = piped("check", folder=folder)
+    ran = by_itself("check", folder=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     question = "SELECT COUNT(*) FROM people JOIN accounts ON accounts.owner = people.id"
-    asked = piped("ask", question, "--share", "0.5", "--format", "json", folder=folder)
+    asked = by_itself("ask", question, "--share", "0.5", "--format", "json", folder=folder)
     assert asked.returncode == 0, asked.stderr
 
 

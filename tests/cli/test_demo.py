@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from tests.cli.running import piped, quickly, widest
+import pytest
+from rich.console import Console
+
+from prdp.cli.demo import DrawnDomain, picture
+from tests.cli.running import by_itself, quickly, widest
 from tests.cli.test_json import parsed
 
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    ran = piped("demo", "--rows", "20000")
+    ran = by_itself("demo", "--rows", "20000")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
     return ran.stdout
@@ -71,3 +75,28 @@ def test_the_kept_domains_of_the_figure_add_up_to_its_answer() -> None:
 
 def test_one_account_is_enough_for_a_demo() -> None:
     assert quickly("demo", "--rows", "1").exit_code == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("digits", range(1, 40, 3))
+def test_however_long_the_noise_is_no_word_of_the_figure_breaks(width: int, digits: int) -> None:
+    """Algorithm 1 draws a useless answer now and then, with noise of any size."""
+    domains = [
+        DrawnDomain(
+            place,
+            1e-10 * 4**place,
+            1.234e-9 * 4**place,
+            1,
+            sign * 10**digits,
+            10**digits,
+            place > 1,
+            place == 2,
+        )
+        for place, sign in enumerate((1, -1, 1, 1))
+    ]
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(picture(domains, width))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 1 + len(domains)
+    assert sum("first kept" in line for line in lines) == 1
+    assert widest("\n".join(line.rstrip() for line in lines)) <= width

@@ -356,7 +356,7 @@ def test_help_loads_no_engine() -> None:
 
 
 def test_the_list_of_commands_says_what_each_one_says_of_itself() -> None:
-    from prdp.cli.commands import COMMANDS, loaded  # noqa: PLC0415
+    from prdp.cli.app import COMMANDS, loaded  # noqa: PLC0415
 
     for name, said in COMMANDS.items():
         command = loaded(name)
@@ -395,3 +395,37 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
     assert asked.returncode == 2
     assert Path(place).name in asked.stderr
     assert not list(folder.glob("*.ledger"))
+
+
+@pytest.mark.parametrize(
+    ("written", "line", "said"),
+    [
+        ('same = "1"\nodd = "20 / dayz"', 4, "there is no column dayz"),
+        ('odd = "20 / "', 3, "policies.odd"),
+        ('same = "1"\n\nodd = { policy = "1", at_most = -3 }', 5, "policies.odd"),
+        ('odd = { policy = "1", most = 3 }', 3, "policies.odd: is not understood"),
+        ("odd = 3", 3, "policies.odd: is not understood"),
+    ],
+)
+def test_compare_names_the_line_of_the_file_that_holds_the_policy(
+    folder: Path, written: str, line: int, said: str
+) -> None:
+    declared(folder)
+    question = 'questions = ["SELECT SUM(fine) AS total FROM loans"]'
+    (folder / "policies.toml").write_text(f"{question}\n[policies]\n{written}\n")
+    like = ("--like", "days=uniform:1,60,n=50", "--runs", "2")
+    ran = piped("compare", "--policies", "policies.toml", *like, folder=folder)
+    assert ran.returncode == 2
+    assert f"policies.toml, line {line}: " in ran.stderr
+    assert said in ran.stderr
+
+
+def test_compare_names_the_line_of_the_project_where_that_is_wrong(folder: Path) -> None:
+    declared(folder)
+    path = folder / "prdp.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"VARCHAR", days', '"VARCHAR", dayz'), encoding="utf-8")
+    like = ("--like", "days=uniform:1,60,n=50", "--runs", "2")
+    ran = piped("compare", "--policies", "policies.toml", *like, folder=folder)
+    assert ran.returncode == 2
+    assert "policies.toml" not in ran.stderr

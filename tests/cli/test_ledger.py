@@ -12,8 +12,9 @@ import pytest
 import prdp
 from prdp.cli.ledger import _ledgers_here
 from prdp.ledger import DurableLedger
-from tests.cli.running import piped, quickly, widest, write_ledger
+from tests.cli.running import by_itself, quickly, widest, write_ledger
 from tests.cli.test_json import parsed
+from tests.ledger.places import FilePlace
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_only_ledger_of_the_folder_is_shown_in_a_pipe_within_80_columns(folder: Path) -> None:
     write_ledger(folder / "accounts.ledger")
-    ran = piped("ledger", folder=folder)
+    ran = by_itself("ledger", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert widest(ran.stdout) <= 80
     assert "\x1b" not in ran.stdout
@@ -145,3 +146,39 @@ def test_completion_offers_ledgers_and_folders_alone(folder: Path) -> None:
     assert _ledgers_here("") == ["a.ledger", "inner/"]
     assert _ledgers_here("inner/") == ["inner/b.ledger"]
     assert _ledgers_here("./a") == ["./a.ledger"]
+
+
+def test_a_ledger_is_verified_and_its_head_shows_a_rollback(folder: Path) -> None:
+    write_ledger(folder / "accounts.ledger")
+    (head,) = quickly("ledger", "head").stdout.splitlines()
+    assert head == DurableLedger("accounts.ledger").head
+    (folder / "kept").write_bytes((folder / "accounts.ledger").read_bytes())
+    account = DurableLedger("accounts.ledger")
+    account.charge("more", account.left / 2)
+    for said in (("verify",), ("accounts.ledger", "verify"), ("verify", "accounts.ledger")):
+        ran = quickly("ledger", *said, "--head", head)
+        assert ran.exit_code == 0
+        assert f"head {account.head}" in ran.stdout
+    newer = account.head
+    (folder / "accounts.ledger").write_bytes((folder / "kept").read_bytes())
+    refused = by_itself("ledger", "verify", "--head", newer, folder=folder)
+    assert refused.returncode != 0
+    assert "no row has the expected head" in " ".join(refused.stderr.split())
+    assert by_itself("ledger", "verify", folder=folder).returncode == 0
+
+
+def test_a_ledger_with_an_edited_row_is_not_verified(folder: Path) -> None:
+    write_ledger(folder / "accounts.ledger")
+    place = FilePlace(folder / "accounts.ledger")
+    place.unguarded("charges", "UPDATE charges SET who = 'eve'")
+    ran = quickly("ledger", "verify")
+    assert ran.exit_code != 0
+    assert "is damaged" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "said", [("--head", "ab"), ("head", "--head", "ab"), ("verify", "x.ledger", "y"), ("verify", "--json")]
+)
+def test_odd_words_about_heads_are_refused(folder: Path, said: tuple[str, ...]) -> None:
+    write_ledger(folder / "accounts.ledger")
+    assert quickly("ledger", *said).exit_code != 0

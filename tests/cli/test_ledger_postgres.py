@@ -32,6 +32,7 @@ def team(tmp_path: Path, postgres: str) -> PostgresPlace:
     return made
 
 
+@pytest.mark.slow
 def test_a_ledger_s_address_is_taken_wherever_a_file_is(folder: Path, team: PostgresPlace) -> None:
     shown = DurableLedger.opened(team.given, Binding({"name": "t"})).shown
     assert quickly("ledger", team.given).stdout.startswith(shown[:70])
@@ -42,6 +43,7 @@ def test_a_ledger_s_address_is_taken_wherever_a_file_is(folder: Path, team: Post
     assert quickly("ledger", team.given, "--csv").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_project_s_ledger_is_in_the_database_that_it_names(folder: Path, team: PostgresPlace) -> None:
     (folder / "prdp.toml").write_text(f'{TABLE}ledger = "{team.given}"\n', encoding="utf-8")
     assert "will be begun" in " ".join(quickly("check").stdout.split())
@@ -56,6 +58,7 @@ def test_a_project_s_ledger_is_in_the_database_that_it_names(folder: Path, team:
     assert [path.name for path in folder.glob("*.ledger")] == []
 
 
+@pytest.mark.slow
 def test_a_table_of_options_has_its_ledger_in_a_database(folder: Path, team: PostgresPlace) -> None:
     options = ("--table", "people.csv", "--policy", "1", "--type", "age=BIGINT", "--ledger", team.given)
     assert quickly(*QUESTION, *options).exit_code == 0
@@ -98,6 +101,7 @@ def test_a_password_in_an_environment_variable_is_used_and_never_shown(
         assert "no server answers there" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["{file} copy {team}", "copy {file} {team}", "copy {team}"])
 def test_a_file_is_copied_into_a_database_exactly_and_only_once(
     folder: Path, team: PostgresPlace, words: str

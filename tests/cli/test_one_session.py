@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from prdp.cli.commands import COMMANDS
+from prdp.cli.app import COMMANDS
 from tests.cli.running import LOANS, PROGRAM, in_terminal, write_project
 from tests.cli.test_first_hour import as_kept
 

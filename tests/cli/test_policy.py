@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.running import piped, quickly, widest
+from tests.cli.running import by_itself, quickly, widest
 from tests.cli.test_json import POLICY, parsed
 
 
 def test_a_policy_is_explained_in_a_pipe_within_80_columns() -> None:
-    ran = piped(*POLICY, "--record", "balance=5000")
+    ran = by_itself(*POLICY, "--record", "balance=5000")
     assert ran.returncode == 0, ran.stderr
     assert widest(ran.stdout) <= 80
     assert "\x1b" not in ran.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.engines._public_file import public_values
+from prdp.engines.sources.public_file import public_values
 from tests.cli.running import LOANS, finished, piped, prdp_in_terminal, quickly, write_project
 
 BY_BRANCH = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"

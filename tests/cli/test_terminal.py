@@ -85,3 +85,14 @@ def test_bash_completes_commands_and_ledgers(tmp_path: Path) -> None:
     shell.expect(r"ended (0|141)\r")
     shell.sendline("exit")
     assert "Traceback" not in finished(shell)
+
+
+def test_a_terminal_shows_the_program_alone_also_when_grpc_is_at_work() -> None:
+    """With gRPC's own handlers of forks, about one start in ten begins with a line of gRPC's."""
+    grpc = pytest.importorskip("grpc")
+    with grpc.insecure_channel("127.0.0.1:1") as channel:
+        for _ in range(40):
+            with pytest.raises(grpc.RpcError):
+                channel.unary_unary("/a/b")(b"", timeout=5)
+            child = in_terminal(sys.executable, "-c", "print('alone')")
+            assert finished(child).split() == ["alone"]

@@ -15,8 +15,7 @@ from prdp.declare.groups import Calendar, first_moment
 from prdp.declare.key_domains import EPOCH, KeyClass, MomentRange, WholeNumbers, microseconds_of
 from prdp.declare.key_search import KeySearch, read_keys
 from prdp.declare.patterns import LARGEST_DOMAIN, TextClass
-from prdp.declare.text_costs import COSTS, END, LETTERS
-from prdp.declare.text_model import MOST_BITS, LikelyTexts, bits_of, likely_classes
+from prdp.declare.text_model import COSTS, END, LETTERS, MOST_BITS, LikelyTexts, bits_of, likely_classes
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.declare.groups import bins, read_grouping
-from prdp.engines._cells import statement
+from prdp.engines.statements.cells import statement
 from prdp.errors import InvalidRequest
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.noise.spread import spread
 from prdp.plan.reads import CellRead
 from prdp.release.release import Release
@@ -98,7 +98,7 @@ oddities = st.one_of(
 
 def released(by: list[Any], keys: object) -> ReleaseTable:
     grouping = read_grouping(by, keys, SCHEMA)
-    answer = Release("count", 1, Fraction(1), (Fraction(3),), Fraction(1, 2), "clip", "")
+    answer = Release("count", 1, Fraction(1), (Fraction(3),), Fraction(1, 2), "clip")
     names = tuple(key.column for key in grouping.by)
     return ReleaseTable(
         "count", Fraction(1, 2), names, ("count",), grouping.keys, ((answer,),) * len(grouping.keys)
@@ -310,7 +310,7 @@ def test_a_number_lies_in_the_bin_that_exactly_contains_it(
     values: str, edges: list[Any], found: list[int], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the type, and whether bins are told apart as if they were few or as if they were many."""
-    monkeypatch.setattr("prdp.engines._bins._FEW", few)
+    monkeypatch.setattr("prdp.engines.statements.groups._FEW", few)
     assert counts(values, prdp.bins("c", edges)) == found
 
 
@@ -398,7 +398,7 @@ def test_how_far_noise_strays_is_found_once_for_all_groups_that_have_the_same(
         asked.append(noises)
         return spread(noises, level)
 
-    monkeypatch.setattr("prdp.release.strays.spread", counted)
+    monkeypatch.setattr("prdp.release.error_bounds.spread", counted)
     answers.columns(level="0.93")
     assert 1 <= len(asked) <= 2 * len(scales) < 50
 
@@ -429,3 +429,12 @@ def test_truth_values_may_be_written_as_options_and_files_have_them() -> None:
     assert written.keys == plain.keys
     with pytest.raises(InvalidRequest, match="True or False"):
         read_grouping(["vip"], ["yes", "no"], SCHEMA)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("query", [duckdb.sql("SELECT 'hidden' AS job"), pl.LazyFrame({"job": ["hidden"]})])
+def test_a_query_that_was_not_run_is_no_list_of_keys_and_shows_no_row(query: object) -> None:
+    schema = prdp.open({"job": np.array(["a"])}, policy="1", stand_in=True).schema
+    with pytest.raises(InvalidRequest, match="run it yourself") as refused:
+        read_grouping(["job"], query, schema)
+    assert "hidden" not in str(refused.value)

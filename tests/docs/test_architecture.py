@@ -12,7 +12,7 @@ TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
 def test_the_drawn_way_of_a_sum_is_the_one_that_is_gone() -> None:
-    drawing = TEXT.split("## The way of two questions")[1].split("```")[1]
+    drawing = TEXT.split("## The way of a query")[1].split("```")[1]
     drawn = [tuple(line.split()[:2]) for line in drawing.strip().splitlines()]
     gone = [tuple(frame.split(":")) for frame in traces(ROOT)[SUM]["way"]]
     assert drawn == gone

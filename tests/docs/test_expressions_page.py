@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from prdp.engines._expressions import quoted, to_sql
+from prdp.engines.row_sql.expressions import quoted, to_sql
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.functions import FUNCTIONS, SPELLED, TYPES_SPELLED

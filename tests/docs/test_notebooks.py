@@ -17,6 +17,7 @@ def named(path: Path) -> str:
     return path.stem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
 def test_a_notebook_runs_and_shows_what_is_stored_but_for_the_noise(path: Path) -> None:
     command = [sys.executable, "-m", "examples.run", "--check", path.stem]

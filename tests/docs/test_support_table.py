@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from prdp.engines._given import ENGINES
+from prdp.engines.registry import ENGINES
 from tests.docs import support_table
 
 

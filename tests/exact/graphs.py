@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from prdp.cells.edges import Pairs
+from prdp.graphs.results import Listed
 from prdp.levels import Levels
-from prdp.mechanisms._results import Listed
 
 LEVELS = Levels(Fraction(8), Fraction(32))
 PLACES = tuple(combinations(range(5), 2))

@@ -9,20 +9,21 @@ from typing import Any
 import pyarrow
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Fold, OwnerGroups
 from prdp.cells.summary import Summary
+from prdp.cells.units import Fold, OwnerGroups
 from prdp.declare.groups import read_grouping
-from prdp.declare.owners import Owners
-from prdp.engines.duckdb import open_source
+from prdp.declare.units import Owners
+from prdp.engines.duckdb.engine import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind
-from prdp.testing.owner_reference import reference_owners, reference_scaled
+from prdp.testing.unit_reference import reference_owners, reference_scaled
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 
 Record = Mapping[str, Any]
 NAN = float("nan")
+BY_ID = Owners("id")
 
 
 def owner(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
@@ -48,6 +49,15 @@ def budget(record: Record) -> float:
     return min(budgets)
 
 
+def with_budget(record: Record, least: float) -> Record | None:
+    """Return an owner like another whose least budget is this one; its other rows have that much or more."""
+    rows = record["rows"]
+    if not budget(record):
+        return None
+    moved = [least if row["eps"] == budget(record) else max(least, row["eps"]) for row in rows]
+    return {"rows": tuple(dict(row, eps=eps) for row, eps in zip(rows, moved, strict=True))}
+
+
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return the rows of all owners, each with its owner's number."""
     return [dict(row, id=place) for place, record in enumerate(records) for row in record["rows"]]
@@ -65,19 +75,24 @@ SCHEMA = pyarrow.schema(
 COLUMNS = open_source(SCHEMA.empty_table(), None).schema
 
 
-def reading(measure: Measure | None, *, grouped: bool, fold: Fold = "sum") -> OwnerRead:
+def reading(
+    measure: Measure | None, *, grouped: bool, fold: Fold = "sum", owners: Owners = BY_ID
+) -> OwnerRead:
     """Return what is read of owners: the rows that are kept, and for groups those of a and b."""
     kept = check(parse("kept"), COLUMNS, Kind.BOOLEAN, "kept")
     groups = read_grouping(["grp"], ["a", "b"], COLUMNS) if grouped else None
-    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, Owners("id"), measure, fold, kept, groups)
+    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, owners, measure, fold, kept, groups)
 
 
 def folded(
-    rows: Sequence[Mapping[str, Any]], measure: Measure | None = MEASURE, fold: Fold = "sum"
+    rows: Sequence[Mapping[str, Any]],
+    measure: Measure | None = MEASURE,
+    fold: Fold = "sum",
+    owners: Owners = BY_ID,
 ) -> Summary:
     """Return the cells of owners, as DuckDB finds them."""
     engine = open_source(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), None)
-    ((totals, _),) = engine.fold_owners(reading(measure, grouped=False, fold=fold))
+    ((totals, _),) = engine.fold_owners(reading(measure, grouped=False, fold=fold, owners=owners))
     return totals
 
 

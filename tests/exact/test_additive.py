@@ -16,8 +16,8 @@ import prdp
 from prdp.cells.least_budgets import Least, least_budgets
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.owners import Owners
-from prdp.engines.duckdb import open_source
+from prdp.declare.units import Owners
+from prdp.engines.duckdb.engine import open_source
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.additive import Additive
 from prdp.noise.concave import ConcaveNoise
@@ -117,6 +117,7 @@ def least() -> Least:
 
 
 class TestGrowingPolicy(MechanismContract):
+    variant_of = TestFinerLattice
     mechanism = Additive(least(), finest_bits=0)
     records = GROWN
     most_records = 3
@@ -171,6 +172,9 @@ class TestOwners(MechanismContract):
 
     def budget(self, record: Record) -> float:
         return owners_universe.budget(record)
+
+    def with_budget(self, record: Record, budget: float) -> Record | None:
+        return owners_universe.with_budget(record, budget)
 
     def twins(self) -> Mapping[str, Twin]:
         return {"no cap": Twin(lambda summary, share: uncapped(self.mechanism, summary, share))}

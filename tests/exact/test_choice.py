@@ -70,6 +70,7 @@ class TestMax(OnThisUniverse):
     most_records = 3
     mechanism = LARGEST
     runs = 60
+    crowded = ("eighth", "step", "step further in")
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "eighth": (lambda law: law.first, HALF),
         "step": (lambda law: steps_near(law, -1), HALF),

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
-from prdp.mechanisms._points import Points
-from prdp.mechanisms._sides import SideFinder
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._signed_thresholds import SideFinder
+from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -42,7 +42,7 @@ TUNING = Tuning(CHOICE_PART, TOTAL_PART, fall=Fraction(1, 2), stride=2)
 FINDER = PointFinder(
     gate=GATE_PART,
     tunings=((0, TUNING), (None, replace(TUNING, fall=Fraction(1, 5), stride=4))),
-    gate_bits=6,
+    gate_bits=10,
 )
 COARSE = Clip(FINDER, finest_bits=0)
 
@@ -174,6 +174,8 @@ class TestSum(OnThisUniverse):
 
 
 class TestCount(TestSum):
+    variant_of = TestSum
+
     def summarise(self, records: Sequence[Record]) -> Summary:
         return count_of(records)
 
@@ -192,6 +194,8 @@ def on_spans(summary: Summary) -> Summary:
 
 class TestSpans(TestSum):
     """Points in two spans of ratios that are thought possible; the universe does not keep to them."""
+
+    variant_of = TestSum
 
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -224,6 +228,8 @@ class TestTogether(TestSum):
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestSum.parts[name] for name in ("whole", "gate", "choice", "other choice")
     }
+    crowded = ("choice", "other choice")
+    loose: ClassVar[Mapping[str, str]] = {"whole": "no record is at the worst place of each step at once"}
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
         spared = int(Fraction(1, 3) / summary.levels.quantum)
@@ -273,6 +279,7 @@ class TestBothSigns(TestSum):
 
     mechanism = SIGNED
     records = (*RECORDS[1:], NEGATIVE)
+    loose: ClassVar[Mapping[str, str]] = {"whole": "no record is at the worst place of each step at once"}
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
@@ -304,6 +311,7 @@ class TestBothSigns(TestSum):
 
 
 class TestOddRecords(TestSum):
+    variant_of = TestSum
     records = (*ODD, RECORDS[2])
     shares = (Fraction(1),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {

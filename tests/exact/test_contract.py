@@ -24,7 +24,7 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Scan, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio, worst_loss
 from prdp.testing.mechanism_contract import MechanismAnswers, Twin

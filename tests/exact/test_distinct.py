@@ -13,7 +13,7 @@ from prdp.cells.columns import exact_column, product, total
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.grids import power_below
 from prdp.levels import Levels
-from prdp.mechanisms._point import Ladder, PointFinder, Tuning
+from prdp.mechanisms._threshold import Ladder, PointFinder, Tuning
 from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
@@ -32,10 +32,10 @@ class Coarse(Levels):
 
     @property
     def quantum(self) -> Fraction:
-        return self.at_least / 25
+        return self.at_least / 101
 
     def quanta(self, level: int) -> int:
-        return 25 * power_below(level, 20) >> 20
+        return 101 * power_below(level, 20) >> 20
 
 
 POLICY = Policy.column("eps", at_least="20", at_most="80")
@@ -140,6 +140,7 @@ class OnKeys(MechanismContract):
 class TestKeys(OnKeys):
     records = RECORDS
     most_records = 3
+    crowded = ("whole", "choice", "other choice")
 
     def twins(self) -> Mapping[str, Twin]:
         return {
@@ -167,6 +168,7 @@ class TestOddRecords(OnKeys):
     records = (*ODD, RECORDS[1])
     shares = (Fraction(1),)
     tied_at = Fraction(1, 40)
+    variant_of = TestKeys
 
     def twins(self) -> Mapping[str, Twin]:
         return {"keys counted, not clipped": Twin(CountsKeys(FINDER).law, "total, much clipped")}

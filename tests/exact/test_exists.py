@@ -11,7 +11,7 @@ import pytest
 
 from prdp.cells.summary import Summary
 from prdp.noise.laws import Law
-from prdp.sql.compiled import compiled
+from prdp.sql.statement import compiled
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from tests.exact.test_clip import TOTAL_PART
 from tests.exact.test_joined_owners import (

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._fence import Fence
-from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import Fence, PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -26,7 +25,7 @@ CHOICE_PART, TOTAL_PART = Fraction(36, 100), Fraction(54, 100)
 FENCE = Fence(below=4, mass=2, times=2)
 TUNING = Tuning(CHOICE_PART, TOTAL_PART, fall=Fraction(1, 2), stride=2, fence=FENCE)
 FINDER = PointFinder(
-    gate=Fraction(1, 10), tunings=((0, TUNING), (None, replace(TUNING, stride=4))), gate_bits=6
+    gate=Fraction(1, 10), tunings=((0, TUNING), (None, replace(TUNING, stride=4))), gate_bits=10
 )
 
 
@@ -67,6 +66,11 @@ class TestFence(OnThisUniverse):
         "other choice": (lambda law: law.laws[1].first, CHOICE_PART),
     }
     runs = 100
+    crowded = ("choice", "other choice")
+    loose: ClassVar[Mapping[str, str]] = {
+        "whole": "no record is at the worst place of each step at once",
+        "choice": "its fence falls faster than these records add to it; the other choice is tight",
+    }
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return summary_of(records).refined(2)
@@ -92,6 +96,9 @@ class TestTogether(TestFence):
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestFence.parts[name] for name in ("gate", "choice", "other choice")
     }
+    loose: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("choice", "other choice"), "a fence beside a spared mass charges less than it may"
+    )
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
         ladder = SparingLadder(RecordLadder(summary), int(Fraction(1, 3) / summary.levels.quantum))

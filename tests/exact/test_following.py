@@ -11,9 +11,9 @@ import pytest
 from prdp.cells.measure import Measure
 from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
-from prdp.engines.duckdb import open_source
-from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
-from prdp.mechanisms._points import Points
+from prdp.engines.duckdb.engine import open_source
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -27,7 +27,7 @@ LEADER, FOLLOWER = Fraction(3, 4), Fraction(1, 4)
 POLICY = Policy("12 / greatest(v, 4)", at_most=3, at_least="1/8")
 MEASURE = Measure("v", ONE, 0, 48, squares=True)
 UNIVERSE: tuple[Record, ...] = tuple({"v": v} for v in (0, 3, 4, 9, 20, 48, 60, None))  # 60 is out of bounds
-CENTER = 7
+CENTER = Fraction(15, 2)  # between two grains, as a drawn mean may be
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 FINDER = PointFinder(
     gate=QUARTER,
@@ -62,7 +62,7 @@ def count(summary: Summary, share: Fraction, point: Fraction) -> Noisy:
 def squares(summary: Summary, share: Fraction, point: Fraction) -> Noisy:
     """Return the law of the squares that follow a sum."""
     (at,) = PAIRS.squared([point], CENTER)
-    return FOLLOWING.law(summary.valued().squared_around(CENTER), share, at)
+    return FOLLOWING.law(summary.valued().squared_around(int(2 * CENTER), 1), share, 4 * at)
 
 
 # Twins: each breaks one step of the proof, and the same measurement must find it.

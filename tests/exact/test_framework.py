@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary, TopSummary
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.mechanisms._base import (
     InverseSensitivityMax,
     InverseSensitivityQuantile,
@@ -89,6 +89,10 @@ class FrameworkContract(OnThisUniverse):
     records = (*RECORDS, *ODD[:2])
     shares = (Fraction(1),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = parts(1, 3, 5)
+    crowded: Sequence[str] = ("domain 1", "domain 3", "domain 5")
+    loose: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("whole", "domain 1", "domain 3", "domain 5"), "what the base mechanism's own analysis gives away"
+    )
 
     @property
     def mechanism(self) -> PaperFramework:
@@ -103,6 +107,8 @@ class FrameworkContract(OnThisUniverse):
 
 class TestCount(FrameworkContract):
     base = LaplaceCount()
+    crowded = ()
+    loose: ClassVar[Mapping[str, str]] = {}
 
     def twins(self) -> Mapping[str, Twin]:
         return {
@@ -143,6 +149,9 @@ class TestDistinct(FrameworkContract):
     """Values of ``v``, each at the highest level of its records, as DuckDB finds them."""
 
     base = LaplaceCount()
+    crowded = ()
+    loose: ClassVar[Mapping[str, str]] = {}
+    edge_stride = 8
     records = (*RECORDS[:3], {"v": 1, "eps": 3.0}, {"v": 5, "eps": 0.5}, {"v": None, "eps": 2.0})
 
     def summarise(self, records: Sequence[Record]) -> TopSummary:  # type: ignore[override]

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Caps, OwnerGroups
+from prdp.cells.units import Caps, OwnerGroups
 from prdp.mechanisms.joint import Joint
 from prdp.noise.laws import Gated, Law
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact.owners_universe import OWNERS, Record, budget, in_groups, owner
+from tests.exact.owners_universe import OWNERS, Record, budget, in_groups, owner, with_budget
 from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter
 from tests.exact.universe import MEASURE
 
@@ -77,6 +77,9 @@ class TestSums(MechanismContract):
     def budget(self, record: Record) -> float:
         return budget(record)
 
+    def with_budget(self, record: Record, budget: float) -> Record | None:
+        return with_budget(record, budget)
+
     def twins(self) -> Mapping[str, Twin]:
         def quiet(owners: OwnerGroups, share: Fraction) -> Gated:
             return quieter(COARSE.law(owners, share))
@@ -88,6 +91,7 @@ class TestSums(MechanismContract):
 
 
 class TestCounts(TestSums):
+    variant_of = TestSums
     measure = None
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestSums.parts[name] for name in ("gate", MUCH, "totals, little clipped")
@@ -103,6 +107,7 @@ class TestOneOwner(TestSums):
         owner((5, 0.15, True, "a"), (2, 1.0, True, "b")),
     )
     most_records = 1
+    variant_of = TestSums
     shares = (Fraction(1), Fraction(1, 3))
 
     def twins(self) -> Mapping[str, Twin]:

@@ -16,6 +16,7 @@ from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import FrameworkProtocol, Record
 from prdp.local.protocols.randomisers import Bit, Law
 from prdp.local.protocols.summing import RatioMass
+from prdp.policy import Policy
 from prdp.testing import Seeded
 from prdp.testing.bit_strings import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
@@ -138,7 +139,17 @@ class TestFrequenciesByBits(OnThisUniverse):
 
 
 class TestOptimisedUnaryEncoding(OnThisUniverse):
-    campaigns = campaigns(FrameworkProtocol(Frequencies(Categories("job", ("a", "b", "c")), "oue"), 2))
+    campaigns = (
+        *campaigns(FrameworkProtocol(Frequencies(Categories("job", ("a", "b", "c")), "oue"), 2)),
+        # a bit loses ln((e^L + 1) / 2) of L: only for a large L is that nearly all
+        Campaign(
+            "large budgets",
+            Policy.column("eps", at_least="64", at_most="128"),
+            Fraction(1),
+            FrameworkProtocol(Frequencies(Categories("job", ("a", "b", "c")), "oue"), 1),
+        ),
+    )
+    records = (*RECORDS, {"v": 1, "eps": 64.0, "job": "a"})
 
     def twins(self) -> Mapping[str, Laws]:
         return {

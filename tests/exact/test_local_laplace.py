@@ -72,7 +72,8 @@ class TestDomainCount(OnThisUniverse):
 
 
 class TestRatioSum(OnThisUniverse):
-    campaigns = campaigns(RatioSum(MEASURE))
+    campaigns = campaigns(RatioSum(MEASURE), RatioSum(replace(MEASURE, low=-2000, high=2000)))
+    records = (*RECORDS, *({"v": v, "eps": 2.0, "job": "a"} for v in (341, 682)))
 
     def twins(self) -> Mapping[str, Laws]:
         return {

@@ -19,6 +19,7 @@ from tests.exact.local_universe import OnThisUniverse, campaigns
 from tests.exact.test_local_bit import nobody_is_a_dummy
 
 JOBS = Categories("job", ("a", "b", "c"))
+MANY_JOBS = Categories("job", ("a", "b", "c", *map(str, range(200))))
 
 
 def with_budget(factor: Fraction) -> Laws:
@@ -40,6 +41,7 @@ def dummies_fall_silent(campaign: Campaign, record: Record | None) -> Sequence[L
 class TestGeneralisedRandomisedResponse(OnThisUniverse):
     campaigns = campaigns(
         FrameworkProtocol(Frequencies(JOBS, "grr"), 2),
+        FrameworkProtocol(Frequencies(MANY_JOBS, "grr"), 2),  # the more symbols, the closer to the promise
         FrameworkProtocol(Frequencies(Bins("v", (Fraction(0), Fraction(4), Fraction(9))), "grr"), 1),
     )
 
@@ -52,7 +54,10 @@ class TestGeneralisedRandomisedResponse(OnThisUniverse):
 
 
 class TestHashedResponse(OnThisUniverse):
-    campaigns = campaigns(FrameworkProtocol(Frequencies(JOBS, "olh", 3), 2))
+    campaigns = campaigns(
+        FrameworkProtocol(Frequencies(JOBS, "olh", 3), 2),
+        FrameworkProtocol(Frequencies(JOBS, "olh", 100), 2),  # the more buckets, the closer to the promise
+    )
 
     def twins(self) -> Mapping[str, Laws]:
         return {

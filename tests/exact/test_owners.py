@@ -10,12 +10,14 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
+from prdp.declare.units import Owners
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.naive import Naive
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact.owners_universe import OWNERS, Record, budget, folded, owner, rows_of
+from tests.exact import test_choice
+from tests.exact.owners_universe import OWNERS, Record, budget, folded, owner, rows_of, with_budget
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
 from tests.exact.universe import MEASURE, POLICY
 
@@ -39,11 +41,15 @@ class TestSum(MechanismContract):
     def budget(self, record: Record) -> float:
         return budget(record)
 
+    def with_budget(self, record: Record, budget: float) -> Record | None:
+        return with_budget(record, budget)
+
     def twins(self) -> Mapping[str, Twin]:
         return {"not clipped": Twin(Unclipped(FINDER).law, "total, much clipped")}
 
 
 class TestCount(TestSum):
+    variant_of = TestSum
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestSum.parts[name] for name in ("total, much clipped", "total, little clipped")
     }
@@ -54,6 +60,7 @@ class TestCount(TestSum):
 
 class TestMax(TestSum):
     mechanism: Any = Choice(MEASURE.low, MEASURE.high)
+    variant_of: ClassVar[type | None] = test_choice.TestMax
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1))
     }
@@ -67,15 +74,16 @@ class TestMax(TestSum):
 
 class TestNaive(TestMax):
     mechanism = Naive()
+    variant_of = None
     tied_at = Fraction(10_000)
     records = (*OWNERS, owner((12, 0.125, True, "a"), (12, 0.125, True, "a")))
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        return folded(rows_of(records))
+        return folded(rows_of(records), owners=Owners("id", most_rows=2))
 
     def twins(self) -> Mapping[str, Twin]:
         """Noise for one row of the largest value, for an owner that has more."""
-        few = replace(folded([]), largest=MEASURE.largest)
+        few = replace(self.summarise([]), largest=MEASURE.largest)
 
         def for_one_row(summary: Summary, share: Fraction) -> Any:
             right, noises = Naive().law(summary, share), Naive().law(few, share).noises

@@ -13,10 +13,10 @@ from prdp.cells.cell import Cell, magnitude_key
 from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.rank import Price, Rank
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Together
@@ -40,7 +40,7 @@ from tests.exact.universe import (
 )
 
 TUNING = Tuning(choice=Fraction(15, 100), answer=Fraction(60, 100), fall=Fraction(1, 2))
-FINDER = PointFinder(Fraction(10, 100), ((None, TUNING),), gate_bits=6)
+FINDER = PointFinder(Fraction(10, 100), ((None, TUNING),), gate_bits=10)
 CHOICE, SIDES = Fraction(60, 100), Fraction(15, 100)
 HALF, HIGH = Fraction(1, 2), Fraction(9, 10)
 MEDIAN = Rank((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6)
@@ -129,10 +129,19 @@ def as_sharp(factor: Fraction) -> Choices:
     return made(Sharper, factor=factor)
 
 
+ONE_SIDED = "a record moves the weights on one side of a range, and the proof allows for both"
+
+
 class TestMedian(OnThisUniverse):
     tied_at, runs = Fraction(10_000), 80
     mechanism = MEDIAN
     records = (*RECORDS, {**RECORDS[2], "v": 12})
+    crowded: Sequence[str] = ("range, light weights", "range, full weights", "weights around, full")
+    loose: ClassVar[Mapping[str, str]] = {
+        "range, light weights": ONE_SIDED,
+        "range, full weights": ONE_SIDED,
+        "weights around, full": "on a lattice so coarse, a weight is rounded down by up to a quarter",
+    }
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "gate": (lambda law: law.first, Fraction(10, 100)),
         "range, light weights": (ranges_at(LIGHT), CHOICE),
@@ -159,6 +168,7 @@ class TestWhereTheMassLies(OnThisUniverse):
     most_records = 3
     outer, mostly = Fraction(999, 1000), Fraction(99, 100)
     mechanism = replace(MEDIAN, quantiles=(outer,), whereabouts=mostly)
+    variant_of = TestMedian
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "range": (ranges_at(FULL), CHOICE)
     }
@@ -175,6 +185,8 @@ class TestWhereTheMassLies(OnThisUniverse):
 
 class TestWholeOfFewValues(OnThisUniverse):
     """All steps together, over values from 0 to 2, for a quantile whose choice looks at octaves too."""
+
+    variant_of = TestMedian
 
     tied_at, runs = Fraction(10_000), 80
     records = ({"v": 0, "eps": 0.3}, {"v": 1, "eps": 3.0}, {"v": 2, "eps": 0.5})
@@ -194,6 +206,7 @@ class TestOneBudget(OnThisUniverse):
 
     tied_at, runs = Fraction(10_000), 80
     records = tuple({**record, "eps": 3.0} for record in RECORDS)
+    loose: ClassVar[Mapping[str, str]] = {"range": ONE_SIDED}
     mechanism = Rank((HIGH,), MEASURE.low, MEASURE.high, 8, None, fall=Fraction(1, 4), bits=6)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "range": (lambda law: law.first, Fraction(80, 100)),
@@ -217,6 +230,8 @@ class TestOneBudget(OnThisUniverse):
 class TestHighQuantileOfOddRecords(TestMedian):
     """A quantile near 1, and records that are left out, have no value or lie beyond their bounds."""
 
+    variant_of = TestMedian
+
     records = (*ODD, RECORDS[1], RECORDS[3])
     mechanism = replace(MEDIAN, quantiles=(HIGH,))
 
@@ -231,6 +246,7 @@ class TestSeveralQuantiles(OnThisUniverse):
     tied_at, runs = Fraction(10**6), 80
     records = RECORDS[1:5]
     mechanism = replace(MEDIAN, quantiles=(HIGH, HALF))
+    loose: ClassVar[Mapping[str, str]] = dict.fromkeys(("first", "second", "both"), ONE_SIDED)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "first": (ranges_at(LIGHT), CHOICE / 2),
         "second": (lambda law: law.laws[0].then(LIGHT).then(20).first, CHOICE / 2),

@@ -34,7 +34,7 @@ from prdp.mechanisms.smooth import (
 from prdp.noise.entropy import Entropy
 from prdp.noise.quartic import Quartic, _inside, _rounded
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
-from prdp.testing.tied_answers import untied
+from prdp.testing.mechanism_contract import untied
 from tests.exact.graphs import LEVELS, graph, neighbours, quanta
 
 EVERY = range(1 << 10)

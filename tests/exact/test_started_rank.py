@@ -13,13 +13,13 @@ from prdp.cells.columns import widest
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.mechanisms._axis import ranges_between
-from prdp.mechanisms._point import SparingLadder
+from prdp.mechanisms._threshold import SparingLadder
 from prdp.mechanisms.rank import Rank, away
 from prdp.mechanisms.started_rank import StartedRank
 from prdp.noise.laws import Law, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.mechanism_contract import Twin
-from tests.exact.test_rank import FINDER, FULL, HIGH, LIGHT, MEDIAN, SIDES
+from tests.exact.test_rank import FINDER, FULL, HIGH, LIGHT, MEDIAN, ONE_SIDED, SIDES
 from tests.exact.universe import MEASURE, RECORDS, OnThisUniverse
 
 CHOICE, ANSWER = Fraction(25, 100), Fraction(60, 100)
@@ -80,6 +80,11 @@ class TestStarted(OnThisUniverse):
     tied_at, runs = Fraction(10_000), 40
     records = (*RECORDS, {**RECORDS[2], "v": 12})
     mechanism = UNSPARING
+    loose: ClassVar[Mapping[str, str]] = {
+        "range, light weights": ONE_SIDED,
+        "range, full weights": ONE_SIDED,
+        "weights around": "on a lattice so coarse, a weight is rounded down by up to a quarter",
+    }
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "choice of a point": (lambda law: law.first, CHOICE),
         "range, light weights": (range_at(LIGHT), ANSWER),
@@ -102,6 +107,7 @@ class TestKnownAnswerAlone(OnThisUniverse):
     tied_at, runs = Fraction(10_000), 40
     records = RECORDS[1:5]
     mechanism = replace(STARTED, at=None)
+    loose: ClassVar[Mapping[str, str]] = {"range": ONE_SIDED}
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "gate": (lambda law: law.first, Fraction(10, 100)),
         "range": (lambda law: law.laws[0].then(LIGHT).first, ANSWER),

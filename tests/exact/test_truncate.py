@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from prdp.cells.edges import Pairs
+from prdp.graphs.results import FixedWeights, Packed
+from prdp.graphs.stars import CutStars
 from prdp.levels import Levels
 from prdp.mechanisms._packing import Packing
-from prdp.mechanisms._point import PointFinder, Tuning, evidence
-from prdp.mechanisms._results import FixedWeights, Packed
-from prdp.mechanisms._stars import CutStars
+from prdp.mechanisms._threshold import PointFinder, Tuning, evidence
 from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
-from prdp.testing.tied_answers import untied
+from prdp.testing.mechanism_contract import untied
 from tests.exact.graphs import LEVELS, PLACES, graph, listed_triangles, neighbours, quanta
 
 STEPS = 64

@@ -12,7 +12,7 @@ import pyarrow
 
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.engines.duckdb import open_source
+from prdp.engines.duckdb.engine import open_source
 from prdp.levels import Levels
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy

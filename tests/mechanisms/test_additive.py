@@ -16,7 +16,7 @@ from prdp.mechanisms.additive import Additive
 from prdp.plan.methods import Options
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind
-from prdp.tables.opened import reader_of
+from prdp.tables.base import reader_of
 
 POLICIES = {
     "ln": "2 * ln(1 + abs(v) / 100)",

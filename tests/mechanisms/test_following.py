@@ -10,7 +10,7 @@ import prdp
 from prdp.cells.groups import SummaryGroups
 from prdp.mechanisms.following import Following
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer, AnswerColumn
+from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.mechanisms._packing import Packing, Parts, largest_sum
+from prdp.mechanisms._packing import Alike, Packing, Parts, largest_sum
 
 STEPS = 1 << 12
 RECORDS = 6
@@ -163,3 +163,71 @@ def test_many_busy_records_are_cut_to_the_step(records: int) -> None:
     )
     optimum = records * (5000 * steps + 1)
     assert optimum <= program.most(2) <= optimum + 2
+
+
+def clique(nodes: int, allowed: list[int]) -> Packing:
+    """Return the program of a clique's triangles; allowances are dealt out to the edges in turn."""
+    place = {pair: number for number, pair in enumerate(combinations(range(nodes), 2))}
+    rows = [[place[a, b], place[a, c], place[b, c]] for a, b, c in combinations(range(nodes), 3)]
+    given = np.array([allowed[number % len(allowed)] for number in range(len(place))], dtype=np.int64)
+    return Packing.of(np.array(rows, dtype=np.int64), np.ones(len(place), dtype=bool), given, STEPS)
+
+
+@pytest.mark.parametrize("nodes", [5, 12, 90])
+def test_all_edges_of_a_clique_are_alike_and_solved_for_as_one(nodes: int) -> None:
+    """So a clique of 90 nodes, with 117,480 triangles, is one variable and one limit."""
+    program = clique(nodes, [3 * STEPS + 1])
+    alike = Alike.of(program)
+    merged, sizes = alike.merged(program)
+    assert len(merged.counts) == len(merged.allowances) == 1
+    assert sizes.tolist() == [len(program.counts)]
+    edges = nodes * (nodes - 1) // 2
+    optimum = Fraction(edges * min(3 * STEPS + 1, (nodes - 2) * STEPS), 3)
+    assert optimum <= program.most(2) <= optimum + 2
+
+
+class Apart(Alike):
+    """As if no two kinds were alike."""
+
+    @classmethod
+    def of(cls, packing: Packing) -> Alike:
+        return Alike(np.arange(len(packing.counts)), np.arange(len(packing.allowances)))
+
+
+class Confused(Alike):
+    """As if hashes met by chance: all records have one colour, and all kinds."""
+
+    @classmethod
+    def of(cls, packing: Packing) -> Alike:
+        return Alike(np.zeros_like(packing.counts), np.zeros_like(packing.allowances))
+
+
+@pytest.mark.parametrize("twin", [Apart, Confused])
+@given(
+    found=results, allowed=st.lists(st.sampled_from([STEPS // 3, STEPS, 2 * STEPS]), min_size=6, max_size=6)
+)
+def test_however_kinds_are_merged_the_value_is_within_the_slack_of_the_optimum(
+    twin: type[Alike], found: list[set[int]], allowed: list[int]
+) -> None:
+    program = packing(found, allowed)
+    merged = program.most(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prdp.mechanisms._packing.Alike", twin)
+        assert abs(program.most(1) - merged) <= 1
+
+
+@given(found=results, allowed=st.lists(st.sampled_from([0, STEPS, 3 * STEPS]), min_size=6, max_size=6))
+def test_kinds_of_one_colour_see_the_same_colours(found: list[set[int]], allowed: list[int]) -> None:
+    """The partition is equitable, by which averages over colours keep every limit."""
+    program = packing(found, allowed)
+    alike = Alike.of(program)
+    colour = [*alike.of_record.tolist(), -1]
+    kinds = [tuple(sorted(colour[record] for record in uses)) for uses in program.uses.tolist()]
+    by_kind: dict[int, set[Any]] = {}
+    for kind, seen in enumerate(kinds):
+        by_kind.setdefault(int(alike.of_kind[kind]), set()).add((seen, int(program.counts[kind])))
+    by_record: dict[int, set[Any]] = {}
+    for record in range(RECORDS):
+        users = [int(alike.of_kind[k]) for k, uses in enumerate(program.uses.tolist()) if record in uses]
+        by_record.setdefault(colour[record], set()).add((tuple(sorted(users)), allowed[record]))
+    assert all(len(seen) == 1 for seen in (*by_kind.values(), *by_record.values()))

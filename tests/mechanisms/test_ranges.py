@@ -13,7 +13,7 @@ from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import ranges_between
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.rank import Price, Rank, whereabouts
 from prdp.noise.choice import ExponentialChoice, weights
 from prdp.noise.permute_and_flip import PermuteAndFlip

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flint import arb, ctx, fmpq
 
-from prdp.noise.binomial import TailBinomial
+from prdp.noise.chances import TailBinomial
 from prdp.testing import Seeded
 
 CASES = [

@@ -145,7 +145,55 @@ def test_another_file_with_the_same_rows_is_taken(folder: Path) -> None:
 
 
 def test_an_entry_whose_source_is_not_there_refuses_nothing_of_others(folder: Path) -> None:
-    other = '[tables.gone]\nsource = "${NOT_SET_ANYWHERE}/gone.csv"\npolicy = "1"'
+    other = '[tables.gone]\nsource = "${NOT_SET_ANYWHERE}"\npolicy = "1"'
     again = '[tables.lost]\nsource = "lost.csv"\npolicy = "1"'
     project = declare('"people.csv"', CSV, 'keys = { person = ["Zoë"] }', other, again)
     assert len(project.sql(GROUPED, share="1/10")) == 1
+
+
+IN_ONE_FILE = """
+[joins.shop]
+tables = {{ customers = "shop.duckdb", towns = "{towns}" }}
+private = "customers"
+key = "id"
+references = {{ "customers.town" = "towns.code" }}
+public = ["towns"]
+policy = "1"
+"""
+
+
+def shop_of(towns: str, file: str) -> prdp.Project:
+    Path("shop.duckdb").unlink(missing_ok=True)
+    with duckdb.connect("shop.duckdb") as shop:
+        shop.execute("CREATE TABLE customers AS SELECT range AS id, range AS town FROM range(6)")
+        shop.execute("CREATE TABLE places AS SELECT range AS code FROM range(6)")
+        shop.execute(towns)
+    Path("other.duckdb").unlink(missing_ok=True)
+    os.link("shop.duckdb", "other.duckdb")
+    Path("prdp.toml").write_text(IN_ONE_FILE.format(towns=file))
+    return prdp.project()
+
+
+@pytest.mark.parametrize("file", ["shop.duckdb", "other.duckdb"])
+def test_two_tables_of_one_database_s_file_have_two_roles_and_a_view_of_one_has_none(
+    folder: Path, file: str
+) -> None:
+    for honest in ("CREATE TABLE towns AS FROM places", "CREATE VIEW towns AS FROM places WHERE code > 0"):
+        project = shop_of(honest, file)
+        assert project["shop"].left == 1
+        Path("shop.ledger").unlink()
+    for private in ("id", "town"):
+        project = shop_of(f"CREATE VIEW towns AS SELECT {private} AS code FROM customers", file)
+        refused(project, "SELECT COUNT(*) FROM customers", "shop")
+
+
+def test_a_link_to_the_database_of_the_records_is_no_stand_in_for_them(folder: Path) -> None:
+    with duckdb.connect("bank.duckdb") as bank:
+        bank.execute("CREATE TABLE people AS SELECT 'Zoë' AS person, 3 AS amount")
+    with duckdb.connect("like.duckdb") as like:
+        like.execute("CREATE TABLE people AS SELECT 'Ada' AS person, 4 AS amount")
+    project = declare('"bank.duckdb"', 'table = "people"')
+    os.link("bank.duckdb", "other.duckdb")
+    with pytest.raises(InvalidRequest, match="is the table 'people' itself"):
+        project.open("people", stand_in="other.duckdb")
+    assert project.open("people", stand_in="like.duckdb").name == "people"

@@ -10,14 +10,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from prdp.engines._expressions import to_sql
+from prdp.engines.row_sql.expressions import to_sql
 from prdp.expressions.nodes import Among, And, Column, IsNull, Node, Not, Or, walk
 from prdp.regions import points as points_module
 from prdp.regions import region as region_module
-from prdp.regions.filters import ANY, Sides, filter_region, sides
-from prdp.regions.form import region_from_json, region_to_json
 from prdp.regions.points import WHOLE, PointSet
+from prdp.regions.query_region import ANY, Sides, filter_region, sides
 from prdp.regions.region import NOBODY, Box, Region, intersection, union
+from prdp.regions.serialize import region_from_json, region_to_json
 from prdp.schema import Schema
 from tests.regions.worlds import (
     BIG,

@@ -11,10 +11,9 @@ import duckdb
 import pytest
 
 import prdp
-from prdp.engines._expressions import to_sql
+from prdp.engines.row_sql.expressions import to_sql
 from prdp.errors import InvalidRequest
-from prdp.regions.filters import filter_region
-from prdp.regions.keys import keys_region
+from prdp.regions.query_region import filter_region, keys_region
 from prdp.regions.region import Region
 from prdp.tables.table import Table
 

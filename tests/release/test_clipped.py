@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ def test_a_spread_names_the_value_from_which_on_its_squares_leave_records_aside(
     for release in prdp.testing.simulate(table, query, share="1/10", runs=5, seed=3):
         *_, squares = release.parts
         assert squares.clipping is not None
-        assert squares.clipping.needs(Fraction(8))
+        assert squares.clipping.excludes(Fraction(8))
         assert re.search(r"any v above [\d,.]+ to the squares", release.condition), release.condition
         assert "times" not in release.condition, "the value itself is known"
 
@@ -195,7 +196,7 @@ def test_whoever_is_within_what_squares_name_is_not_left_aside() -> None:
 def test_a_part_that_leaves_records_aside_is_told_whether_or_not_it_has_words() -> None:
     table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", stand_in=True)
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)
-    unsaid = replace(release, parts=tuple(replace(part, beyond="") for part in release.parts))
+    unsaid = replace(release, parts=tuple(replace(part, clipped=None) for part in release.parts))
     assert "beyond 8 times what it was allowed to the squares" in unsaid.condition
 
 
@@ -210,7 +211,8 @@ def test_an_interval_of_all_that_bounds_allow_leaves_nobody_aside() -> None:
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/1000", runs=1, seed=3)
     assert release.flag == "too poor"
     assert release.interval() == (0, 5 * 10**8)
-    assert release.condition == ""
+    assert release.aside_in_words == ""
+    assert release.condition.startswith("there may be no such values")
     parts = table.group_by("v < 100", keys=[True, False])
     (rows,) = prdp.testing.simulate(parts, prdp.std("v"), share="1/1000", runs=1, seed=3)
     assert {row.flag for _, (row,) in rows} == {"too poor"}
@@ -234,3 +236,29 @@ def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
     (release,) = prdp.testing.simulate(table, prdp.median("v"), share="1/10", runs=1, seed=3)
     full = float(dict(release.choices)["full weight"].split()[4])
     assert release.caveat == f"records with a budget below {full:.4g} weigh less than others"
+
+
+def test_words_are_found_when_somebody_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An answer that is charged, drawn and recorded holds facts; what they mean is worked out to show it."""
+    calls: list[object] = []
+    budget = Policy.budget
+
+    def counted(policy: Policy, record: Any) -> float | None:
+        calls.append(record)
+        return budget(policy, record)
+
+    table = prdp.open(
+        {"v": _skewed(), "g": np.arange(20_000) % 30},
+        policy=Policy("10000 / greatest(v, 1)", at_most=100),
+        bounds={"v": (0, 10**9)},
+        name="t",
+        ledger=tmp_path / "ledger.db",
+    )
+    monkeypatch.setattr(Policy, "budget", counted)
+    whole, groups = table.sum("v", share="1/10"), table.group_by("g", keys=range(30)).sum("v", share="1/10")
+    again = table.sum("v", share="1/10")
+    assert calls == []
+    assert "what any v above " in str(whole)
+    assert "what any v above " in str(groups[3])
+    assert calls
+    assert str(again) == str(whole)

@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 
 from prdp.errors import InvalidRequest
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
+from prdp.policy import Policy
 from prdp.release.bias import Clipping, Dropped
+from prdp.release.clipped import ClippedTerms
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 
@@ -26,14 +29,14 @@ COUNT = Release(
     noise_scales=(Fraction(10 << 20),),
     share=Fraction(1, 10),
     method="clip",
-    caveat="clipped records pull toward zero",
+    bias=Caveat("clipped records pull toward zero"),
 )
 
 
 def test_the_value_is_whole_where_its_lattice_is() -> None:
-    whole = Release("sum", 7, Fraction(1), (Fraction(2),), Fraction(1), "naive", "")
+    whole = Release("sum", 7, Fraction(1), (Fraction(2),), Fraction(1), "naive")
     assert (whole.value, type(whole.value)) == (7, int)
-    cents = Release("sum", 705, Fraction(1, 100), (Fraction(2),), Fraction(1), "naive", "")
+    cents = Release("sum", 705, Fraction(1, 100), (Fraction(2),), Fraction(1), "naive")
     assert cents.value == 7.05
     assert cents.exact == Fraction(141, 20)
 
@@ -52,8 +55,8 @@ def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
 
 
 def test_one_line_says_value_interval_share_and_method() -> None:
-    assert str(replace(COUNT, caveat="")) == "count: 12,345.0 ± 30.0 (95 %; share 1/10, clip)"
-    whole = replace(COUNT, caveat="", whole=True)
+    assert str(replace(COUNT, bias=None)) == "count: 12,345.0 ± 30.0 (95 %; share 1/10, clip)"
+    whole = replace(COUNT, bias=None, whole=True)
     assert str(whole) == "count: 12,345 ± 30 (95 %; share 1/10, clip)"
 
 
@@ -84,6 +87,12 @@ CLIPPING = Clipping(
     blind=False,
 )
 CLIPPED = replace(COUNT, clipping=CLIPPING)
+
+
+def terms(column: str, budget: int) -> ClippedTerms:
+    """Return the terms of a sum of a column under a policy that falls with it."""
+    bounds = ((column, (Fraction(1), Fraction(10**9))),)
+    return ClippedTerms(Policy(f"{budget} / {column}", at_most=10_000), bounds, column)
 
 
 def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
@@ -309,17 +318,18 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
 
 
 def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
-    small = replace(CLIPPED, steps=60 << 20, beyond="any balance above 9,000", whole=True)
+    small = replace(CLIPPED, steps=60 << 20, clipped=terms("balance", 2_500_000), whole=True)
+    assert small.beyond == "any balance above 9,165"  # 10,000 / 2^(1/8), as 10^4 · 10^4 / 2.5 · 10^6 = 8 · 5
     assert small.interval()[1] == math.inf
     end = math.ceil(small.interval(reach=8)[1])
-    assert f"up to {end:,}, leaving aside what any balance above 9,000 would add" in str(small)
+    assert f"up to {end:,}, leaving aside what any balance above 9,165 would add" in str(small)
     assert small.condition in small._repr_html_()
     assert small.to_dict()["high"] is None
     thousands = (small / 1000).condition.split()[2].rstrip(",")
     assert float(thousands) == pytest.approx(end / 1000, rel=0.01)
     assert (-small).condition.startswith(f"from -{end:,}")
     large = replace(small, steps=10**6 << 20)
-    assert large.condition == "leaves aside what any balance above 9,000 would add"
+    assert large.condition == "leaves aside what any balance above 9,165 would add"
     assert math.isfinite(large.interval()[1])
     table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
     assert "or more: an end that lies further away than twice the answer" in str(table)
@@ -327,9 +337,9 @@ def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> No
 
 def test_of_several_parts_each_says_what_it_leaves_aside() -> None:
     large = replace(CLIPPED, steps=10**6 << 20)
-    parts = (replace(large, beyond="any v above 7"), replace(large, beyond="any v above 9"))
-    mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), caveat="")
-    said = "leaves aside what any v above 7 would add to the sum or any v above 9 to the count"
+    parts = (replace(large, clipped=terms("v", 10)), replace(large, clipped=terms("w", 40)))
+    mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), bias=None)
+    said = "leaves aside what any v above 18.33 would add to the sum or any w above 36.66 to the count"
     assert mean.condition == said
 
 
@@ -346,6 +356,34 @@ def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
 
 def test_points_of_both_signs_are_written_down_and_read_again() -> None:
     apart = replace(
-        CLIPPED, clipping=replace(CLIPPING, drawn=(Fraction(1), Fraction(5 << 20))), beyond="any v"
+        CLIPPED, clipping=replace(CLIPPING, drawn=(Fraction(1), Fraction(5 << 20))), clipped=terms("v", 10)
     )
     assert release_from_json(release_to_json(apart)) == apart
+
+
+def test_what_is_public_about_clipped_records_is_written_down_and_read_again() -> None:
+    """A policy that was fitted to a table, squares around a center, owners: all of it decides the words."""
+    policy = Policy("CASE WHEN v > 10 THEN 1e3 / v ELSE 7 END", at_least="1/3", at_most=7)
+    fitted = Policy.of(policy.expression, at_least="1/3", at_most=7, text=policy.text, below=5)
+    for changed in (
+        terms("v", 10),
+        replace(terms("v", 10), policy=fitted, center=Fraction(7, 3), grain=Fraction(1, 100)),
+        replace(terms("v", 10), policy=fitted, bounds=(), protect="id", below=True, above=False),
+        replace(terms("v", 10), column=None, policy=Policy.constant("1/3")),
+        replace(terms("v", 10), column="v * 2", computed=True),
+    ):
+        release = replace(CLIPPED, clipped=changed)
+        read = release_from_json(release_to_json(release))
+        assert read == release
+        assert isinstance(read, Release)
+        assert (read.choices, read.condition) == (release.choices, release.condition)
+        assert read.clipped is not None
+        assert read.clipped.policy.text == changed.policy.text
+
+
+@pytest.mark.parametrize("odd", [{"more": 1}, {"expression": "no ( text"}, {"at_least": "x"}])
+def test_a_release_whose_policy_was_changed_is_no_release(odd: dict[str, object]) -> None:
+    form = json.loads(release_to_json(replace(CLIPPED, clipped=terms("v", 10))))
+    form["clipped"]["policy"] |= odd
+    with pytest.raises(ValueError, match=r"no release|Invalid literal"):
+        release_from_json(json.dumps(form))

@@ -12,12 +12,12 @@ import pytest
 
 import prdp
 from prdp.cells.summary import Summary
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.plan.queries import Query
 from prdp.release.release import Release
 from prdp.release.rows import ReleaseColumn, ReleaseRows
 from prdp.testing import simulate
-from prdp.testing.content import content
+from prdp.testing.exact_loss import content
 
 GROUPS = 60
 ASKED: dict[str, Sequence[Query]] = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.ledger.release_form import release_from_json, release_to_json
+from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.plan.queries import Query
 from prdp.release.bias import Clipping
 from prdp.release.rows import ReleaseColumn, ReleaseRows

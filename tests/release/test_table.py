@@ -17,6 +17,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest
 from prdp.release.bias import Clipping
+from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 
@@ -32,7 +33,7 @@ def answer(value: int, *, blind: bool = False) -> Release:
         (Fraction(10),),
         SHARE,
         "clip",
-        "clipped records can only pull it toward zero",
+        Caveat("clipped records", "toward zero"),
         clipping=replace(CLIPPING, blind=blind),
         whole=True,
     )
@@ -52,7 +53,7 @@ def test_rows_are_sorted_by_answers_or_by_keys() -> None:
     assert [key for key, _ in TABLE.sort()] == [("chef",), ("clerk",), ("judge",)]
     assert [key for key, _ in TABLE.sort("job", descending=False)] == [("chef",), ("clerk",), ("judge",)]
     assert [key for key, _ in TABLE.sort("count", descending=False)] == [("judge",), ("clerk",), ("chef",)]
-    assert TABLE.sort()["clerk"] == TABLE["clerk"]
+    assert TABLE.sort("job")["clerk"] == TABLE["clerk"]
     with pytest.raises(InvalidRequest, match="no column of this table, which has: job, count"):
         TABLE.sort("jobs")
 
@@ -65,8 +66,39 @@ def test_the_top_rows_are_those_with_the_largest_answers() -> None:
 
 def test_rows_are_kept_by_key_and_by_answer() -> None:
     assert TABLE.filter(lambda key, count: count.flag == "").keys == (("clerk",), ("chef",))
-    assert TABLE.filter(lambda key, count: key == ("judge",)).releases == ((answer(2, blind=True),),)
+    (kept,) = TABLE.filter(lambda key, count: key == ("judge",)).releases
+    assert kept == (answer(2, blind=True).selected(len(TABLE)),)
     assert str(TABLE.filter(lambda key, count: False)).startswith("count (share 1/10)\njob  count")
+
+
+@pytest.mark.parametrize(
+    "selected",
+    [TABLE.top(1), TABLE.sort(), TABLE.sort("count"), TABLE.filter(lambda *_: True), TABLE.top(2).top(1)],
+    ids=["top", "sort", "sort by name", "filter", "top of top"],
+)
+def test_rows_that_answers_select_have_intervals_that_hold_for_all_rows_at_once(
+    selected: ReleaseTable,
+) -> None:
+    for key, (row,) in selected:
+        alone = TABLE[key]
+        assert isinstance(alone, Release)
+        assert row.interval() == alone.interval(1 - Fraction(1, 20) / 3)
+        assert "simultaneous over 3 groups" in str(row)
+    said = "intervals are simultaneous over 3 groups: answers select or sort the rows"
+    assert said in str(selected)
+    assert said in selected.to_dict()["conditions"]
+
+
+def test_rows_that_keys_sort_have_their_own_intervals() -> None:
+    assert TABLE.sort("job", descending=False).releases[1] == TABLE.releases[0]
+    assert "simultaneous" not in str(TABLE.sort("job"))
+    assert "simultaneous" not in str(TABLE)
+
+
+def test_one_row_is_selected_from_no_other() -> None:
+    one = TABLE.filter(lambda key, _: key == ("clerk",))
+    alone = replace(one, releases=((answer(41),),))
+    assert alone.top(1).releases == alone.releases
 
 
 def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> None:

@@ -15,7 +15,7 @@ import prdp
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._point import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.ledger.release_form import release_from_json, release_to_json
-from prdp.release.tiered import TierClipping
+from prdp.ledger.release_codec import release_from_json, release_to_json
+from prdp.release.bias import TierClipping
 from prdp.testing import simulate
 
 POLICY = "CASE WHEN v < 100 THEN 4 WHEN v < 10000 THEN 0.25 ELSE 0.01 END"

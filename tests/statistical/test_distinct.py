@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.levels import Levels
 from prdp.mechanisms.distinct import DistinctKeys
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SEED
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import kstest, laplace
 
 import prdp
-from prdp.plan.queries import Count, Sum
+from prdp.plan.queries import Count, Max, Min, Quantile, Sum
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
 from prdp.testing import simulate
@@ -53,6 +55,17 @@ def test_counts_are_covered_by_every_method(method: str, share: str) -> None:
 def test_sums_are_covered_by_every_method(method: str) -> None:
     releases = simulate(opened({"v": VALUES}), Sum("v"), share="1/2", method=method, runs=RUNS, seed=2)
     assert covered(releases, float(VALUES.sum())) >= LEAST
+
+
+@pytest.mark.parametrize("query", [Max("v"), Min("v"), Quantile("v", "1/2")], ids=str)
+def test_what_has_no_level_has_no_interval(query: Any) -> None:
+    """The framework chooses a range of values, which holds the truth as often as it happens to."""
+    table = opened({"v": VALUES})
+    for release in simulate(table, query, share="1/2", method="framework", runs=20, seed=2):
+        for level in (0.5, 0.95):
+            assert release.interval(level) == (-math.inf, math.inf)
+        assert "no confidence interval" in str(release)
+        assert "from" not in str(release).partition("(")[0]
 
 
 def test_the_noise_alone_does_not_cover_what_was_dropped() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
 from prdp.cells.cell import Cell, CellKey
-from prdp.cells.owners import Caps, OwnerGroups
 from prdp.cells.summary import Summary
+from prdp.cells.units import Caps, OwnerGroups
 from prdp.levels import Levels
-from prdp.mechanisms._point import POOR, PointFinder
+from prdp.mechanisms._threshold import POOR, PointFinder
 from prdp.mechanisms.joint import Joint
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.testing import Seeded
@@ -39,6 +40,7 @@ def p_value(errors: np.ndarray, noise: DiscreteLaplace) -> float:
     return float(chisquare(found, masses / masses.sum() * len(errors)).pvalue)
 
 
+@pytest.mark.slow
 def test_each_group_has_the_stated_noise_and_no_noise_15_percent_off() -> None:
     drawn = JOINT.answers(OWNERS, SHARE, Seeded(SEED), SAMPLE_SIZE)
     scales = [answers[0].noises[0].scale for answers in drawn]

@@ -16,7 +16,7 @@ from prdp.declare.key_domains import ColumnKeys, KeyDomain
 from prdp.declare.patterns import TextClass
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder
-from prdp.noise.binomial import TailBinomial
+from prdp.noise.chances import TailBinomial
 from prdp.noise.laplace_coins import draw_geometric
 from prdp.schema import ColumnType, Kind
 from prdp.testing import Seeded

@@ -18,7 +18,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.plan.plan import Plan
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
-from prdp.tables.opened import reader_of
+from prdp.tables.base import reader_of
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import flip_probabilities
 from tests.statistical.test_clip import SUMMARY, binned
@@ -74,7 +74,7 @@ class _Known:
 def started(table: prdp.Table, plan: Plan, at: float, runs: int) -> list[Release]:
     """Draw answers from a point that is put into the ledger's mouth."""
     point = Clipping(Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, blind=False)
-    told = Release("", 0, Fraction(1), (), plan.share, "clip", "", clipping=point)
+    told = Release("", 0, Fraction(1), (), plan.share, "clip", clipping=point)
     begun = plan.hinted(plan.hint(_Known(Entry(0, plan.text, plan.share, release=told))))
     return [plan.one(release) for release in begun.draw(reader_of(table), Seeded(11), runs)]
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import stats
 
 from prdp.cells.edges import Pairs
+from prdp.graphs.stars import CutStars
 from prdp.levels import Levels
-from prdp.mechanisms._point import LARGE_SHARE
-from prdp.mechanisms._stars import CutStars
+from prdp.mechanisms._threshold import LARGE_SHARE
 from prdp.mechanisms.truncate import Truncate, ladder_points
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD

@@ -5,12 +5,11 @@ Tables of cells are columns (``CellColumns``); one by one, cells are written by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from prdp.grids import PER_OCTAVE, largest_until, smallest_from
+from prdp.grids import PER_OCTAVE, largest_until, smallest_from, step_ends
 
 
 class CellKey(NamedTuple):
@@ -78,19 +77,17 @@ def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int =
     return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
 
 
-def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> Iterator[tuple[int, int, int]]:
-    """Yield every magnitude code between two values, with the least and the greatest value it can have.
+@lru_cache(maxsize=16)
+def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> tuple[tuple[int, int, int], ...]:
+    """Return every magnitude code between two values, with the least and the greatest value it can have.
 
     >>> [(least, most) for _, least, most in magnitudes(0, 4, per_octave=1)]  # an edge may be on either side
     [(0, 0), (1, 1), (1, 2), (2, 4), (4, 4)]
     """
-    if low <= 0 <= high:
-        yield 0, 0, 0
+    found = [(0, 0, 0)] if low <= 0 <= high else []
     for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
-        step = -1
-        while (first := max(smallest_from(step, per_octave), least)) <= most:
-            last = min(largest_until(step + 1, per_octave), most)
+        for code, (smallest, largest) in enumerate(step_ends(most, per_octave), start=1):
+            first, last = max(smallest, least), min(largest, most)
             if first <= last:
-                ends = sorted((sign * first, sign * last))
-                yield sign * (step + 2), ends[0], ends[1]
-            step += 1
+                found.append((code, first, last) if sign > 0 else (-code, -last, -first))
+    return tuple(found)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.side_by_side import side_by_side, stretches
+from prdp.cells.threads import side_by_side, stretches
 
 Column = NDArray[Any]
 """One whole number a place: ``int64``, or objects that are all Python's integers."""

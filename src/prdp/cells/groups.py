@@ -29,8 +29,8 @@ from prdp.cells.columns import (
     shifted,
 )
 from prdp.cells.segments import Segments, by_number, joined, limbs, totals_by
-from prdp.cells.side_by_side import AT_ONCE, side_by_side
 from prdp.cells.summary import Ratios, Summary
+from prdp.cells.threads import AT_ONCE, side_by_side
 from prdp.levels import Levels
 
 

@@ -5,13 +5,15 @@ Found by interval arithmetic; no record takes part. Only accuracy depends on it,
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from prdp.cells.cell import magnitudes
+from prdp.cells.interval_columns import Intervals, bound_each
 from prdp.cells.measure import Measure
-from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.intervals import Interval
 from prdp.levels import Levels
 from prdp.policy import Policy, ranges_of
 from prdp.schema import Bounds
@@ -44,29 +46,22 @@ def least_budgets(
 def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure, rounded: bool) -> Least:
     ranges = ranges_of(dict(bounds))
     half = float(measure.grain) / 2 if rounded else 0.0
+    cells = [cell for cell in magnitudes(measure.low, measure.high, measure.per_octave) if cell[0]]
+    boxes = {name: Intervals.all(ends, len(cells)) for name, ends in ranges.items() if name in policy.columns}
+    if measure.expression is None:
+        edges = [(float(first * measure.grain), float(last * measure.grain)) for _, first, last in cells]
+        boxes[measure.column] = Intervals.of([Interval(low - half, high + half) for low, high in edges])
+    budgets = bound_each(policy.expression, boxes, len(cells))
+    low = np.maximum(budgets.low, levels.least)
+    quanta = levels.quanta_each(np.maximum(low * (1 - _DOUBLE_SLACK), levels.least).tolist())
     of_end: dict[int, int] = {}
-    for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
-        if code == 0:
-            continue
-        end = max(abs(first), abs(last))
-        if measure.expression is None:
-            low, high = (float(edge * measure.grain) for edge in (first, last))
-            ranges[measure.column] = Interval(low - half, high + half)
-        quanta = _least(policy, levels, ranges)
-        if quanta is not None:
-            of_end[end] = min(quanta, of_end.get(end, quanta))
+    for (_, first, last), least, some in zip(cells, quanta, (low <= budgets.high).tolist(), strict=True):
+        if some:
+            end = max(abs(first), abs(last))
+            of_end[end] = min(least, of_end.get(end, least))
     found: list[tuple[int, int]] = []
     least = levels.quanta(levels.top)
     for end in sorted({*of_end, measure.largest}, reverse=True):
         least = min(least, of_end.get(end, least))
         found.append((end, least))
     return tuple(reversed(found))
-
-
-def _least(policy: Policy, levels: Levels, ranges: dict[str, Interval]) -> int | None:
-    """Return the least quanta of records in these ranges that take part; None where none do."""
-    budgets = bound(policy.expression, ranges).meet(Interval(levels.least, math.inf))
-    if budgets.empty:
-        return None
-    level = levels.index(max(budgets.low * (1 - _DOUBLE_SLACK), levels.least))
-    return levels.quanta(level or 0)

@@ -1,4 +1,4 @@
-"""Where records are clipped in one total, given where they are in another; by policy and bounds alone.
+"""Clipping in one total, given the threshold of another; by policy and bounds alone.
 
 Where budgets only fall as values grow, a clipping point of a sum is a value: up to there records count in
 full. Counts and squares of the same records may then be clipped at that value as well. Privacy never depends
@@ -41,8 +41,8 @@ class RecordKind:
     least: int
     most: int
 
-    def square(self, center: int) -> int:
-        """Return the largest squared distance from a center."""
+    def square(self, center: Fraction) -> Fraction:
+        """Return the largest squared distance from a center, in squared grains."""
         return max(abs(self.low - center), abs(self.high - center)) ** 2
 
 
@@ -85,13 +85,13 @@ class PairedPoints:
         others = (point / kind.high for kind in self._beyond(sure, perhaps))
         return max(1 / (known * self.quantum), *others, Fraction(0))
 
-    def squared(self, points: Sequence[Fraction], center: int) -> list[Fraction]:
+    def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
         """Return the same of squared distances from a center, in grains, for each of some rising points."""
         done, known = 0, 1 / (self.kinds[0].most * self.quantum)
         found = []
         for point in points:
             sure, perhaps = self._whole(point)
-            squares = (Fraction(kind.square(center), kind.least) for kind in self.kinds[done:sure])
+            squares = (kind.square(center) / kind.least for kind in self.kinds[done:sure])
             known = max(known, max(squares, default=Fraction(0)) / self.quantum)
             others = (kind.square(center) * point / kind.high for kind in self._beyond(sure, perhaps))
             found.append(max(known, *others, Fraction(0)))
@@ -115,16 +115,20 @@ class PairedPoints:
 
 @lru_cache(maxsize=64)
 def _found(policy: Policy, levels: Levels, measure: Measure) -> PairedPoints | None:
-    kinds: list[RecordKind] = []
+    codes: list[int] = []
+    pieces: list[Interval] = []
     grain = float(measure.grain)
     for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
         near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
-        values = Interval(near * grain, far * grain)
-        found = quanta_within(policy, levels, {measure.column: values})
-        if found is not None:
+        codes.append(code)
+        pieces.append(Interval(near * grain, far * grain))
+    found = quanta_within(policy, levels, measure.column, pieces)
+    kinds: list[RecordKind] = []
+    for code, quanta in zip(codes, found, strict=True):
+        if quanta is not None:
             key = magnitude_key(0, code, measure.largest, measure.per_octave)
-            kinds.append(RecordKind(key.low, key.high, *found))
-        if len(kinds) > _MOST_CELLS:
-            return None
+            kinds.append(RecordKind(key.low, key.high, *quanta))
+    if len(kinds) > _MOST_CELLS:
+        return None
     falls = all(above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds))
     return PairedPoints(tuple(kinds), levels.quantum) if kinds and falls else None

@@ -7,17 +7,20 @@ depends on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+import numpy as np
+
 from prdp.cells.cell import magnitudes
+from prdp.cells.interval_columns import Boxes, Intervals, Marks, bound_each
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Ratios, Span
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.intervals import Interval
 from prdp.expressions.nodes import Case, Node, columns, walk
 from prdp.grids import PER_OCTAVE
 from prdp.levels import Levels
@@ -27,17 +30,22 @@ from prdp.schema import Bounds
 _STEP = 2 ** (1 / PER_OCTAVE)
 _CELL = _STEP**2  # budgets this close lie on one level or on two neighbours: halving tells no more
 _SHORT = 2**0.5  # half an octave, the distance of two clipping points: a finer piece would prune none
+_GENERATIONS = 4  # halved before anybody looks whether they must be: one evaluation for all of them
 _MOST_HALVINGS = 4096
 _MOST_NODES = 40_000
 _LARGEST_POLICY = 150
 """Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
-_SLACK = Fraction(2**28 + 1, 2**28)  # above what rounding adds to a ratio of doubles, far below a step
+_WIDENED = Fraction(_STEP) * Fraction(2**28 + 1, 2**28)
+"""A step, and above what rounding adds to a ratio of doubles."""
 _DOUBLE_SLACK = 2.0**-30  # covers the last places of an engine's logarithm: proofs/lemmas.md
 
 
 Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
-Piece = tuple[Interval, Interval]
-"""Values of a column, and the budgets that records with them can have."""
+Pieces = tuple[Intervals, Intervals]
+"""Values of a column, and the budgets that records with them can have; of several pieces."""
+
+_ONE = Interval(1.0, 1.0)
+_NONE: Pieces = (Intervals.of(()), Intervals.of(()))
 
 
 class Bounded(Protocol):
@@ -84,14 +92,11 @@ def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None
         pieces = _pieces(reading, column) if column else _whole(reading)
     if measure is None:
         pieces = _apart(policy.expression, pieces)
-    if not pieces:
+    values, budgets = pieces
+    if not values.low.size:
         return None
-    values: list[Span] = []
-    for piece, budgets in pieces:
-        least, most = _quanta(reading.levels, budgets)
-        near, far = _sizes(reading.measure, piece)
-        values.append((Fraction(near, most), Fraction(far, least)))
-    spans = _joined(values)
+    ends = zip(_sizes(measure, values), _quanta(levels, budgets), strict=True)
+    spans = _joined([(Fraction(near, most), Fraction(far, least)) for (near, far), (least, most) in ends])
     if measure is None:
         return Ratios(spans, spans)
     counted = _found(policy, levels, bounds, None)
@@ -115,20 +120,19 @@ def _ranges(reading: _Public) -> dict[str, Interval]:
     return ranges
 
 
-def _whole(reading: _Public) -> list[Piece]:
+def _whole(reading: _Public) -> Pieces:
     """Return the one piece of a count whose budgets depend on no column with bounds."""
-    budgets = _budgets(reading, _ranges(reading))
-    return [(Interval(1.0, 1.0), budgets)] if budgets else []
+    return _taking_part(Intervals.all(_ONE, 1), _budgets(reading, _boxes(reading, _ranges(reading), 1), 1))
 
 
-def _apart(policy: Node, pieces: list[Piece]) -> list[Piece]:
+def _apart(policy: Node, pieces: Pieces) -> Pieces:
     """Return the pieces of a count under a CASE of constants, one a budget, whatever its conditions read."""
     constants = _constants(policy)
     if constants is None:
         return pieces
-    spans = [budgets for _, budgets in pieces]
-    found = sorted(one for one in constants if any(span.contains(one) for span in spans))
-    return [(Interval(1.0, 1.0), Interval(one, one)) for one in found]
+    budgets = pieces[1]
+    found = [one for one in sorted(constants) if ((budgets.low <= one) & (one <= budgets.high)).any()]
+    return Intervals.all(_ONE, len(found)), Intervals.of(Interval(one, one) for one in found)
 
 
 def _constants(node: Node) -> set[float] | None:
@@ -142,58 +146,100 @@ def _constants(node: Node) -> set[float] | None:
     return {value} if isinstance(value, float) else set()
 
 
-def _computed(reading: _Public, measure: Measure) -> list[Piece]:
-    """Return the one piece of a computed column: any value between its ends, with any budget."""
-    budgets = _budgets(reading, ranges_of(reading.bounds))
+def _computed(reading: _Public, measure: Measure) -> Pieces:
+    """Return the pieces of a computed column: any value between its ends, with any budget."""
     ends = Interval(float(measure.low * measure.grain), float(measure.high * measure.grain))
-    return [(piece, budgets) for piece in _signed(ends)] if budgets else []
+    values = Intervals.of(_signed(ends))
+    boxes = _boxes(reading, ranges_of(reading.bounds), values.low.size)
+    return _taking_part(values, _budgets(reading, boxes, values.low.size))
 
 
-def _pieces(reading: _Public, column: str) -> list[Piece]:
+def _pieces(reading: _Public, column: str) -> Pieces:
     """Return pieces of a column's range, with the budgets in each: both short on a logarithmic scale.
 
     Where the budget jumps, a piece is halved until its ends are neighbours. Where it takes too many, none.
     """
     ranges = _ranges(reading)
-    if ranges[column].infinite:
-        return []
-    grain = float(reading.measure.grain) if reading.measure else 0.0
-    pieces: list[Piece] = []
-    todo = list(_signed(ranges[column]))
     size = sum(1 for _ in walk(reading.policy.expression))
-    if size > _LARGEST_POLICY:
-        return []
-    for _ in range(min(_MOST_HALVINGS, _MOST_NODES // size)):
-        if not todo:
-            return pieces + _cells(reading, column, ranges[column])
-        piece = todo.pop()
-        budgets = _budgets(reading, {**ranges, column: piece})
-        if budgets is None:
-            continue
-        start = _budgets(reading, {**ranges, column: Interval(piece.low, piece.low)}) or budgets
-        middle = piece.low + (piece.high - piece.low) / 2
-        if piece.point is not None or (_has_short(budgets, start) and _is_short(piece, grain)):
-            pieces.append((piece, budgets))
-        elif middle in (piece.low, piece.high):
-            todo += [Interval(piece.low, piece.low), Interval(piece.high, piece.high)]
-        else:
-            todo += [Interval(piece.low, middle), Interval(middle, piece.high)]
-    return []
+    if ranges[column].infinite or size > _LARGEST_POLICY:
+        return _NONE
+    found: list[Pieces] = []
+    looks = min(_MOST_HALVINGS, _MOST_NODES // size)
+    todo = Intervals.of(_signed(ranges[column]))
+    while todo.low.size:
+        generations = [todo]
+        for _ in range(_GENERATIONS):
+            generations.append(_halves(generations[-1]))
+        looked_at = np.ones(todo.low.size, dtype=bool)
+        budgets_of = _budgets_of(reading, ranges, column, generations[:-1])
+        for pieces, (budgets, starts) in zip(generations, budgets_of, strict=False):
+            looks -= int(looked_at.sum())
+            if looks <= 0:
+                return _NONE
+            short = (pieces.low == pieces.high) | (
+                _are_short(pieces, reading.measure) & _have_short(budgets, starts)
+            )
+            done = looked_at & budgets.filled & short
+            found.append((pieces.at(done), budgets.at(done)))
+            looked_at = np.tile(looked_at & budgets.filled & ~short, 2)
+        todo = generations[-1].at(looked_at)
+    return _together([*found, _cells(reading, column, ranges[column])])
 
 
-def _cells(reading: _Public, column: str, ends: Interval) -> list[Piece]:
+def _budgets_of(
+    reading: _Public, ranges: Mapping[str, Interval], column: str, generations: Sequence[Intervals]
+) -> Iterator[tuple[Intervals, Intervals]]:
+    """Yield the budgets in the pieces of each generation, and where these start."""
+    low, high = (np.concatenate([getattr(one, end) for one in generations]) for end in ("low", "high"))
+    number = low.size
+    boxes = _boxes(reading, ranges, 2 * number) | {
+        column: Intervals(np.concatenate([low, low]), np.concatenate([high, low]))
+    }
+    found = _budgets(reading, boxes, 2 * number)
+    whole, starts = found.at(slice(number)), found.at(slice(number, None))
+    starts = starts.where(starts.filled, whole)
+    first = 0
+    for one in generations:
+        part = slice(first, first := first + one.low.size)
+        yield whole.at(part), starts.at(part)
+
+
+def _halves(pieces: Intervals) -> Intervals:
+    """Return both halves of each piece; of neighbours, each as a piece of its own."""
+    low, high = pieces.low, pieces.high
+    middle = low + (high - low) / 2
+    neighbours = (middle == low) | (middle == high)
+    ends, starts = np.where(neighbours, low, middle), np.where(neighbours, high, middle)
+    return Intervals(np.concatenate([low, starts]), np.concatenate([ends, high]))
+
+
+def _cells(reading: _Public, column: str, ends: Interval) -> Pieces:
     """Return the magnitude cells of a policy's only column: their records may all have its least budget.
 
     Lemma 7 of the proofs says where. Interval arithmetic over a cell may find less than over pieces of it.
     """
     if reading.policy.columns != {column} or max(abs(ends.low), abs(ends.high)) >= 2**63:
-        return []
-    cells = []
-    for _, first, last in magnitudes(math.ceil(ends.low), math.floor(ends.high)):
-        budgets = _budgets(reading, {column: Interval(float(first), float(last))})
-        if budgets is not None and budgets.high <= budgets.low * _CELL:
-            cells.append((Interval(float(first), float(last)), budgets))
-    return cells
+        return _NONE
+    inside = magnitudes(math.ceil(ends.low), math.floor(ends.high))
+    cells = Intervals.of([Interval(float(first), float(last)) for _, first, last in inside])
+    budgets = _budgets(reading, {column: cells}, cells.low.size)
+    alike = budgets.high <= budgets.low * _CELL
+    return _taking_part(cells.at(alike), budgets.at(alike))
+
+
+def _taking_part(values: Intervals, budgets: Intervals) -> Pieces:
+    """Return the pieces with records that take part."""
+    return values.at(budgets.filled), budgets.at(budgets.filled)
+
+
+def _together(pieces: Sequence[Pieces]) -> Pieces:
+    values, budgets = (
+        Intervals(
+            np.concatenate([each.low for each in column]), np.concatenate([each.high for each in column])
+        )
+        for column in zip(*pieces, strict=True)
+    )
+    return values, budgets
 
 
 def _signed(ends: Interval) -> Iterable[Interval]:
@@ -203,47 +249,67 @@ def _signed(ends: Interval) -> Iterable[Interval]:
     return (ends,)
 
 
-def _budgets(reading: _Public, ranges: Mapping[str, Interval]) -> Interval | None:
-    """Return the budgets of the records in these ranges that take part, if any can."""
-    levels = reading.levels
-    found = bound(reading.policy.expression, ranges).meet(Interval(levels.least, math.inf))
-    if found.empty:
-        return None
+def _boxes(reading: _Public, ranges: Mapping[str, Interval], number: int) -> dict[str, Intervals]:
+    """Return the same ranges of the policy's columns for each of some boxes."""
+    read = reading.policy.columns
+    return {name: Intervals.all(ends, number) for name, ends in ranges.items() if name in read}
+
+
+def _budgets(reading: _Public, boxes: Boxes, number: int) -> Intervals:
+    """Return the budgets of the records in each box that take part; empty where none can."""
+    levels, found = reading.levels, bound_each(reading.policy.expression, boxes, number)
     most = float(levels.at_most)
-    return Interval(min(found.low, most), min(found.high, most))
+    return Intervals(np.minimum(np.maximum(found.low, levels.least), most), np.minimum(found.high, most))
 
 
-def quanta_within(policy: Policy, levels: Levels, ranges: Mapping[str, Interval]) -> tuple[int, int] | None:
-    """Return between which budgets, in quanta, cells of records in these ranges lie; None where none can."""
-    budgets = _budgets(_Public(policy, levels, {}, None), ranges)
-    return None if budgets is None else _quanta(levels, budgets)
+def quanta_within(
+    policy: Policy, levels: Levels, column: str, pieces: Sequence[Interval]
+) -> list[tuple[int, int] | None]:
+    """Return between which budgets, in quanta, cells of records in each piece of a column lie.
+
+    None where none can take part.
+    """
+    reading = _Public(policy, levels, {}, None)
+    budgets = _budgets(reading, {column: Intervals.of(pieces)}, len(pieces))
+    quanta = iter(_quanta(levels, budgets.at(budgets.filled)))
+    return [next(quanta) if some else None for some in budgets.filled.tolist()]
 
 
-def _has_short(budgets: Interval, start: Interval) -> bool:
-    """Say whether the budgets of a piece hardly differ, but for what other columns do to them."""
-    return budgets.high * start.low <= budgets.low * start.high * _SHORT
+def _have_short(budgets: Intervals, starts: Intervals) -> Marks:
+    """Say whether the budgets of pieces hardly differ, but for what other columns do to them."""
+    return budgets.high * starts.low <= budgets.low * starts.high * _SHORT
 
 
-def _is_short(piece: Interval, grain: float) -> bool:
-    """Say whether values hardly differ or are below a grain; 0 is the grain where nothing is added up."""
-    near, far = sorted((abs(piece.low), abs(piece.high)))
-    return grain == 0 or far <= max(near * _SHORT, grain)
+def _are_short(pieces: Intervals, measure: Measure | None) -> Marks:
+    """Say whether values hardly differ or are below a grain; all do where nothing is added up."""
+    low, high = abs(pieces.low), abs(pieces.high)
+    if measure is None:
+        return np.ones(low.size, dtype=bool)
+    return np.maximum(low, high) <= np.maximum(np.minimum(low, high) * _SHORT, float(measure.grain))
 
 
-def _quanta(levels: Levels, budgets: Interval) -> tuple[int, int]:
+def _quanta(levels: Levels, budgets: Intervals) -> list[tuple[int, int]]:
     """Return the least and the greatest budget that cells of such records can have, in quanta."""
-    level = levels.index(max(budgets.low * (1 - _DOUBLE_SLACK), levels.least))
-    return levels.quanta(level or 0), max(1, levels.quanta_below(budgets.high * (1 + _DOUBLE_SLACK)) + 1)
+    low = np.maximum(budgets.low * (1 - _DOUBLE_SLACK), levels.least).tolist()
+    high = (budgets.high * (1 + _DOUBLE_SLACK)).tolist()
+    least, most = levels.quanta_each(low), levels.quanta_below_each(high)
+    return [(fewest, max(1, below + 1)) for fewest, below in zip(least, most, strict=True)]
 
 
-def _sizes(measure: Measure | None, piece: Interval) -> tuple[int, int]:
+def _sizes(measure: Measure | None, pieces: Intervals) -> list[tuple[int, int]]:
     """Return between which ends, in steps, the upper end of a cell with such values lies."""
     if measure is None:
-        return 1, 1
-    near, far = sorted(Fraction(abs(end)) / measure.grain for end in (piece.low, piece.high))
-    least = max(measure.smallest, math.floor(near) - 1)
-    most = math.ceil((math.ceil(far) + 1) * Fraction(_STEP) * _SLACK)
-    return min(least, measure.largest), min(max(most, least), measure.largest)
+        return [(1, 1)] * pieces.low.size
+    up, down = measure.grain.denominator, measure.grain.numerator
+    smallest, largest = measure.smallest, measure.largest
+    found = []
+    for low, high in zip(abs(pieces.low).tolist(), abs(pieces.high).tolist(), strict=True):
+        (near, of_near), (far, of_far) = min(low, high).as_integer_ratio(), max(low, high).as_integer_ratio()
+        least = max(smallest, near * up // (of_near * down) - 1)
+        widest = -(-far * up // (of_far * down)) + 1
+        most = -(-widest * _WIDENED.numerator // _WIDENED.denominator)
+        found.append((min(least, largest), min(max(most, least), largest)))
+    return found
 
 
 def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.columns import Column, Places, narrowed, widest
-from prdp.cells.side_by_side import AT_ONCE, side_by_side
+from prdp.cells.threads import AT_ONCE, side_by_side
 
 _BEYOND = 1 << 63
 _LIMB = 31

@@ -24,6 +24,7 @@ from prdp.cells.columns import (
     plus,
     product,
     same,
+    shifted,
     squared,
     total,
     totals_at,
@@ -35,6 +36,9 @@ _HEAVIEST_KEY = 1024
 _EDGE_BITS = 90
 _LEAST_EDGE = 64
 _ROOT_BITS = 20
+
+CENTER_BITS = 8
+"""Squared distances are taken from a center that is this many bits finer than the values."""
 
 
 Span = tuple[Fraction, Fraction]
@@ -134,19 +138,25 @@ class Summary:
         """
         return replace(self, cells=self.cells.where(self.cells.quanta >= exact_column([quanta])))
 
-    def squared_around(self, center: int) -> Summary:
-        """Return the summary in which every value is its squared distance from a public center, in steps.
+    def squared_around(self, center: int, bits: int = 0) -> Summary:
+        """Return the summary in which every value is its squared distance from a public center.
 
         Squares must have been added up: Σ (v - c)² = Σ v² - 2c Σ v + c² n is exact.
+
+        Args:
+            center: In steps that are ``bits`` bits finer than those of the values.
+            bits: How much finer; squares are counted in the squares of such steps.
         """
         cells = self.cells
         one, other = (
-            plus(product(cells.sign, end), exact_column([-center])) for end in (cells.low, cells.high)
+            plus(product(cells.sign, shifted(end, bits)), exact_column([-center]))
+            for end in (cells.low, cells.high)
         )
         far, near = np.maximum(abs(one), abs(other)), np.minimum(abs(one), abs(other))
         near = np.where((np.minimum(one, other) <= 0) & (np.maximum(one, other) >= 0), 0, near)
-        moved = product(cells.total, exact_column([-2 * center]))
-        around = plus(plus(cells.squares, moved), product(cells.count, exact_column([center**2])))
+        moved = product(shifted(cells.total, bits), exact_column([-2 * center]))
+        squares = shifted(cells.squares, 2 * bits)
+        around = plus(plus(squares, moved), product(cells.count, exact_column([center**2])))
         fine = replace(
             cells,
             low=squared(near),
@@ -156,7 +166,8 @@ class Summary:
             total=around,
             squares=np.zeros_like(cells.count),
         )
-        return Summary(self.levels, 1, (self.largest + abs(center)) ** 2, fine.added_up())
+        largest = ((self.largest << bits) + abs(center)) ** 2
+        return Summary(self.levels, 1 << 2 * bits, largest, fine.added_up())
 
     def refined(self, bits: int) -> Summary:
         """Return the same values on a lattice 2^bits times as fine."""

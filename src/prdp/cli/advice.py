@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any
 
 from prdp.errors import InvalidRequest, PrdpError
-from prdp.projects.toml_text import bare_or_quoted
+from prdp.projects.toml_writer import bare_or_quoted
 
 _ARGUMENT = re.compile(
     r"\b(?P<name>bounds|grain|types|keys|shares?|at_most|at_least|protect|between|tables)="

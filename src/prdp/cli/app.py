@@ -4,17 +4,79 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from prdp.cli.commands import LazyGroup
 from prdp.cli.messages import complain, give_up_output, survive_any_encoding, write
-from prdp.errors import PrdpError
+from prdp.errors import InvalidRequest, LedgerBegun, PrdpError
+from prdp.safety.database_address import holds_password
 from prdp.version import __version__
+
+COMMANDS = {
+    "init": "Write prdp.toml: a table, its policy, bounds and public keys.",
+    "check": "Say whether all of prdp.toml is in order; reads no record.",
+    "ask": "Answer a SQL question with differential privacy.",
+    "preview": "Show how large a question's error would be, on stand-in data.",
+    "compare": "Ask the same questions under several policies, side by side.",
+    "ledger": "Show what is spent, by whom, when and on what.",
+    "engine": "Say who can read records here, and check how it reads them.",
+    "policy": "Show what a policy promises: its range, domains, a plot.",
+    "demo": "Ask a made-up bank, and compare with the truth.",
+    "local": "The local model: clients randomise their own records.",
+    "collect": "Take in the reports of real clients of the local model.",
+}
+"""Every command and its help in a line; module ``prdp.cli.NAME`` holds it under the same name."""
+
+
+def loaded(name: str) -> Any:
+    """Return a command, from its module."""
+    found = getattr(import_module(f"prdp.cli.{name}"), name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single.command(name)(found)
+    return typer.main.get_command(single)
+
+
+class LazyGroup(TyperGroup):
+    """A group whose list and completion load no command's module."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._listing = False
+        self.commands: Any = dict.fromkeys(COMMANDS)  # names alone; get_command loads
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  (typer's own signature)
+        """Load a command, or its line of help alone for a list; None for a name that none has."""
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if self._listing else loaded(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands."""
+        with self._a_list():
+            super().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a command or of an option."""
+        with self._a_list():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _a_list(self) -> Iterator[None]:
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
+
 
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 
@@ -22,11 +84,17 @@ _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 class Commands(LazyGroup):
     """All commands; each one ends with an exit code and, where something is wrong, with a message."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what was written, to be looked at before it is understood: a complaint would repeat it."""
+        self._written = tuple(args)
+        return list(super().parse_args(ctx, args))
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         survive_any_encoding()
         with _noticing_ctrl_c() as pressed:
             try:
+                _refuse_passwords(self._written)
                 return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
                 code = 130 if pressed.is_set() else _explained(error)
@@ -35,6 +103,17 @@ class Commands(LazyGroup):
                 if code == 130:
                     complain("stopped.")
                 raise typer.Exit(code) from None
+
+
+def _refuse_passwords(written: Sequence[str]) -> None:
+    """Refuse a password in any argument, of whichever command: others can list the arguments of programs."""
+    values = [*written, *(one.partition("=")[2] for one in written if one.startswith("-"))]
+    if any(map(holds_password, values)):
+        raise InvalidRequest(
+            "an address on the command line holds a password, which others on this machine can see. Leave it "
+            "out of the address, and set PGPASSWORD or write it into ~/.pgpass. Or keep the whole address in "
+            "an environment variable, and write its name in its place: '${BANK_URL}'"
+        )
 
 
 def _explained(error: BaseException) -> int | None:
@@ -101,6 +180,8 @@ def common(
     ] = False,
 ) -> None:
     """Per-record differential privacy for tables."""
+    del version  # its callback has printed it
+    warnings.simplefilter("ignore", LedgerBegun)  # commands say it in their own words
 
 
 def main() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,21 +14,161 @@ from rich.console import Console
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
-from prdp.cli.bars import bars, histogram
 from prdp.cli.completion import statement_words
-from prdp.cli.dry_run import readable
 from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answers
-from prdp.cli.messages import complain, write
-from prdp.cli.printing import reading
+from prdp.cli.messages import complain, plain, write
+from prdp.cli.printing import number, reading
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
-from prdp.projects.named import named_in
+from prdp.projects.targets import named_in
 from prdp.release.extras import optional_library
 from prdp.release.plot import is_histogram
 from prdp.release.style import refuse_unless_picture, save
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
+
+
+_STATEMENT = re.compile(r"( *reads  |ledger   )((?:SELECT|WITH|\{).*)")
+_INDENT = " " * 9
+_MORE = " ..."
+
+
+def readable(text: str, width: int | None = None, *, whole: bool) -> str:
+    r"""Return an explanation whose statements are cut to a window, or written out over several lines.
+
+    >>> print(readable("costs    1/10\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
+    costs    1/10
+      reads  SELECT a FROM (SE ...
+    <BLANKLINE>
+    What ends in ... is cut: add --statements to see all of it.
+    """
+    width = Console().width if width is None else width
+    lines, cut = [], False
+    for line in text.splitlines():
+        said = _STATEMENT.fullmatch(line)
+        fits = said is None or (said[2].startswith("{") if whole else len(line) <= width)
+        if said is None or fits:
+            lines.append(line)
+        elif whole:
+            lines += [said[1].rstrip(), *(f"{_INDENT}{part}" for part in _written_out(said[2]))]
+        else:
+            lines.append(line[: width - len(_MORE)].rstrip() + _MORE)
+            cut = True
+    if cut:
+        lines += ["", "What ends in ... is cut: add --statements to see all of it."]
+    return "\n".join(lines)
+
+
+def _written_out(statement: str) -> list[str]:
+    """Return a statement over several lines; as it is where the parser does not know a word of it."""
+    import sqlglot  # noqa: PLC0415  (an extra, which whoever asks SQL has)
+
+    try:
+        whole: str = sqlglot.transpile(statement, read="duckdb", write="duckdb", pretty=True)[0]
+    except sqlglot.errors.SqlglotError:
+        return [statement]
+    return whole.splitlines()
+
+
+_LEAST_WIDTH = 20
+_FAR = 10  # times the answers
+
+
+def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
+    """Return a line for each answer, on one axis; an arrow stands for an end that is far away or not there.
+
+    >>> from prdp.release.release import Release
+    >>> from fractions import Fraction
+    >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
+    >>> lines = bars(["clerk"], [clerks], 40)
+    >>> lines[0].startswith("clerk "), "o" in lines[0], len(lines)
+    (True, True, 2)
+    """
+    ends = _near([answer.interval() for answer in answers], [float(one) for one in answers])
+    finite = [end for pair in ends for end in pair if math.isfinite(end)] + [float(one) for one in answers]
+    low, high = min(finite), max(finite)
+    margin = (high - low or 1.0) / 10  # room for arrows
+    low -= margin if any(math.isinf(pair[0]) for pair in ends) else 0
+    high += margin if any(math.isinf(pair[1]) for pair in ends) else 0
+
+    def drawn(place: int, columns: int) -> str:
+        return _bar(float(answers[place]), ends[place], low, high, columns)
+
+    return _lined(labels, drawn, (low, high), width)
+
+
+def histogram(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
+    """Return a bar for each answer from 0 on, with its interval: ``#####|##o---|``; dots where it is noise.
+
+    >>> from prdp.release.release import Release
+    >>> from fractions import Fraction
+    >>> facts = Fraction(1), (Fraction(1),), Fraction(1), "clip", ""
+    >>> for line in histogram(["10", "20"], [Release("count", n, *facts) for n in (400, 200)], 40):
+    ...     print(line)
+    10  ##################################|o
+    20  #################o|
+        0                                403
+    """
+    values = [float(one) for one in answers]
+    ends = _near([answer.interval() for answer in answers], values)
+    sure = [pair for pair, answer in zip(ends, answers, strict=True) if not answer.flag] or ends
+    finite = [end for pair in sure for end in pair if math.isfinite(end)] + [*values, 0.0]
+    low, high = min(finite), max(finite)
+    high += (high - low or 1.0) / 20 if any(math.isinf(pair[1]) for pair in ends) else 0  # room for arrows
+
+    def drawn(place: int, columns: int) -> str:
+        return _from_zero(answers[place], ends[place], low, high, columns)
+
+    return _lined(labels, drawn, (low, high), width)
+
+
+def _from_zero(answer: Any, ends: tuple[float, float], low: float, high: float, columns: int) -> str:
+    value = float(answer)
+    cells = list(_bar(value, ends, low, high, columns))
+    first, last = sorted((_place(0.0, low, high, columns), _place(value, low, high, columns)))
+    for place in range(first, last + 1):
+        if cells[place] in " -":
+            cells[place] = "." if answer.flag else "#"
+    return "".join(cells)
+
+
+def _lined(
+    labels: Sequence[str], drawn: Callable[[int, int], str], ends: tuple[float, float], width: int
+) -> list[str]:
+    """Return a line for each label with what is drawn beside it, and the axis below them."""
+    room = max(map(len, labels), default=0)
+    columns = max(_LEAST_WIDTH, width - room - 2)
+    lines = [f"{plain(label):{room}}  {drawn(place, columns)}".rstrip() for place, label in enumerate(labels)]
+    left, right = map(number, ends)
+    return [*lines, " " * (room + 2) + left + " " * max(1, columns - len(left) - len(right)) + right]
+
+
+def _near(ends: list[tuple[float, float]], values: list[float]) -> list[tuple[float, float]]:
+    """Return the ends; those so far from all answers that these would fall on one place get an arrow."""
+    low, high = min(values), max(values)
+    far = _FAR * max(high - low, abs(high), abs(low))
+    return [
+        (-math.inf if least < low - far else least, math.inf if most > high + far else most)
+        for least, most in ends
+    ]
+
+
+def _bar(value: float, ends: tuple[float, float], low: float, high: float, columns: int) -> str:
+    first, last = (_place(end, low, high, columns) for end in (max(ends[0], low), min(ends[1], high)))
+    cells = [" "] * columns
+    cells[first : last + 1] = ["-"] * (last + 1 - first)
+    cells[first] = "|" if math.isfinite(ends[0]) else "<"
+    cells[last] = "|" if math.isfinite(ends[1]) else ">"
+    cells[_place(value, low, high, columns)] = "o"
+    return "".join(cells)
+
+
+def _place(at: float, low: float, high: float, columns: int) -> int:
+    """Return the column of a number on an axis."""
+    part = (at - low) / (high - low) if high > low else 0.5
+    return round(min(1.0, max(0.0, part)) * (columns - 1))
+
 
 TERMINAL = "terminal"
 

@@ -13,15 +13,15 @@ from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line, in_toml
 from prdp.cli.completion import tables_here
 from prdp.cli.formats import key_in_words
-from prdp.cli.large_budgets import warned
 from prdp.cli.messages import plain, write
+from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
-from prdp.engines._csv import parted_otherwise
+from prdp.engines.sources.csv import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
-from prdp.plan.left_out import leaves_out, remedy
+from prdp.plan.excluded_records import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
 from prdp.schema import Kind

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,15 +13,62 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prdp.cli.collect_question import plan_of
 from prdp.cli.collect_view import OpenedStudy, show_result, show_status
+from prdp.cli.declarations import declared_columns, with_options
 from prdp.cli.messages import complain, plain
 from prdp.cli.printing import show, show_json, waiting
+from prdp.declare.exact import exact
 from prdp.errors import CollectorError, InvalidRequest
+from prdp.policy import Policy
+from prdp.projects.environment import from_environment
 
 if TYPE_CHECKING:
     from prdp.collector.plan import StudyPlan
-    from prdp.collector.server.desk import Desk
+    from prdp.collector.server.group_commit import Desk
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def plan_of(
+    name: str, expression: str, bounds: list[str], ends: tuple[str | None, str | None], *, ask: str,
+    column: str | None, values: str | None, reports: int | None, within: str | None, **more: Any,
+) -> StudyPlan:  # fmt: skip
+    """Return the plan that the options describe."""
+    from prdp.collector.plan import Closing, StudyPlan  # noqa: PLC0415  (the other commands start without it)
+
+    given = Policy(expression, at_least=ends[0], at_most=ends[1])
+    declared = declared_columns(given, bounds, [], [])
+    try:
+        policy = given.within(declared.schema, declared.bounds)
+    except InvalidRequest as error:
+        raise with_options(error, given, declared) from None
+    own: Any = declared.bounds.get(column) if column else None
+    parts = [part.strip() for part in (values or "").split(",") if part.strip()]
+    binned = ask == "quantiles" or (column in declared.bounds and ask == "frequencies")
+    if ask in ("sum", "mean") and column and own is None:
+        raise InvalidRequest(f"--ask {ask} needs bounds: add --bounds {column}=LOW:HIGH")
+    kind: Any = ask
+    return StudyPlan(
+        name, kind, policy, column=column, bounds=own if ask in ("sum", "mean") else None,
+        edges=tuple(exact(part, "--values") for part in parts) if binned else (),
+        categories=() if binned else tuple(parts), closing=Closing(reports, _seconds(within)), **more,
+    )  # fmt: skip
+
+
+def _seconds(text: str | None) -> int | None:
+    """Return a time such as 90s, 30m, 24h or 7d in seconds.
+
+    >>> _seconds("24h"), _seconds("7d"), _seconds(None)
+    (86400, 604800, None)
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if found is None:
+        raise InvalidRequest(f"--within {text} is no time: write 90s, 30m, 24h or 7d.")
+    return int(found[1]) * _SECONDS[found[2]]
+
 
 collect = typer.Typer(
     name="collect",
@@ -88,6 +137,7 @@ def init(
     """
     from prdp.collector.rounds import begin  # noqa: PLC0415  (the other commands start without it)
 
+    address = from_environment(store)
     made = plan_of(
         name, expression, bounds or [], (at_least, at_most), ask=ask, column=column, method=method,
         grain=grain, values=values, share=share, beta=beta, reports=reports, within=within,
@@ -95,7 +145,7 @@ def init(
     if tickets and tickets_to is None and not as_json:
         raise InvalidRequest("tickets are shown once: say where to with --tickets-to FILE, or add --json.")
     with _private_file(tickets_to) as write_tickets, waiting("giving tickets out"):
-        begun = begin(store, made, tickets=tickets, now=int(time.time()))
+        begun = begin(address, made, tickets=tickets, now=int(time.time()))
         write_tickets("".join(f"{ticket}\n" for ticket in begun.tickets))
     if as_json:
         shown = [] if tickets_to is not None else list(begun.tickets)
@@ -106,7 +156,7 @@ def init(
 
 
 def _show_begun(made: StudyPlan, token: str, given: str, store: str) -> None:
-    where = "STORE" if "://" in store else plain(store)  # an address may hold a password
+    where = "STORE" if "://" in store else shlex.quote(plain(store))
     show(
         f"{plain(made.name)} is open: {made.closing.words}.",
         f"study {made.digest.hex()}",
@@ -178,7 +228,7 @@ def serve(
             progress(desk)
 
         begun = run(
-            store, Place(host, port, front), rates=Rates(rate, burst=max(1.0, 5 * rate)),
+            from_environment(store), Place(host, port, front), rates=Rates(rate, burst=max(1.0, 5 * rate)),
             origins=tuple(origin or ()), started=started,
         )  # fmt: skip
     if not begun:
@@ -188,7 +238,7 @@ def serve(
 @collect.command()
 def status(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False) -> None:
     """Show how far a study is."""
-    with OpenedStudy.at(where) as study:
+    with OpenedStudy.at(from_environment(where)) as study:
         found = study.status()
     if as_json:
         show_json(found)
@@ -202,7 +252,10 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 
     By address, the operator's token is read from the environment variable PRDP_OPERATOR_TOKEN.
     """
-    with OpenedStudy.at(where, os.environ.get(_OPERATOR)) as study, waiting("adding the round up"):
+    with (
+        OpenedStudy.at(from_environment(where), os.environ.get(_OPERATOR)) as study,
+        waiting("adding the round up"),
+    ):
         found = study.close()
     if as_json:
         show_json(found)
@@ -213,7 +266,7 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 @collect.command()
 def result(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False) -> None:
     """Show the result of a study whose rounds are all closed."""
-    with OpenedStudy.at(where) as study:
+    with OpenedStudy.at(from_environment(where)) as study:
         found = study.result()
     if found is None:
         raise CollectorError("there is no result yet: a round is open, or still to be added up.")

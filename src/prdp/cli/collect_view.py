@@ -17,7 +17,7 @@ from prdp.cli.printing import grid, number, show
 from prdp.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from prdp.collector.server.desk import Desk
+    from prdp.collector.server.group_commit import Desk
 
 _BAR = 40
 
@@ -58,12 +58,12 @@ class _Remote(OpenedStudy):
         self._url, self._token = url, token
 
     def status(self) -> dict[str, Any]:
-        from prdp.collector.sending import asked  # noqa: PLC0415
+        from prdp.collector.client import asked  # noqa: PLC0415
 
         return dict(json.loads(asked(self._url, "/v1/study")))
 
     def close(self) -> dict[str, Any]:
-        from prdp.collector.sending import asked  # noqa: PLC0415
+        from prdp.collector.client import asked  # noqa: PLC0415
 
         if not self._token:
             raise InvalidRequest(
@@ -72,7 +72,7 @@ class _Remote(OpenedStudy):
         return dict(json.loads(asked(self._url, "/v1/operator/close", token=self._token, body=b"")))
 
     def result(self) -> dict[str, Any] | None:
-        from prdp.collector.sending import Unserved, asked  # noqa: PLC0415
+        from prdp.collector.client import Unserved, asked  # noqa: PLC0415
 
         try:
             return dict(json.loads(asked(self._url, "/v1/result")))

@@ -14,9 +14,9 @@ from prdp.cli.preview import LIKE, RUNS, percent, stand_in, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
-from prdp.projects.named import named_in
 from prdp.projects.project import Project, project
-from prdp.projects.written import read
+from prdp.projects.targets import named_in
+from prdp.projects.toml_file import ProjectText, read
 from prdp.testing.preview import Errors, policies_of, preview
 from prdp.testing.sample import left_out_of
 
@@ -55,10 +55,10 @@ def compare(
     asked = [*listed, *(statements or [])]
     if not asked:
         raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')
-    tried = policies_of(said.content)
+    tried = policies_of(said)
     names = dict.fromkeys(named_in(text, opened) for text in asked)
     stand_ins = {name: stand_in(opened, name, like) for name in names}
-    found = _found(opened, tried, asked, stand_ins, share=share, runs=runs)
+    found = _found(opened, said, tried, asked, stand_ins, share=share, runs=runs)
     if as_json:
         show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
                     "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
@@ -68,6 +68,7 @@ def compare(
 
 def _found(
     opened: Project,
+    said: ProjectText,
     policies: dict[str, dict[str, Any]],
     asked: list[str],
     stand_ins: StandIns,
@@ -82,7 +83,7 @@ def _found(
             name = named_in(text, opened)
             asking, records = stand_ins[name]
             for policy, declared in policies.items():
-                other = asking.with_policy(name, declared)
+                other = asking.with_policy(name, declared, (said, ("policies", policy)))
                 lines = preview(other, name, text, records, share=part, runs=runs)
                 found += [(policy, text, line) for line in lines]
                 progress(len({(one, asked) for one, asked, _ in found}))

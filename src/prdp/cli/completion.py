@@ -8,15 +8,15 @@ from pathlib import Path
 
 import typer
 
-from prdp.engines import _database_files, _json_lines
-from prdp.engines._csv import ENDINGS, header_of
-from prdp.engines._given import engine_for
-from prdp.engines._readers import FILE_ENDINGS
+from prdp.engines.registry import engine_for
+from prdp.engines.sources import database_files, json_lines
+from prdp.engines.sources.csv import ENDINGS, header_of
+from prdp.engines.sources.readers import FILE_ENDINGS
 from prdp.errors import PrdpError
 from prdp.projects.project import project
 
 _LAST_WORD = re.compile(r"\w*$")
-KNOWN = (*FILE_ENDINGS, *_database_files.ENDINGS)
+KNOWN = (*FILE_ENDINGS, *database_files.ENDINGS)
 
 
 def tables_here(incomplete: str) -> list[str]:
@@ -29,7 +29,7 @@ def tables_here(incomplete: str) -> list[str]:
 
 def columns_of(source: str, table_name: str | None = None) -> dict[str, str]:
     """Return a file's columns and their types; CSV says no types, and lines of JSON no columns."""
-    if source.endswith(_json_lines.ENDINGS):
+    if source.endswith(json_lines.ENDINGS):
         return {}
     if source.endswith(ENDINGS):
         return dict.fromkeys(header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")

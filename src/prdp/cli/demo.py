@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,12 +14,136 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console, RenderableType
+from rich.table import Table as Grid
 
 import prdp
-from prdp.cli.figure import WIDE, DrawnDomain, drawn_domains, kept_total, picture
 from prdp.cli.printing import grid, number, show, show_json, waiting
+from prdp.mechanisms._influence import count_influences
+from prdp.mechanisms.partition import PaperPartition
+from prdp.noise.entropy import SystemEntropy
+from prdp.plan.reads import CellRead
+from prdp.release.formatting import CLIPPED, value_and_ends
 from prdp.release.release import Release
-from prdp.release.shown import CLIPPED, value_and_ends
+from prdp.tables.base import reader_of
+
+_BAR = 16
+_ANY_WIDTH = 10_000
+
+WIDE = 80
+"""From this width on there is room for everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDomain:
+    """One of the paper's domains, as Algorithm 1 sees it; ``records`` only a demo can show."""
+
+    domain: int
+    budget_from: float
+    budget_to: float
+    records: int
+    noisy_count: int
+    threshold: int
+    kept: bool
+    first_heavy: bool
+
+    @property
+    def trivial(self) -> bool:
+        """Whether nothing happens here: no record, and nothing kept."""
+        return not self.records and not self.kept
+
+
+def drawn_domains(table: prdp.Table, share: Fraction) -> list[DrawnDomain]:
+    """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
+    levels = table.levels
+    (summary,) = reader_of(table).read_anew(CellRead(table.policy, levels, table.bounds, None, None))
+    mechanism = PaperPartition(count_influences(levels))
+    law = mechanism.law(summary, share)
+    (noisy,) = law.draw(SystemEntropy(), 1)
+    thresholds = mechanism.thresholds(law)
+    first = mechanism.first_kept(noisy, thresholds)
+    ends = [float(levels.at_least * 2**i) for i in range(levels.domains)] + [float(levels.at_most)]
+    return [
+        DrawnDomain(
+            domain=i + 1,
+            budget_from=ends[i],
+            budget_to=ends[i + 1],
+            records=law.values[i],
+            noisy_count=noisy[i],
+            threshold=thresholds[i],
+            kept=i >= first,
+            first_heavy=i == first,
+        )
+        for i in range(levels.domains)
+    ]
+
+
+def kept_total(domains: list[DrawnDomain]) -> int:
+    """Return Algorithm 1's answer: the noisy counts from the first heavy domain on."""
+    return sum(domain.noisy_count for domain in domains if domain.kept)
+
+
+def picture(domains: list[DrawnDomain], width: int) -> Grid:
+    """Return the domains as a grid: with bars and all digits, as far as there is room for them.
+
+    Noise of a domain with small budgets has many digits now and then, and a grid that is too wide would break
+    in the middle of words.
+    """
+    forms = (
+        [(True, True), (False, True), (False, False)] if width >= WIDE else [(False, True), (False, False)]
+    )
+    console = Console(width=_ANY_WIDTH)
+    grids = [_grid(domains, bars=bars, digits=digits) for bars, digits in forms]
+    return next((made for made in grids if console.measure(made).maximum <= width), grids[-1])
+
+
+def _grid(domains: list[DrawnDomain], *, bars: bool, digits: bool) -> Grid:
+    headings = ["domain", "E from", "to", "noisy", "threshold", "", *(["log scale"] if bars else [])]
+    made = grid(headings, left=(5, 6))
+    longest = max(max(domain.noisy_count, domain.threshold, 2) for domain in domains if not domain.trivial)
+    for run in _runs(domains):
+        first, last = run[0], run[-1]
+        ends = (number(first.budget_from, 3), number(last.budget_to, 3))
+        if first.trivial:
+            names = f"{first.domain}-{last.domain}" if len(run) > 1 else str(first.domain)
+            made.add_row(names, *ends, "nobody", "", "dropped")
+            continue
+        fate = "first kept" if first.first_heavy else "kept" if first.kept else "dropped"
+        made.add_row(
+            str(first.domain),
+            *ends,
+            f"{first.noisy_count:,}" if digits else f"{first.noisy_count:.3g}",
+            f"{first.threshold:,}" if digits else f"{first.threshold:.3g}",
+            fate,
+            *([_bar(first, longest)] if bars else []),
+        )
+    return made
+
+
+def _runs(domains: list[DrawnDomain]) -> Iterator[list[DrawnDomain]]:
+    """Yield the domains one by one, but those where nothing happens together."""
+    waiting: list[DrawnDomain] = []
+    for domain in domains:
+        if domain.trivial:
+            waiting.append(domain)
+            continue
+        if waiting:
+            yield waiting
+            waiting = []
+        yield [domain]
+    if waiting:
+        yield waiting
+
+
+def _bar(domain: DrawnDomain, longest: int) -> str:
+    """Return the noisy count as a bar and the threshold as a mark, on one logarithmic scale."""
+
+    def place(count: int) -> int:
+        return round(_BAR * math.log(max(1, count)) / math.log(longest))
+
+    mark = place(domain.threshold)
+    bar = "#" * place(domain.noisy_count)
+    return f"{bar:<{mark}}"[:mark] + "|" + bar[mark + 1 :]
+
 
 POLICY = "10000 / balance"
 _AT_MOST = 100
@@ -109,21 +234,22 @@ def _told(rows: int, ledger: Path) -> Story:
     with waiting(f"making up {rows:,} accounts"):
         accounts = made_up_accounts(rows)
     policy, bounds = prdp.Policy(POLICY, at_most=_AT_MOST), {"balance": (0, _MOST)}
-    table = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", ledger=ledger)
     stand_in = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", stand_in=True)
+    table = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", ledger=ledger, must_exist=False)
     with waiting("asking six questions"):
         lines = _lines(table, accounts)
     left_before = table.ledger.left
     with waiting("drawing the paper's Figure 1"):
         domains = drawn_domains(stand_in, _SHARE)
+    reopened = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", ledger=ledger, must_exist=True)
     return Story(
         rows=rows,
         smallest=float(table.levels.at_least),
         lines=lines,
         domains=domains,
-        again=table.count(share=_SHARE),
+        again=reopened.count(share=_SHARE),
         left_before=left_before,
-        left=table.ledger.left,
+        left=reopened.ledger.left,
     )
 
 

@@ -10,9 +10,9 @@ import typer
 
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
-from prdp.engines._given import ENGINES
-from prdp.testing.engine_check import check_engine, claims
-from prdp.testing.engine_places import place_for
+from prdp.engines.registry import ENGINES
+from prdp.projects.environment import from_environment
+from prdp.testing.engine_check import check_engine, claims, place_for
 
 engine = typer.Typer(
     help="Who reads the records: what is installed, and whether it reads them as the guarantee needs.",
@@ -60,7 +60,7 @@ def check(
     database that we do not test on can be opened once this has passed there.
     """
     wrong, number, told = 0, len(claims()), ""
-    with place_for(where) as place:
+    with place_for(from_environment(where)) as place:
         for outcome in check_engine(place):
             write(f"{'ok' if outcome.held else '!!'}  {plain(outcome.claim)}")
             if outcome.refused:

@@ -17,9 +17,10 @@ from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
 from prdp.errors import InvalidRequest
 from prdp.release.extras import optional_library
+from prdp.release.formatting import as_json, in_a_cell, value_and_ends
 from prdp.release.release import Release
-from prdp.release.shown import as_json, in_a_cell, value_and_ends
 from prdp.release.table import shown_key
+from prdp.safety.plain_text import csv_cell
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
@@ -136,8 +137,9 @@ def _csv(answers: SqlAnswers) -> str:
     columns = answers.to_dict()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(_closed, row) for row in zip(*columns.values(), strict=True))
+    writer.writerow(map(csv_cell, columns))
+    rows = zip(*columns.values(), strict=True)
+    writer.writerows([csv_cell(_closed(value)) for value in row] for row in rows)
     return text.getvalue()
 
 

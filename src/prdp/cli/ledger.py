@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -12,28 +13,127 @@ import typer
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 
-from prdp.cli.ledger_regions import by_region, left_where, set_quota
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import grid, number, show
-from prdp.declare.exact import fraction_of
+from prdp.declare.exact import fraction_of, spelled
+from prdp.engines.sources.checks import column_type
 from prdp.errors import InvalidRequest, shown_part
+from prdp.expressions.check import check
+from prdp.expressions.parse import parse
 from prdp.ledger import DurableLedger, Entry, shown_place
 from prdp.ledger.binding import shown_fact
+from prdp.ledger.by_region import Spent, left_in, whom
 from prdp.ledger.export import clock_went_back
 from prdp.pictures.account import plot_account
-from prdp.plan.text import in_words
+from prdp.plan.question_key import in_words
+from prdp.projects.environment import from_environment
 from prdp.projects.project import project
+from prdp.regions.describe import region_words
+from prdp.regions.max_overlap import spent_in
+from prdp.regions.query_region import filter_region
+from prdp.regions.region import EVERYBODY
+from prdp.regions.serialize import region_to_json
 from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
 from prdp.release.style import save
 from prdp.release.table import Released
-from prdp.safety.database_address import is_database, read_address
+from prdp.safety.plain_text import printable, safe_json
+from prdp.schema import Kind
+
+_SHOWN = 20
+_REGION_BAR = 20
+
+
+def by_region(account: DurableLedger) -> list[RenderableType]:
+    """Return quotas, what each region has left, and the newest charges as a burn-down."""
+    fixed = account.fixed
+    charges = [
+        Spent(one.number, one.purpose, one.share, whom(one.notes.region, fixed), one.notes.quota)
+        for one in account.entries
+    ]
+    quotas: list[RenderableType] = [*_quotas(account, charges)]
+    if quotas:
+        quotas.append("")
+    if not fixed or not charges:
+        return quotas
+    return [*quotas, *_regions(charges), "", *_burn_down(charges), ""]
+
+
+def _quotas(account: DurableLedger, charges: Sequence[Spent]) -> Iterator[str]:
+    for name, quota in account.quotas.items():
+        own = [(one.region, one.share) for one in charges if one.quota == name]
+        left = max(Fraction(0), quota - spent_in(EVERYBODY, own))
+        yield f"quota of {plain(name)}: {spelled(quota)}, of which {shown_part(left)} is left for all records"
+
+
+def _regions(charges: Sequence[Spent]) -> Iterator[RenderableType]:
+    """Yield the regions that were charged last, with what all of their records have left by now."""
+    times = Counter(one.region for one in charges)
+    newest = list(dict.fromkeys(one.region for one in reversed(charges)))
+    table = grid(("by region", "charges", "left", ""), left=(0, 3), wraps=(0,))
+    for region in newest[:_SHOWN]:
+        left = left_in(region, charges)
+        table.add_row(plain(region_words(region)), f"{times[region]:,}", shown_part(left), _region_bar(left))
+    yield table
+    if len(newest) > _SHOWN:
+        yield f"... and {len(newest) - _SHOWN:,} regions that were charged before; --where asks about any."
+
+
+def _burn_down(charges: Sequence[Spent]) -> Iterator[RenderableType]:
+    """Yield the newest charges, with what was left after each: to those who were charged, and to all."""
+    table = grid(
+        ("burn-down", "charged to", "share", "left to them", "left to all", ""), left=(1, 5), wraps=(1,)
+    )
+    before = charges[:-_SHOWN]
+    left = left_in(EVERYBODY, before)
+    for one in charges[-_SHOWN:]:
+        theirs = left_in(one.region, charges[: one.number + 1])
+        left = min(left, theirs)  # nobody else has less than before
+        cells = (str(one.number), plain(region_words(one.region)), str(one.share))
+        table.add_row(*cells, shown_part(theirs), shown_part(left), _region_bar(left))
+    yield table
+    if before:
+        yield f"... after {len(before):,} earlier charges"
+
+
+def _region_bar(left: Fraction) -> str:
+    filled = int((1 - left) * _REGION_BAR)
+    return "#" * filled + "." * (_REGION_BAR - filled)
+
+
+def left_where(account: DurableLedger, condition: str) -> str:
+    """Return what the records of a filter have left, in words."""
+    schema = {name: column_type(native) for name, native in account.binding.facts.get("schema", {}).items()}
+    node = check(parse(condition), schema, Kind.BOOLEAN, condition)
+    region = filter_region(node, schema, account.fixed)
+    left = account.left_in(None if region == EVERYBODY else region_to_json(region))
+    return f"{'all' if left == 1 else shown_part(left)} is left to {region_words(region)}"
+
+
+def set_quota(account: DurableLedger, words: list[str]) -> None:
+    """Limit what a name may spend, as the command line says it."""
+    if len(words) != 3 or words[0] != "quota":
+        raise InvalidRequest(
+            f"{' '.join(words)!r} is not understood. Write: prdp ledger FILE quota NAME SHARE."
+        )
+    _, name, share = words
+    account.set_quota(name, share)
+    complain(f"{name} may spend {share} of any record's budget. The promise does not depend on quotas.")
+
 
 _PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
 _WHERE = typer.Option(
     help="Say what the records of a filter have left, such as 'week = 46'.", show_default=False
 )
 _BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
+_HEAD = typer.Option(
+    help="With verify: a head that was kept elsewhere, whose rows must be there.", show_default=False
+)
+_WORDS = typer.Argument(
+    help="verify: check every row; head: print the newest row's hash; quota NAME SHARE: a limit for a "
+    "person; copy TO: to a file or database without one yet.",
+    metavar="[verify | head | quota NAME SHARE | copy TO]",
+)
 _BAR = 50
 _MOST_ROWS = 12
 _INDENT = 5
@@ -59,21 +159,18 @@ def ledger(  # noqa: PLR0917  (each is an option)
             show_default=False,
         ),
     ] = None,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="quota NAME SHARE: a limit for a person; copy TO: to a file or database without one yet.",
-            metavar="[quota NAME SHARE | copy TO]",
-        ),
-    ] = None,
+    words: Annotated[list[str] | None, _WORDS] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
     backup: Annotated[Path | None, _BACKUP] = None,
     plot: Annotated[Path | None, _PLOT] = None,
     where: Annotated[str | None, _WHERE] = None,
+    head: Annotated[str | None, _HEAD] = None,
 ) -> None:
     """Show what is spent of a table's budgets, what is left, by whom, when and on what.
 
+    prdp ledger FILE verify checks every row of the hash chain; with --head HASH, also that the ledger has
+    the row of a head that was printed before by prdp ledger FILE head and kept elsewhere.
     prdp ledger FILE quota NAME SHARE limits what a name may spend of any record's budget.
     prdp ledger FILE copy TO copies a ledger exactly, from and to files and PostgreSQL.
     """
@@ -81,11 +178,14 @@ def ledger(  # noqa: PLR0917  (each is an option)
         raise InvalidRequest("--json and --csv are two exports: ask for one at a time.")
     file, words = _meant(file, list(words or []))
     to_read = not any((words, as_json, as_csv, backup, plot, where))
-    account = DurableLedger(_only_ledger_here(to_read=to_read) if file is None else _without_password(file))
+    if head is not None and words != ["verify"]:
+        raise InvalidRequest("--head is for verify: prdp ledger FILE verify --head HASH.")
+    place = _only_ledger_here(to_read=to_read) if file is None else from_environment(file)
+    account = DurableLedger(place, expected_head=head)
     if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
-        raise InvalidRequest("quota, copy and --where stand alone: leave the other options away.")
+        raise InvalidRequest("verify, head, quota, copy and --where stand alone: remove the other options.")
     if words:
-        _copy(account, words) if words[0] == "copy" else set_quota(account, words)
+        _ACTS.get(words[0], set_quota)(account, words)
         return
     if where is not None:
         write(left_where(account, where))
@@ -96,9 +196,9 @@ def ledger(  # noqa: PLR0917  (each is an option)
         account.backup(backup)
         complain(f"{account.shown} is copied to {backup}.")
     if as_csv:
-        write(account.export("csv").rstrip("\n"))
+        write(printable(account.export("csv").rstrip("\n"), "\n\t"))
     elif as_json:
-        write(account.export("json"))
+        write(safe_json(account.export("json")))
     else:
         _show(account)
 
@@ -107,31 +207,47 @@ def _meant(file: str | None, words: list[str]) -> tuple[str | None, list[str]]:
     """Return the ledger and what is to be done with it, where the ledger is left away or said second."""
     if file == "copy" and len(words) == 2:  # as cp has it
         return words[0], ["copy", words[1]]
-    if file is not None and file in {"quota", "copy"}:
+    if file in {"verify", "head"} and len(words) == 1:
+        return words[0], [file]
+    if file is not None and file in {"quota", "copy", "verify", "head"}:
         return None, [file, *words]
     return file, words
 
 
-def _without_password(given: str) -> str:
-    """Return where a ledger is; a password on the command line could be seen by others on the machine."""
-    if is_database(given) and read_address(given, ["ledger"]).has_password:
-        raise InvalidRequest(
-            "a password on the command line can be seen by others. Leave it out of the address, and set "
-            "PGPASSWORD or write it into ~/.pgpass."
-        )
-    return given
+def _verify(account: DurableLedger, words: list[str]) -> None:
+    """Say that every row was verified, which opening the ledger has done."""
+    _refuse_more_than_one(words)
+    answered = sum(entry.release is not None for entry in account.entries)
+    write(f"{account.shown}: every row follows from the one before it.")
+    write(f"{len(account.entries):,} charges, {answered:,} answers, {shown_part(account.left)} left")
+    write(f"head {account.head}")
+
+
+def _head(account: DurableLedger, words: list[str]) -> None:
+    """Print the newest row's hash alone, to be kept elsewhere."""
+    _refuse_more_than_one(words)
+    write(account.head)
+
+
+def _refuse_more_than_one(words: list[str]) -> None:
+    if len(words) > 1:
+        raise InvalidRequest(f"{' '.join(words)!r} is not understood. Write: prdp ledger FILE {words[0]}.")
 
 
 def _copy(account: DurableLedger, words: list[str]) -> None:
     """Copy a ledger to where there is none yet, as the command line says it."""
     if len(words) != 2:
         raise InvalidRequest(f"{' '.join(words)!r} is not understood. Write: prdp ledger FILE copy TO.")
-    to = _without_password(words[1])
+    to = from_environment(words[1])
     account.backup(to)
     complain(
         f"{account.shown} is copied to {shown_place(to)}, {len(account.entries):,} charges. They are two "
         "accounts from now on, and neither knows what is spent under the other: ask under one of them only."
     )
+
+
+_ACTS = {"verify": _verify, "head": _head, "copy": _copy}
+"""The words that are followed by less than a quota's name and share."""
 
 
 def _only_ledger_here(*, to_read: bool) -> Path | str:

@@ -9,6 +9,8 @@ import textwrap
 from contextlib import suppress
 from io import TextIOWrapper
 
+from prdp.safety.plain_text import printable
+
 
 def write(text: str, *, aside: bool = False) -> None:
     """Print a text and flush it, so that a closed pipe is noticed here and not at the very end.
@@ -44,7 +46,7 @@ def plain(text: str) -> str:
     >>> print(plain("café \x1b[31m one\ntwo"))
     café \x1b[31m one\ntwo
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text)
 
 
 def survive_any_encoding() -> None:

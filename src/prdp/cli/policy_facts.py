@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from prdp.cli.printing import number
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval
-from prdp.expressions.regions import Threshold, invalid_regions
+from prdp.expressions.invalid_budgets import Threshold, invalid_regions
 from prdp.levels import Levels
 from prdp.policy import Bounds, Policy
 from prdp.schema import Schema
@@ -163,3 +164,24 @@ def _apart(outer: list[Interval], inner: list[Interval], whole: bool) -> Ranges:
     if whole:
         parts = [(math.ceil(low), math.floor(high)) for low, high in parts]
     return tuple((low, high) for low, high in parts if low <= high)
+
+
+LARGE = 10
+"""Above it a record is hidden from a casual look and from no other: docs/guide/policies.md."""
+
+
+def warned(policy: Policy) -> str:
+    """Return what is said of a policy whose largest budget is too large; empty of one whose is not.
+
+    >>> warned(Policy("1 / visits", at_least="1/8", at_most=1))
+    ''
+    >>> warned(Policy("100 / visits", at_least="1/8", at_most=100))
+    'budgets of up to 100 protect little: one record changes chances up to 2.688e43-fold. Set at_most.'
+    """
+    most = float(policy.levels.at_most)
+    if most <= LARGE:
+        return ""
+    factor = f"up to {number(math.exp(most), 4)}-fold" if most < 700 else "without limit"
+    return (
+        f"budgets of up to {number(most)} protect little: one record changes chances {factor}. Set at_most."
+    )

@@ -17,9 +17,9 @@ from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
-from prdp.projects.named import named_in
 from prdp.projects.project import Project, project
-from prdp.projects.written import listed
+from prdp.projects.targets import named_in
+from prdp.projects.toml_file import listed
 from prdp.release import style
 from prdp.release.table import shown_key
 from prdp.testing.made_up import grains_of, is_law, made_up

@@ -11,11 +11,11 @@ from typing import Any
 import typer
 
 from prdp.cli.completion import column_values, columns, tables_here
-from prdp.engines._database_files import ENDINGS
+from prdp.engines.sources.database_files import ENDINGS
 from prdp.errors import InvalidRequest
-from prdp.projects.checked import check, holds_password
 from prdp.projects.project import Project, project
-from prdp.projects.written import NAME, ProjectText
+from prdp.projects.toml_file import NAME, ProjectText
+from prdp.projects.validate import check
 
 
 def _option(name: str, explained: str, metavar: str, complete: Any = None) -> Any:
@@ -80,12 +80,6 @@ def entry(
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """Return a table as a project file says it."""
-    if database is not None and holds_password(database):
-        raise InvalidRequest(
-            "--database holds a password, which others on this machine can see. Leave it out and set "
-            "PGPASSWORD, or keep the address in an environment variable and write its name: "
-            "--database '${BANK_URL}'"
-        )
     ends = {name: _ends(name, value) for name, value in _named(bounds, "--bounds", "balance=0:1e9")}
     made: dict[str, Any] = {
         "source": database or source,

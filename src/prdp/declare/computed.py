@@ -61,7 +61,7 @@ class ColumnRead:
 
 
 def read_column(text: object, schema: Schema, what: str) -> ColumnRead:
-    """Return the column that a text names, or the expression that it says.
+    """Return the column that a text names, or the expression that it says; a tree says itself.
 
     >>> schema = {"Price": ColumnType(Kind.NUMBER, integer=True), "n": ColumnType(Kind.NUMBER, integer=True)}
     >>> read_column("price", schema, "sum").name, read_column("price*N", schema, "sum").name
@@ -72,6 +72,7 @@ def read_column(text: object, schema: Schema, what: str) -> ColumnRead:
     prdp.errors.InvalidRequest: sum names the column 'prise', ... Did you mean 'Price'?
     """
     node = _expression(text, schema)
+    text = canonical(node) if isinstance(text, Node) else text
     if isinstance(node, Column):
         name = known_column(node.name, schema, what)
         return ColumnRead(name, None, schema[name])
@@ -87,7 +88,7 @@ def read_column(text: object, schema: Schema, what: str) -> ColumnRead:
 
 
 def mentioned(text: object, schema: Schema) -> frozenset[str]:
-    """Return the names of columns that a text reads, whether or not the table has them.
+    """Return the names of columns that a text or a tree reads, whether or not the table has them.
 
     >>> sorted(mentioned("price * quantity", {}))
     ['price', 'quantity']
@@ -97,6 +98,8 @@ def mentioned(text: object, schema: Schema) -> frozenset[str]:
 
 def _expression(text: object, schema: Schema) -> Node:
     """Return the expression that a text says; a column where it is one's name, or was meant to be one."""
+    if isinstance(text, Node):
+        return text
     if not isinstance(text, str) or any(name.lower() == text.lower() for name in schema):
         return Column(text if isinstance(text, str) else repr(text))
     try:

@@ -293,20 +293,20 @@ def _ordered(
 
 def group_key(key: object, schema: Schema) -> GroupKey:
     """Return what records are told apart by, as the table spells it, or refuse it."""
-    if isinstance(key, str):
+    if isinstance(key, str | Node):
         read = read_column(key, schema, "group_by")
         if read.type.kind is Kind.OTHER:
             raise InvalidRequest(f"group_by({read.name!r}) cannot tell values of {read.type.native} apart.")
         return Values(read.name, read.expression)
     if isinstance(key, Truncated):
-        read = read_column(key.column, schema, "date_trunc")
+        read = read_column(key.expression or key.column, schema, "date_trunc")
         if read.type.kind is not Kind.MOMENT:
             raise InvalidRequest(
                 f"{key} needs dates or times, but {read.name!r} holds {read.type.kind.value}."
             )
         return Truncated(read.name, key.part, read.expression)
     if isinstance(key, Binned):
-        read = read_column(key.column, schema, "bins")
+        read = read_column(key.expression or key.column, schema, "bins")
         if read.type.kind is not Kind.NUMBER:
             raise InvalidRequest(f"{key} need numbers, but {read.name!r} holds {read.type.kind.value}.")
         edges = tuple(snapped(edge, read.type) for edge in key.edges)

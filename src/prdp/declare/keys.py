@@ -44,6 +44,13 @@ def at_most(items: Iterable[object], most: int, what: str) -> list[object]:
     return listed
 
 
+_QUERIES = {
+    *(("duckdb", "DuckDBPyRelation"), ("_duckdb", "DuckDBPyRelation"), ("polars", "LazyFrame")),
+    ("pyspark", "DataFrame"),
+}
+"""The package and the name of what computes rows when it is asked for them."""
+
+
 def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     """Return the listed keys as rows.
 
@@ -59,6 +66,7 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         listed = [_column_of(keys, name) for name in names]
         refuse_too_many(math.prod(map(len, listed)))
         return list(product(*listed))
+    refuse_queries(keys, "keys")
     table = table_columns(keys)
     if table is not None:
         columns = [_column_of(table, name) for name in names]
@@ -84,6 +92,23 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     return rows
 
 
+def refuse_queries(given: object, option: str, part: str = "") -> None:
+    """Refuse a query that has not been run; its type is named alone, since its own words may show rows.
+
+    Args:
+        given: What may be a query.
+        option: The argument that it was given for.
+        part: Which part of the argument it is, in words.
+    """
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).mro()}
+    if kinds & _QUERIES:
+        rows = "relation.fetchall()" if option == "keys" else "relation.to_arrow_table()"
+        raise InvalidRequest(
+            f"{option}={part} is a {type(given).__name__}, a query whose rows may be the private table's. If "
+            f"they are public, run it yourself and give its rows: {rows}, or frame.collect()."
+        )
+
+
 def _is_row(key: Any) -> bool:
     return isinstance(key, tuple | list) or (hasattr(key, "dtype") and getattr(key, "ndim", 0) == 1)
 
@@ -96,6 +121,7 @@ def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]
             f"keys= is a table without one column {name!r}: it has {', '.join(map(str, table))}."
         )
     column = table[same[0]]
+    refuse_queries(column, "keys", f" for {name!r}")
     if isinstance(column, str | bytes | set | frozenset) or not isinstance(column, Iterable):
         raise InvalidRequest(f"keys= has {told(column)} for {name!r}, which is no list of keys.")
     return at_most(column, MOST_KEYS, f"keys= for {name!r}")

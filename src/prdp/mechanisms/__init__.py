@@ -1,1 +1,1 @@
-"""From cells to answers: one file, one proof, one exact test, one name."""
+"""Mechanisms: cells to answers; one file, one proof, one exact test, one name."""

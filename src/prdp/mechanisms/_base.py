@@ -15,7 +15,7 @@ from prdp.mechanisms._mechanism import beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Scan, Then
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer
 
 
 class Base(Protocol):

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, Places, exact_column, numbered, over, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import RecordLadder, SparingLadder, Tuning, evidence
-from prdp.mechanisms._points import Points
-from prdp.mechanisms._sides import BothReaching
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._signed_thresholds import BothReaching
+from prdp.mechanisms._threshold import RecordLadder, SparingLadder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Rule, Then
 from prdp.noise.many_flips import ManyFlips
-from prdp.release.drawn import Answer, AnswerColumn, ByGroup
+from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
 
 if TYPE_CHECKING:
     from prdp.mechanisms.clip import Clip

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from prdp.cells.summary import Summary
 from prdp.noise.entropy import Entropy
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 
 def beyond(masses: Sequence[int]) -> list[int]:
@@ -29,7 +29,7 @@ class Mechanism(Protocol):
     def name(self) -> str:
         """The name by which users ask for it."""
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what the interval of its answers does not cover, in a sentence.
 
         Args:

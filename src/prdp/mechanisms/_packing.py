@@ -30,6 +30,9 @@ _BEYOND = 1 << 200
 _OFTEN = 27_720
 """True prices are often fractions with a denominator of up to 12; then a solver's last digits are its own."""
 
+_SHRINK = 1 - 2.0**-40
+"""Leaves room for the last digits of a solver's amounts."""
+
 _ATTEMPTS = (("highs-ipm", 1e-9), ("highs-ds", 1e-10))
 """Interior points first: where many records are alike, the simplex method takes a hundred times as long."""
 
@@ -75,9 +78,14 @@ class Packing:
             if found is None:
                 continue
             chosen, prices = found
-            lower = list(map(max, lower, parts.by_kind(self.feasible(chosen))))
+            quick, mended = parts.by_kind(self._shrunk(chosen)), False
             for tried in (prices, np.rint(prices * _OFTEN) / _OFTEN):
                 upper = list(map(min, upper, self.bounds(tried, parts)))
+                if self._is_close(upper, quick, slack):
+                    return self._rounded(upper)
+                if not mended:
+                    lower = list(map(max, lower, parts.by_kind(self.feasible(chosen))))
+                    mended = True
                 if self._is_close(upper, lower, slack):
                     return self._rounded(upper)
         for part in sorted(range(len(upper)), key=lambda place: lower[place] - upper[place]):
@@ -110,12 +118,7 @@ class Packing:
         In integers: what a record is used for beyond its allowance is taken away from its kinds, and then
         each kind gets what its records have left.
         """
-        near = np.floor(np.clip(chosen, 0, self.counts) * _ONE)
-        amounts = np.array([int(amount) for amount in near], dtype=object)
-        left = np.append(self.allowances.astype(object) * _ONE // self.steps, 0)
-        for column in self.uses.T:
-            np.subtract.at(left, column, amounts)
-        left[-1] = _BEYOND
+        amounts, left = self._amounts(chosen)
         for kind in np.flatnonzero((left[self.uses] < 0).any(axis=1)):
             too_much = min(amounts[kind], max(0, -left[self.uses[kind]].min()))
             amounts[kind] -= too_much
@@ -126,23 +129,46 @@ class Packing:
             left[self.uses[kind]] -= more
         return amounts
 
+    def _shrunk(self, chosen: NDArray[np.float64]) -> NDArray[Any]:
+        """Return slightly less than some amounts, in results times 2^54; nothing if that is still too much.
+
+        Mending amounts kind by kind takes longer than solving, and is seldom needed.
+        """
+        amounts, left = self._amounts(chosen * _SHRINK)
+        return amounts if (left >= 0).all() else np.zeros_like(amounts)
+
+    def _amounts(self, chosen: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return amounts as integers, and what they leave of each record's allowance."""
+        near = np.floor(np.clip(chosen, 0, self.counts) * _ONE)
+        amounts = np.array([int(amount) for amount in near.tolist()], dtype=object)
+        left = np.append(self.allowances.astype(object) * _ONE // self.steps, 0)
+        for column in self.uses.T:
+            np.subtract.at(left, column, amounts)
+        left[-1] = _BEYOND
+        return amounts, left
+
     def _solved(self, method: str, tolerance: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return how many results of each kind a solver takes and the records' prices; None if it fails."""
+        """Return how many results of each kind a solver takes and the records' prices; None if it fails.
+
+        Kinds and records that are alike are solved for as one.
+        """
         optimize, _ = solver()
-        found = None
+        found, alike = None, Alike.of(self)
+        merged, sizes = alike.merged(self)
         with warnings.catch_warnings(), suppress(Exception):  # its words may speak of records
             warnings.simplefilter("ignore")
             found = optimize.linprog(
-                -np.ones(len(self.counts)),
-                A_ub=self.matrix(),
-                b_ub=self.allowances / self.steps,
-                bounds=np.column_stack((np.zeros(len(self.counts)), self.counts)),
+                -np.ones(len(merged.counts)),
+                A_ub=merged.matrix(),
+                b_ub=merged.allowances / self.steps,
+                bounds=np.column_stack((np.zeros(len(merged.counts)), merged.counts)),
                 method=method,
                 options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
             )
         if found is None or found.x is None:
             return None
-        return np.nan_to_num(found.x), np.nan_to_num(-found.ineqlin.marginals)
+        prices = np.nan_to_num(-found.ineqlin.marginals)
+        return (np.nan_to_num(found.x) / sizes)[alike.of_kind], prices[alike.of_record]
 
     def matrix(self) -> Any:
         """Return which record (row) each kind (column) uses, as a sparse matrix."""
@@ -164,6 +190,58 @@ class Packing:
                     users.setdefault(record, []).append(place)
         limits += [(int(self.allowances[record]), used_by) for record, used_by in users.items()]
         return largest_sum(len(kinds), limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Kinds and records by how they look from everywhere in the program: all edges of a clique are alike.
+
+    Colours are refined until no kind and no record tells two of one colour apart. Then some optimum gives
+    kinds of one colour the same amount and records of one colour the same price, so that one variable and one
+    limit for each colour are enough. Colours are 64-bit hashes: should two meet by chance, the amounts and
+    prices that come out are merely worse, and are noticed as a solver's faults are.
+    """
+
+    of_kind: Integers = field(repr=False)
+    of_record: Integers = field(repr=False)
+
+    @classmethod
+    def of(cls, packing: Packing) -> Alike:
+        """Refine colours, beginning with counts and allowances; leave all apart if few are alike."""
+        uses, none = packing.uses, len(packing.allowances)
+        kind = _mixed(packing.counts.astype(np.uint64))
+        record = _mixed(packing.allowances.astype(np.uint64))
+        number = -1
+        while True:
+            of_record, of_kind = (np.unique(colours, return_inverse=True)[1] for colours in (record, kind))
+            before, number = number, int(of_record.max(initial=0)) + int(of_kind.max(initial=0))
+            if 2 * number > len(kind):
+                return cls(np.arange(len(kind)), np.arange(none))
+            if number == before:
+                return cls(of_kind, of_record)
+            padded = np.append(_mixed(record), np.uint64(0))
+            kind = _mixed(_mixed(kind) + padded[uses].sum(axis=1, dtype=np.uint64))
+            seen = np.zeros(none + 1, dtype=np.uint64)
+            for column in uses.T:
+                np.add.at(seen, column, kind)
+            record = _mixed(_mixed(record) + seen[:-1])
+
+    def merged(self, packing: Packing) -> tuple[Packing, Integers]:
+        """Return the program of one kind and one record for each colour, and how many kinds each is."""
+        _, first, sizes = np.unique(self.of_kind, return_index=True, return_counts=True)
+        places = np.append(self.of_record, -1)
+        allowances = np.zeros(int(self.of_record.max(initial=-1)) + 1, dtype=np.float64)
+        np.add.at(allowances, self.of_record, packing.allowances)
+        counts = sizes * packing.counts[first]
+        return Packing(places[packing.uses[first]], counts, allowances, packing.steps), sizes  # type: ignore[arg-type]
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return hashes of 64 bits."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @dataclass(frozen=True, slots=True)

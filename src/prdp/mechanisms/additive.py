@@ -17,7 +17,7 @@ from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Shaped
-from prdp.release.drawn import Answer, AnswerColumn, ByGroup
+from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,13 @@ class Additive:
 
     name = "additive"
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what the interval does not cover: nothing, but for owners of several rows."""
         if self.rows == 1:
-            return ""
-        return f"owners whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
+            return None
+        return Caveat(
+            f"owners whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
+        )
 
     def noise(self, largest: int, worth: Fraction) -> ConcaveNoise:
         """Return the public noise of answers about such tables.

@@ -18,8 +18,8 @@ from prdp.mechanisms._mechanism import beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Then
-from prdp.release.chosen import Knot, Overshoot
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
+from prdp.release.selection import Knot, Overshoot
 
 _EIGHTHS = 8
 _WINDOW = 2 * _EIGHTHS
@@ -72,9 +72,9 @@ class Choice:
 
     name = "choice"
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover."""
-        return (
+        return Caveat(
             f"records with little budget may lie {'below' if self.lowest else 'above'} it, "
             "so that its interval is open on that side"
         )

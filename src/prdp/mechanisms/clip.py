@@ -9,16 +9,16 @@ from functools import cache, partial
 
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
+from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._clip_groups import ClipGroups
-from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning, noisy_total
-from prdp.mechanisms._points import Points
-from prdp.mechanisms._sides import SideFinder
+from prdp.mechanisms._signed_thresholds import SideFinder
+from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning, noisy_total
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer, ByGroup
+from prdp.release.raw_answer import Answer, ByGroup, Caveat
 
 FINEST_BITS = 20
 """How many bits finer than the values a sum's lattice is at most."""
@@ -64,9 +64,9 @@ class Clip:
         finder = PointFinder.for_leaders(share) if leads else PointFinder.for_totals(share)
         return cls(finder, signed=signed, leads=leads)
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what else than noise may move the answer."""
-        return f"clipped records can {'move it either way' if signed else 'only pull it toward zero'}"
+        return Caveat("clipped records", "either way" if signed else "toward zero")
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy clipped total)).

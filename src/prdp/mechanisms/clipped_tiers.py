@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._point import (
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import (
     LARGE_SHARE,
     SMALL_SHARE,
     THIN,
@@ -22,13 +23,11 @@ from prdp.mechanisms._point import (
     Tuning,
     noisy_total,
 )
-from prdp.mechanisms._points import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Together
-from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer
-from prdp.release.tiered import TierClipping
+from prdp.release.bias import Clipping, TierClipping
+from prdp.release.raw_answer import Answer
 
 _STRIDE = 2
 _MOST_TIERS = 8  # the next three are those of tiers.py

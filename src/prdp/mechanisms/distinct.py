@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cache, partial
 
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.mechanisms._point import BEYOND_BOUNDS, PointFinder, Tuning, evidence
+from prdp.mechanisms._threshold import BEYOND_BOUNDS, PointFinder, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 _OCTAVE = 4  # edges of keys are a quarter of an octave apart, as clipping points are
 _SEEN = Fraction(41, 100)
@@ -93,9 +93,9 @@ class DistinctKeys:
         """Return the mechanism for a share."""
         return cls(_exact(PointFinder.tuned(share)))
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (keys have no sign)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (keys have no sign)
         """Return what the interval does not cover."""
-        return "keys of few or well protected records count in part, which can only pull it toward zero"
+        return Caveat("keys of few or well protected records count in part, which", "toward zero")
 
     def law(self, summary: KeySummary, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy clipped total))."""

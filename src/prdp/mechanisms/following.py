@@ -12,13 +12,13 @@ import numpy as np
 from prdp.cells.columns import Column, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.paired_points import PairedPoints
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CENTER_BITS, Summary
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import Clipping, Leader
-from prdp.release.drawn import Answer, AnswerColumn
+from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
 
 _OCTAVES = 5
 """How far beyond the sum's point it is said which points follow: up to 16 times, twice the usual reach."""
@@ -46,7 +46,7 @@ class Following:
 
     name = "clip"
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what else than noise may move the answer."""
         return self.alone.caveat(signed=signed)
 
@@ -65,9 +65,13 @@ class Following:
         summary: Summary,
         share: Fraction,
         entropy: Entropy,
-        center: int | None = None,
+        center: Fraction | None = None,
     ) -> list[Answer]:
-        """Draw one answer after each of some sums; ``center`` is that of squares, and None for a count."""
+        """Draw one answer after each of some sums.
+
+        ``center`` is what squared distances are taken from, in grains, and None for a count. Squares are
+        counted in those of 2^-CENTER_BITS of a grain.
+        """
         bits = finer_bits(summary, FINEST_BITS)
         fine = summary.refined(bits)
         law = cache(partial(self.law, fine, share))
@@ -108,7 +112,7 @@ class Following:
         totals = groups.clipped_each(np.arange(len(which)), caps, which)
         return AnswerColumn(plus(totals, noises), which, known)
 
-    def said(self, leader: Answer, share: Fraction, bits: int, center: int | None) -> Answer | None:
+    def said(self, leader: Answer, share: Fraction, bits: int, center: Fraction | None) -> Answer | None:
         """Return what is said of an answer, but for the number; None where the sum had no point.
 
         All of it is public or released: the sum's answer, policy and bounds, and the center.
@@ -118,15 +122,16 @@ class Following:
             return None
         times = [found.at * 2**octaves for octaves in range(_OCTAVES) if found.at * 2**octaves < found.most]
         points = self._follows([point * leader.step for point in (*times, max(found.at, found.most))], center)
-        ends = tuple(point * (1 << bits) for point in points)
+        unit = 1 if center is None else 1 << 2 * CENTER_BITS
+        ends = tuple(point * unit * (1 << bits) for point in points)
         led = Leader(found.at, found.most, found.usual, ends)
         clipping = replace(found, at=ends[0], most=ends[-1], leader=led, measured=None)
         step = Fraction(1, 1 << bits)
         choices = (("clipped at", f"{float(points[0]):.6g} for each unit of budget, as the sum is"),)
         return Answer(0, step, (DiscreteLaplace(ends[0] / share),), choices, clipping=clipping)
 
-    def _follows(self, points: Sequence[Fraction], center: int | None) -> Sequence[Fraction]:
-        """Return the points that follow some of the sum, in grains for each unit of budget."""
+    def _follows(self, points: Sequence[Fraction], center: Fraction | None) -> Sequence[Fraction]:
+        """Return the points that follow some of the sum, in records or squared grains for each unit."""
         if center is None:
             return [self.pairs.counted(point) for point in points]
         return self.pairs.squared(points, center)

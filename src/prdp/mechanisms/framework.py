@@ -13,7 +13,7 @@ from prdp.mechanisms._domain import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Lazily, Noisy
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 SPLIT = Fraction(1, 4)
 """The part of the share that finds the domain, unless the caller says another; the paper's is 1/2."""
@@ -44,9 +44,9 @@ class PaperFramework:
 
     name = "framework"
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover."""
-        return "records with smaller budgets than those kept are dropped, whatever their values"
+        return Caveat("records with smaller budgets than those kept are dropped, whatever their values")
 
     def law(self, summary: Summary | TopSummary, share: Fraction) -> Gated:
         """Return the distribution of (domain, what the base mechanism draws there).

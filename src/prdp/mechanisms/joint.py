@@ -11,14 +11,14 @@ from operator import add
 import numpy as np
 
 from prdp.cells.columns import exact_column
-from prdp.cells.owners import Caps, OwnerGroups
-from prdp.mechanisms._point import PointFinder, RecordLadder, Tuning
-from prdp.mechanisms._points import Points
+from prdp.cells.units import Caps, OwnerGroups
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
-from prdp.release.drawn import Answer, AnswerColumn
+from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Joint:
         """Return the mechanism for a share."""
         return cls(PointFinder.for_totals(share))
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what else than noise may move the answer: as for ``clip``."""
         return Clip(self.finder).caveat(signed=signed)
 

@@ -17,6 +17,7 @@ from prdp.declare.keys import MOST_KEYS
 from prdp.noise.chances import Chances, EntropyChances
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
+from prdp.release.raw_answer import Caveat
 
 _SURE = math.log(10)
 """A mass this far above a threshold, over the share, is found in 95 %: 1 - e^-x / 2."""
@@ -54,9 +55,11 @@ class KeyFinder:
 
     name = "keys"
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (masses have no sign)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (masses have no sign)
         """Return what the interval does not cover."""
-        return "a mass is shown because it came out large, so that one near what a key needs may be all noise"
+        return Caveat(
+            "a mass is shown because it came out large, so that one near what a key needs may be all noise"
+        )
 
     def answers(
         self, masses: KeyMasses, share: Fraction, entropy: Entropy, runs: int

@@ -9,7 +9,7 @@ from prdp.cells.summary import Summary
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Naive:
 
     name = "naive"
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover: here, nothing."""
-        return ""
+        return None
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy total."""

@@ -12,7 +12,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class PaperPartition:
 
     name = "partition"
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what else than noise may move the answer."""
-        pull = "move it either way" if signed else "only pull it toward zero"
-        return f"records with smaller budgets than those kept are dropped, which can {pull}"
+        dropped = "records with smaller budgets than those kept are dropped, which"
+        return Caveat(dropped, "either way" if signed else "toward zero")
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, smallest budgets first."""

@@ -17,18 +17,18 @@ from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
-from prdp.mechanisms._point import PointFinder, RecordLadder, SparingLadder, Tuning
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
-from prdp.release.chosen import Ranked
-from prdp.release.drawn import Answer
-from prdp.release.shown import WEIGH_LESS, weigh_less_below
+from prdp.release.raw_answer import Answer, Caveat
+from prdp.release.selection import Ranked
 
 _FITS = 1 << 62
+_WEIGH_LESS = "well protected records weigh less than others"
 _SPARED = 10
 """What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
 
@@ -129,9 +129,9 @@ class Rank:
         first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE
         return cls(quantiles, low, high, finder=_finder(first))
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (the same for both)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Return what the interval does not cover."""
-        return "" if self.finder is None else WEIGH_LESS
+        return None if self.finder is None else Caveat(_WEIGH_LESS)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
@@ -299,7 +299,8 @@ class Rank:
         clipping = replace(clipping, spared=ladder.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
-        return Said(self.noise(share * quantum / point).scale, clipping, choices, weigh_less_below(full))
+        caveat = Caveat(f"records with a budget below {full:.4g} weigh less than others", general=_WEIGH_LESS)
+        return Said(self.noise(share * quantum / point).scale, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
@@ -330,13 +331,13 @@ class Said(NamedTuple):
         scale: Of the noise of the weights around them.
         clipping: What is known of clipped weights; None where none is.
         choices: In words, what was drawn on the way.
-        caveat: Which records weigh less than others, in words; empty where none does.
+        caveat: Which records weigh less than others; None where none does.
     """
 
     scale: Fraction
     clipping: Clipping | None
     choices: tuple[tuple[str, str], ...]
-    caveat: str = ""
+    caveat: Caveat | None = None
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:

@@ -16,7 +16,7 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 """3^(3/4) rounded up: how steeply the logarithm of the quartic density can fall, per unit of scale."""
@@ -74,9 +74,9 @@ class Smooth:
         """Return the mechanism for a grid of budgets."""
         return cls(DomainFinder.over(levels))
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
         """Return what else than noise may move the answer."""
-        return "dropped edges can only pull it toward zero"
+        return Caveat("dropped edges", "toward zero")
 
     def answers(self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; of the noise, the largest scale that it can have had is said."""

@@ -13,17 +13,17 @@ import numpy as np
 
 from prdp.cells.columns import Column, Places, exact_column, plus, product, totals_at
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import RecordLadder, Tuning
-from prdp.mechanisms._points import Points
-from prdp.mechanisms._sides import sides
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._signed_thresholds import sides
+from prdp.mechanisms._threshold import RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.beyond import OCTAVES, Beyond
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer
+from prdp.release.excluded_tail import OCTAVES, Beyond
+from prdp.release.raw_answer import Answer, Caveat
 
 _QUARTERS = 4
 _STRIDE = 2
@@ -105,7 +105,7 @@ class StartedClip:
         """The part of the share for the answer: all that is left."""
         return 1 - self.choice - self.beyond
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what else than noise may move the answer."""
         return self.clip.caveat(signed=signed)
 

@@ -8,14 +8,14 @@ from functools import cache, partial
 from typing import Any
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._point import Tuning
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import Tuning
 from prdp.mechanisms.rank import Rank, Said
 from prdp.mechanisms.started import CHOICE, DOWN, UP, climbs_from, started_tuning
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class StartedRank:
     def _tuning(self) -> Tuning:
         return started_tuning(self.choice, self.answer)
 
-    def caveat(self, *, signed: bool) -> str:
+    def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what the interval does not cover."""
         return self.rank.caveat(signed=signed)
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, exact_column, plus, product
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
-from prdp.mechanisms._points import Points
+from prdp.mechanisms._candidates import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import Dropped
-from prdp.release.drawn import Answer, AnswerColumn, ByGroup
+from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
 
 _STRIDE = 2
 _MOST_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead

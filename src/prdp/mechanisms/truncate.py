@@ -10,12 +10,12 @@ from typing import Protocol
 
 from prdp.grids import quarter_octaves
 from prdp.levels import Levels
-from prdp.mechanisms._point import PointFinder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
 from prdp.release.bias import Clipping
-from prdp.release.drawn import Answer
+from prdp.release.raw_answer import Answer, Caveat
 
 _GRID_BITS = 20  # as for other clipping points: to one in a million
 _CAP, _CAP_PER_OCTAVE = 300, 20
@@ -78,9 +78,9 @@ class Truncate:
         """Return the mechanism for a share."""
         return cls(PointFinder.tuned(share))
 
-    def caveat(self, *, signed: bool) -> str:  # noqa: ARG002  (counts have no sign)
+    def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
         """Return what else than noise may move the answer."""
-        return "what was cut can only pull it toward zero"
+        return Caveat("what was cut", "toward zero")
 
     def law(self, truncation: Truncation, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (point, noisy cut count))."""

@@ -7,11 +7,94 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from prdp.noise.binomial import TailBinomial
 from prdp.noise.choice import uniform_below
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
+from prdp.noise.exponential import exp_bounds
 from prdp.noise.laplace_coins import draw_geometric
+
+_FIRST_BYTES = 8
+_FIRST_SPARE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TailBinomial:
+    """How many of N independent discrete Laplace draws are at least n, for n >= 1.
+
+    One is with probability p = a^n / (1 + a), a = exp(-1/scale); N may have a thousand bits. No float takes
+    part in a draw (proofs/keys.md).
+
+    >>> from prdp.testing.seeded import Seeded
+    >>> TailBinomial(10**300, Fraction(1), 700).draw(Seeded(1))  # 10^300 · e^-700 is 10^-4
+    0
+
+    Attributes:
+        coins: N.
+        scale: The scale of the noise.
+        least: n.
+    """
+
+    coins: int
+    scale: Fraction
+    least: int
+
+    def __post_init__(self) -> None:
+        if self.coins < 0 or self.scale <= 0 or self.least < 1:
+            raise ValueError("there are no such tails: coins >= 0, scale > 0 and least >= 1 are needed")
+
+    def draw(self, entropy: Entropy) -> int:
+        """Draw the number: the least b with U < F(b), for a uniform U that is read byte by byte."""
+        places, spare = _FIRST_BYTES, _FIRST_SPARE
+        word = int.from_bytes(entropy.bytes(places), "big")
+        while True:
+            found = self._below(word, 8 * places, spare)
+            if found is not None:
+                return found
+            word = word << 8 * places | int.from_bytes(entropy.bytes(places), "big")
+            places, spare = 2 * places, 2 * spare
+
+    def chance(self, bits: int) -> tuple[int, int]:
+        """Return integers lo <= p · 2^bits <= hi."""
+        precision = bits + 8
+        one = 1 << precision
+        tail_low, tail_high = exp_bounds(self.least / self.scale, precision)
+        step_low, step_high = exp_bounds(1 / self.scale, precision)
+        return (tail_low << bits) // (one + step_high), -((-tail_high << bits) // (one + step_low))
+
+    def _below(self, word: int, known: int, spare: int) -> int | None:
+        """Return the least b with U < F(b), if the known bits of U say so.
+
+        U lies between word and word + 1, in units of 2^-known.
+        """
+        bits = known + spare + self.coins.bit_length()
+        one = 1 << bits
+        p_low, p_high = self.chance(bits)
+        q_low, q_high = one - p_high, one - p_low
+        term_low, term_high = _power(q_low, q_high, self.coins, bits)
+        from_low, to_high = word << bits - known, word + 1 << bits - known
+        low = high = 0
+        for number in range(self.coins + 1):
+            low, high = low + term_low, high + term_high
+            if to_high <= low or number == self.coins:
+                return number
+            if from_low < high:
+                return None
+            left = self.coins - number
+            term_low = term_low * left * p_low // ((number + 1) * q_high)
+            term_high = -(-term_high * left * p_high // ((number + 1) * q_low))
+        raise AssertionError("the last number is always an answer")
+
+
+def _power(low: int, high: int, exponent: int, bits: int) -> tuple[int, int]:
+    """Return bounds of x^exponent · 2^bits, where low <= x · 2^bits <= high."""
+    power_low = power_high = 1 << bits
+    for digit in f"{exponent:b}":
+        power_low = power_low * power_low >> bits
+        power_high = -(-power_high * power_high >> bits)
+        if digit == "1":
+            power_low = power_low * low >> bits
+            power_high = -(-power_high * high >> bits)
+    return power_low, power_high
 
 
 class Chances(Protocol):

@@ -43,8 +43,8 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     low, high = _series(x.numerator << precision, x.denominator << halvings, precision)
     for _ in range(halvings):
         low = low * low >> precision
-        high = _shift_up(high * high, precision)
-    return low >> guard, _shift_up(high, guard)
+        high = -(-high * high >> precision)
+    return low >> guard, -(-high >> guard)
 
 
 def logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def _series(numerator: int, denominator: int, precision: int) -> tuple[int, int]
     low = high = term_low = term_high = one
     for j in count(1):
         term_low = (term_low * y_low // j) >> precision
-        term_high = _shift_up(-(-term_high * y_high // j), precision)
+        term_high = -((-term_high * y_high // j) >> precision)
         if j % 2:
             low, high = low - term_high, high - term_low
         else:
@@ -124,8 +124,3 @@ def _series(numerator: int, denominator: int, precision: int) -> tuple[int, int]
         if term_high <= 1:
             break
     return low - 1, min(high + 1, one)
-
-
-def _shift_up(value: int, places: int) -> int:
-    """Return value / 2**places rounded up."""
-    return -(-value >> places)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Protocol
 
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy
 from prdp.release import style
 from prdp.release.release import Release
-from prdp.release.shown import CLIPPED_WHERE
 from prdp.schema import Bounds
 
 _POINTS = 600
@@ -73,10 +71,9 @@ def plot_policy(
 
 def _clipped_at(release: Release, column: str) -> float | None:
     """Return from which value of a column on records counted for less, where a release says so."""
-    said = re.fullmatch(
-        rf'"?{re.escape(column)}"? > ([\d.e+]+)', dict(release.choices).get(CLIPPED_WHERE, "")
-    )
-    return float(said[1]) if said else None
+    ends = release.clipped_from
+    alone = len(ends) == 1 and ends[0].column == column and ends[0].above
+    return ends[0].value if alone else None
 
 
 def _column(policy: Policy, bounds: Bounds, column: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What prdp.toml can say of a table and of a join: every key, its kind and its help, once."""
+"""The keys of prdp.toml for a table and a join: each with its kind and its help, once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
-from prdp.engines._given import ENGINES
+from prdp.engines.registry import ENGINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +187,9 @@ JOIN = {
     "key": ProjectKey(TEXT, "The column that names them.", needed=True),
     "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),
     "public": ProjectKey(TEXTS, "The tables that hold nothing to protect."),
+    "public_by_declaration": ProjectKey(
+        FLAG, "That these show no private rows: your word, where it cannot be traced."
+    ),
     **_SHARED,
     "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files and JSON lines."),
 }

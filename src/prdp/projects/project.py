@@ -2,42 +2,157 @@
 
 from __future__ import annotations
 
-import os
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import Exact
-from prdp.declare.owners import Owners
-from prdp.engines import _csv, _database_files, _json_lines
-from prdp.engines._origins import origin_of
-from prdp.engines._readers import FILE_ENDINGS
-from prdp.engines._sources import is_address
+from prdp.declare.key_search import PRIVATE
+from prdp.declare.units import Owners
+from prdp.engines.origins import Origins, files_origins
+from prdp.engines.registry import database_origins, public_values_of
+from prdp.engines.sources import csv, database_files, json_lines
+from prdp.engines.sources.checks import is_address
+from prdp.engines.sources.public_file import public_columns, public_values
+from prdp.engines.sources.readers import FILE_ENDINGS
+from prdp.engines.tracing import source_origins
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
 from prdp.policy import Policy
-from prdp.projects.checked import check
+from prdp.projects.environment import from_environment
 from prdp.projects.fields import PUBLIC, SECTIONS
-from prdp.projects.keys import PublicPlace, read_keys, read_public
-from prdp.projects.named import named_in
-from prdp.projects.roles import PublicSource, refuse_private_sources
-from prdp.projects.written import NAME, Place, ProjectText, find, listed, read
+from prdp.projects.targets import named_in
+from prdp.projects.toml_file import NAME, Place, ProjectText, find, listed, read
+from prdp.projects.toml_writer import bare_or_quoted
+from prdp.projects.validate import check
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.join import Join, open_join
-from prdp.tables.roles import common_source
+from prdp.tables.roles import common_source, untraced_reason
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
 
+
+PublicPlace = tuple[str, Sequence[str]]
+"""The address of a database, and its private tables."""
+
+
+def read_keys(said: Any, column: str, folder: Path, database: Callable[[], PublicPlace] | None = None) -> Any:
+    """Return the keys of a column: a list, the values of a public file or table, or how they are found.
+
+    Args:
+        said: What the project file says of them.
+        column: The grouping column.
+        folder: Where files are.
+        database: Where public tables are, and which tables there are private.
+    """
+    if isinstance(said, Mapping) and "table" in said:
+        return _values(said["table"], said.get("column", column), database)
+    if isinstance(said, Mapping) and "file" not in said:
+        return dict(said)
+    if not isinstance(said, Mapping):
+        return said if said == PRIVATE else list(said)
+    path = folder / said["file"]
+    if not path.is_file():
+        raise InvalidRequest(f"there is no file {said['file']}.")
+    return public_values(path, said.get("column", column), named="column" in said)
+
+
+def _values(table: str, column: str, database: Callable[[], PublicPlace] | None) -> list[object]:
+    """Return the values of a column of a public table in the database of the private one."""
+    if database is None:
+        raise InvalidRequest(
+            f'keys = {{ table = "{table}" }} is for a table of a database: write {{ file = "jobs.csv" }}.'
+        )
+    address, private = database()
+    return public_values_of(address, table, column, private)
+
+
+def read_public(said: str, folder: Path) -> dict[str, list[object]]:
+    """Return the columns of a public file, to be joined in statements."""
+    path = folder / said
+    if not path.is_file():
+        raise InvalidRequest(f"there is no file {said}.")
+    return public_columns(path)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSource:
+    """A source that a project declares to be public.
+
+    Attributes:
+        place: Where the project file says so.
+        source: A file, a glob, or a list of such.
+        table: Of a database's file, the table.
+    """
+
+    place: Place
+    source: Path | str | list[str]
+    table: str | None = None
+
+
+def refuse_private_sources(
+    file: ProjectText, public: Sequence[PublicSource], private: Sequence[tuple[str, object, str | None]]
+) -> None:
+    """Refuse a public source that shares a file with a private one, under whatever name.
+
+    Args:
+        file: The project file, whose line is named.
+        public: What it declares to be public.
+        private: Its private sources, each with its name in the project and, in a database's file, its table.
+    """
+    origins = [(name, found) for name, source, table in private for found in _origins(source, table)]
+    for one in public:
+        for given in _origins(one.source, one.table):
+            for name, origin in origins:
+                if shared := common_source([origin], given):
+                    raise _refusal(file, one.place, name, shared)
+
+
+def _origins(source: object, table: str | None) -> Iterator[Origins]:
+    """Yield the origins of a source; what is not there is told when it is opened."""
+    for one in source if isinstance(source, list) else [source]:
+        with suppress(InvalidRequest, OSError):
+            yield _file_origins(one, table)
+
+
+def _file_origins(source: object, table: str | None) -> Origins:
+    """Return the origins of a file; of a database that cannot be looked into now, the whole of it."""
+    try:
+        return source_origins(source, table)
+    except InvalidRequest:
+        if isinstance(source, str | Path) and Path(source).is_file():
+            return files_origins([source])
+        raise
+
+
+def _refusal(file: ProjectText, place: Place, name: str, shared: str) -> InvalidRequest:
+    reason = (
+        f"this is the private table {name} itself ({shared}), and which values occur there may give a record "
+        "away."
+    )
+    column = place[-1]
+    if "keys" not in place:
+        which = "this line" if place[0] == PUBLIC else f"{column} in public"
+        return file.wrong(place, f"{reason} Leave {which} out, or name a file that anybody may know.")
+    listed = "Write the list of keys that anybody may know"
+    if not file.text:  # options declare the table
+        return InvalidRequest(
+            f"--keys of {column}: {reason} {listed}, --keys {column}=a,b,c, or have them found: "
+            f"--keys {column}=private"
+        )
+    key = bare_or_quoted(column)
+    return file.wrong(place, f'{reason} {listed}, {key} = ["a", "b"], or have them found: {key} = "private".')
+
+
 _CATALOG = "spark"
 """The engine whose sources may be names of tables in a catalog."""
 
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SAME = (
     "bounds",
     "grain",
@@ -49,6 +164,7 @@ _SAME = (
     "rows_are_records",
     "engine",
     "public",
+    "public_by_declaration",
     "private",
     "key",
     "references",
@@ -61,10 +177,11 @@ def project(path: Path | str | None = None) -> Project:
     Tables are opened when they are asked for: ``prdp.project("prdp.toml")["accounts"]``.
 
     Raises:
-        InvalidRequest: There is none, or something in it is wrong; the message names the line.
+        InvalidRequest: There is none, somebody else owns it, or something in it is wrong; the message names
+            the line.
     """
     where = find(Path.cwd()) if path is None else Path(path)
-    file = read(where / NAME if where.is_dir() else where)
+    file = read(where / NAME if where.is_dir() else where, own=True)
     check(file)
     return Project(file)
 
@@ -112,6 +229,7 @@ class Project(Mapping[str, Table | Join]):
 
     file: ProjectText
     who: str | None = None
+    policies: Mapping[str, tuple[ProjectText, Place]] = field(default_factory=dict, repr=False)
     _opened: dict[str, Table | Join] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Table | Join:
@@ -136,18 +254,20 @@ class Project(Mapping[str, Table | Join]):
             name: (section, said) for section in SECTIONS for name, said in content.get(section, {}).items()
         }
 
-    def open(self, name: str, *, stand_in: object = None) -> Table | Join:
+    def open(self, name: str, *, stand_in: object = None, must_exist: bool | None = None) -> Table | Join:
         """Open a table or a join; with a stand-in for its source, nothing is charged.
 
         Args:
             name: Its name in the project file.
             stand_in: Public or made-up records in place of the real ones: a file, a frame, or for a join a
                 dict of them.
+            must_exist: As in ``prdp.open``.
         """
         if stand_in is not None:
             self._refuse_itself(name, stand_in)
             return self._open(name, stand_in, {"stand_in": True})
-        return self._open(name, None, {"ledger": self.ledger_of(name), "who": self.who})
+        kept = {"ledger": self.ledger_of(name), "must_exist": must_exist, "who": self.who}
+        return self._open(name, None, kept)
 
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
@@ -196,9 +316,25 @@ class Project(Mapping[str, Table | Join]):
         """Say whether an entry is a join of several tables."""
         return self._said(name)[0] == "joins"
 
-    def with_policy(self, name: str, policy: Mapping[str, Any]) -> Project:
-        """Return the project with another policy of a table: ``policy``, ``at_most`` and ``at_least``."""
-        return self._with(name, dict.fromkeys(("policy", "at_most", "at_least")) | dict(policy))
+    def with_policy(
+        self, name: str, policy: Mapping[str, Any], written: tuple[ProjectText, Place] | None = None
+    ) -> Project:
+        """Return the project with another policy of a table.
+
+        Args:
+            name: The table.
+            policy: Its ``policy``, ``at_most`` and ``at_least``.
+            written: The file that says so and where in it, for messages; None for no file.
+        """
+        made = self._with(name, dict.fromkeys(("policy", "at_most", "at_least")) | dict(policy))
+        if written is None:
+            return made
+        try:
+            Policy(**{"text" if key == "policy" else key: value for key, value in policy.items()})
+        except PrdpError as error:
+            file, place = written
+            raise file.wrong(place, str(error)) from None
+        return replace(made, policies={**self.policies, name: written})
 
     def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
         """Return the project with other grains of a table."""
@@ -209,12 +345,12 @@ class Project(Mapping[str, Table | Join]):
         section, said = self._said(name)
         entry = {key: value for key, value in {**said, **changed}.items() if value is not None}
         content = {**self.file.content, section: {**self.file.content[section], name: entry}}
-        return Project(replace(self.file, content=content), self.who)
+        return Project(replace(self.file, content=content), self.who, self.policies)
 
     def ledger_of(self, name: str) -> Path | str:
         """Return where the account of a table is kept: a file, or the address of a database."""
         _, said = self._said(name)
-        filled = self._filled(said.get("ledger", f"{name}.ledger"))
+        filled = from_environment(said.get("ledger", f"{name}.ledger"))
         return filled if "://" in filled else self.folder / filled
 
     def is_begun(self, name: str) -> bool:
@@ -230,25 +366,30 @@ class Project(Mapping[str, Table | Join]):
         """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
         section, said = self._said(name)
         self.refuse_private(name)
+        self._refuse_private_of_others(name)
         try:
             opener = open_table if section == "tables" else open_join
-            options = self._options(name, said)
+            options = self._options(name, said) | {
+                "separate_account": True
+            }  # the file has one for each entry
             if stand_in is None:
                 return opener(self._source_of(name), **options, **account)
             for key in ("database", "rows_are_records"):
                 options.pop(key, None)
-            if not _is(stand_in, (*_csv.ENDINGS, *_json_lines.ENDINGS)):
+            if not _is(stand_in, (*csv.ENDINGS, *json_lines.ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
-            if not _is(stand_in, _database_files.ENDINGS):
+            if not _is(stand_in, database_files.ENDINGS):
                 options.pop("table", None)
             options.pop("engine", None)  # a stand-in is read by whoever it calls for
             return opener(stand_in, **options, **account)
         except PrdpError as error:
             if not self.file.text:
                 raise
-            about_policy = isinstance(error, ExpressionError | PolicyError)
-            place = (section, name, "policy") if about_policy else (section, name)
-            raise InvalidRequest(f"{self.file.path.name}, line {self.file.line_of(place)}: {error}") from None
+            file = self.file
+            place: Place = (section, name)
+            if isinstance(error, ExpressionError | PolicyError):
+                file, place = self.policies.get(name, (file, (*place, "policy")))
+            raise InvalidRequest(f"{file.path.name}, line {file.line_of(place)}: {error}") from None
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
@@ -261,8 +402,13 @@ class Project(Mapping[str, Table | Join]):
             )
         if "database" in said or (section == "tables" and _is_in_catalog(said)):
             return  # a catalog's files are its own affair
+        if any(map(is_address, _each(self._source_of(name), table)[0])):
+            return  # a file or a frame is no table of a database
         real, like = (
-            [origin_of(one, table=name) for one, name in zip(*_each(source, table), strict=True)]
+            [
+                source_origins(one, name if _is(one, database_files.ENDINGS) else None)
+                for one, name in zip(*_each(source, table), strict=True)
+            ]
             for source in (self._source_of(name), stand_in)
         )
         shared = next(filter(None, (common_source(real, one) for one in like)), "")
@@ -270,6 +416,11 @@ class Project(Mapping[str, Table | Join]):
             raise InvalidRequest(
                 f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "
                 "give its records away. Take public or made-up records like them."
+            )
+        if reason := next(filter(None, (untraced_reason(real, one) for one in like)), ""):
+            raise InvalidRequest(
+                f"whether the stand-in is the table {name!r} itself cannot be traced ({reason}), and answers "
+                "that cost nothing would give its records away. Take a file of public or made-up records."
             )
 
     def refuse_private(self, name: str) -> None:
@@ -282,19 +433,22 @@ class Project(Mapping[str, Table | Join]):
             if isinstance(keys, dict) and "file" in keys:
                 files.append(((section, name, "keys", column), keys["file"]))
         public = [PublicSource(place, str(self.folder / file)) for place, file in files]
-        for table, source in self._files_of(name):
+        for table, source, within in self._files_of(name):
             if table in said.get("public", ()):
-                public.append(PublicSource((section, name, "tables", table), source))
+                public.append(PublicSource((section, name, "tables", table), source, within))
         private = [
-            (table, source)
+            found
             for entry in self
-            for table, source in self._files_of(entry)
-            if table not in self._said(entry)[1].get("public", ())
+            for found in self._files_of(entry)
+            if found[0] not in self._said(entry)[1].get("public", ())
         ]
         refuse_private_sources(self.file, public, private)
 
-    def _files_of(self, name: str) -> list[tuple[str, Any]]:
-        """Return the sources of an entry that are files, by their tables; none of a database or catalog."""
+    def _files_of(self, name: str) -> list[tuple[str, Any, str | None]]:
+        """Return the sources of an entry that are files, by their tables; none of a database or catalog.
+
+        Of a database's file, the table of it that is meant comes last.
+        """
         section, said = self._said(name)
         if "database" in said or (section == "tables" and _is_in_catalog(said)):
             return []
@@ -302,7 +456,12 @@ class Project(Mapping[str, Table | Join]):
             source = self._source_of(name)
         except InvalidRequest:  # a variable that is not set: told when it is opened
             return []
-        return list(source.items()) if section == "joins" else [(name, source)]
+        tables = source if section == "joins" else {name: source}
+        within = said.get("table")
+        return [
+            (table, one, (within or table) if _is(one, database_files.ENDINGS) else None)
+            for table, one in tables.items()
+        ]
 
     def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
         if name not in self._entries:
@@ -313,7 +472,7 @@ class Project(Mapping[str, Table | Join]):
         """Return the arguments of open or open_join that an entry says."""
         options = {key: said[key] for key in _SAME if key in said}
         if "database" in said:
-            options["database"] = self._filled(said["database"])
+            options["database"] = from_environment(said["database"])
         if "owner" in said:
             options["protect"] = said["owner"]
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
@@ -343,34 +502,61 @@ class Project(Mapping[str, Table | Join]):
         """Return what says in which database an entry is, and which tables there are private."""
         section, said = self._said(name)
         if section == "joins" and "database" in said:
-            private = [
-                table for called, table in said["tables"].items() if called not in said.get("public", ())
-            ]
-            return lambda: (self._filled(said["database"]), private)
-        if section == "tables" and "table" in said:
-            return lambda: (self._filled(said["source"]), [said["table"]])
-        return None
+            address = said["database"]
+        elif section == "tables" and "table" in said:
+            address = said["source"]
+        else:
+            return None
+        return lambda: (from_environment(address), self._private_in(from_environment(address)))
+
+    def _private_in(self, address: str) -> list[str]:
+        """Return the private tables of a database, of all entries."""
+        found: list[str] = []
+        for section, said in self._entries.values():
+            where = (
+                said.get("database") if section == "joins" else said["source"] if "table" in said else None
+            )
+            with suppress(InvalidRequest):  # a variable that is not set: told when the entry is opened
+                if isinstance(where, str) and from_environment(where) == address:
+                    public = said.get("public", ())
+                    tables = said["tables"] if section == "joins" else {"": said["table"]}
+                    found += [table for called, table in tables.items() if called not in public]
+        return list(dict.fromkeys(found))
+
+    def _refuse_private_of_others(self, name: str) -> None:
+        """Refuse public tables of a join in a database that show the private rows of another entry."""
+        section, said = self._said(name)
+        public = [
+            table for called, table in said.get("tables", {}).items() if called in said.get("public", ())
+        ]
+        if section != "joins" or "database" not in said or not public:
+            return
+        address = from_environment(said["database"])
+        for private in set(self._private_in(address)) - set(said["tables"].values()):
+            origins: dict[str, Origins] = {}
+            with suppress(InvalidRequest):  # a table that is not there has no rows to show
+                origins = database_origins(address, [private, *public])
+            for table in public if origins else ():
+                if shared := origins[private].shared(origins[table]):
+                    raise self.file.wrong(
+                        (section, name, "public"),
+                        f"{table!r} shows rows of the private table {private!r} ({shared}), and which values "
+                        "occur there may give a record away.",
+                    )
 
     def _source_of(self, name: str) -> Any:
         section, said = self._said(name)
         if section == "tables":
             if _is_in_catalog(said):
-                return self._filled(said["source"])
+                return from_environment(said["source"])
             return self._source(said["source"])
         if "database" in said:
             return dict(said["tables"])
         return {table: self._source(source) for table, source in said["tables"].items()}
 
     def _source(self, said: str | list[str]) -> object:
-        """Return a source as ``prdp.open`` takes it: paths from the project's folder, variables filled in."""
+        """Return a source as ``prdp.open`` takes it: a path from the project's folder, or an address."""
         if isinstance(said, list):
             return [self._source(one) for one in said]
-        filled = self._filled(said)
+        filled = from_environment(said)
         return filled if "://" in filled else str(self.folder / filled)
-
-    def _filled(self, text: str) -> str:
-        """Fill in ``${NAME}`` from the environment."""
-        missing = [name for name in _VARIABLE.findall(text) if name not in os.environ]
-        if missing:
-            raise InvalidRequest(f"the environment variable {missing[0]} is not set.")
-        return _VARIABLE.sub(lambda found: os.environ[found[1]], text)

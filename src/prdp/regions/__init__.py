@@ -1,1 +1,1 @@
-"""Whom a question can be about: sets of contents of fixed columns, told by public texts alone."""
+"""Regions: sets of records that a query can read, over-approximated from public texts alone."""

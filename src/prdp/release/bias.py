@@ -1,4 +1,4 @@
-"""How far clipping or dropping can have pulled an answer, by what the private choice says about it."""
+"""Bias by clipping or dropping: how far it can have pulled an answer, by what the private choice says."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from fractions import Fraction
 from typing import Literal
 
 from prdp.noise.spread import log
-from prdp.release.beyond import Beyond
+from prdp.release.error_bounds import (
+    Scales,
+    Strays,
+    Tail,
+    noise_alone,
+    noise_and_pull,
+    noise_spread,
+    one_way_spread,
+    opened,
+)
+from prdp.release.excluded_tail import Beyond
+
+_NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
+"""How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
+choice says of the pull; what the size of the answer says of it."""
+
+_LAST = Fraction(3, 4)
+"""Of a tier's failures on the side that is pulled from, those for its being the last one that was kept; the
+rest are for its being below that, and for its being dropped."""
 
 _QUARTERS = 4
 _USUAL = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
 
 Seen = Literal["last", "all", "never"]
 """Whether what was kept was chosen by the very noise in it: mostly all of it, anything, or not at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """A bound on the pull of clipping: Pr[pull > y] is at most exp(height - (y - spared) / scale).
-
-    Attributes:
-        height: The logarithm of the factor.
-        scale: In steps.
-        spared: What may have been clipped without any trace, in steps.
-    """
-
-    height: float
-    scale: Fraction
-    spared: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,16 @@ class Clipping:
     leader: Leader | None = None
 
     @property
+    def one_sided(self) -> bool:
+        """Whether there may be values of both signs, and those of one alone were clipped."""
+        return self.mixed and self.below != self.above
+
+    @property
+    def drops(self) -> bool:
+        """Say no: records are clipped."""
+        return False
+
+    @property
     def nothing(self) -> bool:
         """Whether nothing can have been clipped: the point is the highest that the bounds allow."""
         return self.at >= self.most
@@ -117,12 +130,23 @@ class Clipping:
         """Whether it cannot be told how much was clipped."""
         return self.blind and not self.nothing
 
-    def needs(self, reach: Fraction) -> bool:
-        """Say whether an interval needs the condition that no record counts for more than ``reach`` times."""
+    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
         if self.blind or self.nothing:
-            return False
-        sides = zip(self.reached(reach), (self.below, self.above), strict=True)
-        return any(end < self.most for end, pulled in sides if pulled)
+            return None
+        ends = self.reached(reach)
+        sides = zip(ends, (self.below, self.above), strict=True)
+        return ends if any(end < self.most for end, pulled in sides if pulled) else None
+
+    def pulling(
+        self, *, below: bool, above: bool, most: tuple[Fraction | None, Fraction | None] = (None, None)
+    ) -> Clipping:
+        """Return the same for values of known signs; a side whose values lie within the point is left."""
+        ends = zip((below, above), most, strict=True)
+        low, high = (there and (end is None or self.at < end) for there, end in ends)
+        if not low and not high:
+            low, high = below, above  # no record that is possible: say nothing of it
+        return replace(self, below=low, above=high, mixed=below and above)
 
     def limited(self, reach: Fraction) -> Fraction:
         """Return the reach, or what the bounds allow where that is less."""
@@ -197,6 +221,59 @@ class Clipping:
             return None
         return tail.spared + tail.scale * Fraction(tail.height + log(1 / chance))
 
+    @property
+    def sign(self) -> int:
+        """The sign that the truth has, unless it is zero; 0 for any."""
+        return 0 if self.mixed else _sign(self.below, self.above)
+
+    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+        """Return the error bounds where one point clipped all records, or one of each sign."""
+        if self.nothing or reach <= 1:
+            return noise_alone(scales, failure)
+        if self.blind or (self.measured is not None and self.measured.many):
+            return opened(noise_alone(scales, failure), self, reach)
+        below, above = self.pulled(reach)
+        if not below and not above:
+            return noise_alone(scales, failure)
+        if self.measured is not None:
+            return self._by_measure(scales, self.measured, failure, reach)
+        return self._by_choice(scales, failure, reach)
+
+    def _by_measure(self, scales: Scales, measured: Beyond, failure: Fraction, reach: Fraction) -> Strays:
+        """Return the bounds where it was measured what lies beyond the clipping point: proofs/started.md."""
+        below, above = self.pulled(reach)
+        both = below and above
+        near, far = (failure / 2, failure / 2) if both else (failure * _NEAR, failure * (1 - _NEAR))
+
+        def end(side: int) -> Fraction:
+            bounds = measured.pulls(side, self.limited(reach))
+            ends = (
+                bound.steps + bound.room + one_way_spread((*scales, *bound.scales), far) for bound in bounds
+            )
+            return max(Fraction(0), *ends)
+
+        noise = Fraction(one_way_spread(scales, near))
+        return Strays(end(0) if below else noise, end(1) if above else noise)
+
+    def _by_choice(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+        """Return the bounds that the choice of the point gives: proofs/clip.md."""
+        tails = [self.tail(reach, point) for point in self.drawn or (self.at, self.at)]
+        below, above = self.pulled(reach)
+        if below and above:
+            ends = [None if tail is None else noise_and_pull(scales, tail, failure / 2) for tail in tails]
+            return Strays(ends[0], ends[1])
+        near = Fraction(one_way_spread(scales, failure * _NEAR))
+        tail = tails[1 if above else 0]
+        if self.mixed:  # signs may cancel, so that the answer's size says nothing
+            end = None if tail is None else noise_and_pull(scales, tail, failure * (_CHOICE + _SIZE))
+            return Strays(near, end) if above else Strays(end, near)
+        far = None if tail is None else noise_and_pull(scales, tail, failure * _CHOICE)
+        size = one_way_spread(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
+        times = self.limited(reach)
+        if self.above:
+            return Strays(near, far, times, up=size)
+        return Strays(far, near, times, down=size)
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
@@ -223,6 +300,16 @@ class Dropped:
     at: Fraction | None = None
 
     @property
+    def one_sided(self) -> bool:
+        """Say no: signs are not told apart."""
+        return False
+
+    @property
+    def drops(self) -> bool:
+        """Say yes: records are left out altogether."""
+        return True
+
+    @property
     def nothing(self) -> bool:
         """Whether nothing was dropped."""
         return self.scales == 0 and not self.unknown
@@ -232,9 +319,42 @@ class Dropped:
         """Say no: where it cannot be told how much was dropped, that is the method's doing."""
         return False
 
-    def needs(self, reach: Fraction) -> bool:  # noqa: ARG002  (the same for all)
-        """Say that an interval needs no condition."""
-        return False
+    @property
+    def sign(self) -> int:
+        """The sign that the truth has, unless it is zero; 0 for any."""
+        return _sign(self.below, self.above)
+
+    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
+        """Return None: an interval excludes no record."""
+        return None
+
+    def pulling(
+        self,
+        *,
+        below: bool,
+        above: bool,
+        most: tuple[Fraction | None, Fraction | None] = (None, None),  # noqa: ARG002
+    ) -> Dropped:
+        """Return the same for values of known signs."""
+        return replace(self, below=below, above=above)
+
+    def pulled(self, reach: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (the same for all)
+        """Return whether values below and above zero can have been dropped."""
+        return self.below and not self.nothing, self.above and not self.nothing
+
+    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+        """Return the error bounds where tiers were dropped: noise and pull each have a part of the failures.
+
+        Where dropping pulls one way, noise and pull each have half of that side's failures; where it pulls
+        both ways, half of all.
+        """
+        own, pulled = self.failures(failure, reach)
+        if self.pull(pulled, reach) == 0:
+            return noise_alone(scales, own)
+        near = Fraction(noise_spread(scales, own))
+        pull = self.pull(pulled / 2 if self.below and self.above else pulled / 4, reach)
+        far = None if pull is None else noise_spread(scales, own / 2) + pull
+        return Strays(far if self.below else near, far if self.above else near)
 
     def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
         """Return what parts of an interval's failures noise and pull may use.
@@ -268,3 +388,114 @@ class Dropped:
         if self.unknown:
             return None
         return self.thresholds + self.scales * Fraction(log(self.tiers / chance))
+
+
+@dataclass(frozen=True, slots=True)
+class TierClipping:
+    """Tiers with a clipping point each, of which the first ones were kept; all of it public or released.
+
+    In full: proofs/clipped_tiers.md.
+
+    Attributes:
+        tiers: Of each tier, lowest first, where it was clipped and how that was chosen.
+        kept: How many of them were kept.
+        thresholds: What the noisy totals of the others were below, in steps, added up.
+        scales: The scales of their noises, added up.
+    """
+
+    tiers: tuple[Clipping, ...]
+    kept: int
+    thresholds: int
+    scales: Fraction
+
+    @property
+    def last(self) -> Clipping:
+        """What is known of the last tier that was kept."""
+        return self.tiers[self.kept - 1]
+
+    @property
+    def below(self) -> bool:
+        """Whether values are below zero, so that clipping raises the answer."""
+        return self.last.below
+
+    @property
+    def above(self) -> bool:
+        """Whether values are above zero, so that clipping lowers the answer."""
+        return self.last.above
+
+    @property
+    def sign(self) -> int:
+        """The sign that the truth has, unless it is zero; 0 for any."""
+        return _sign(self.below, self.above)
+
+    def pulling(
+        self,
+        *,
+        below: bool,
+        above: bool,
+        most: tuple[Fraction | None, Fraction | None] = (None, None),  # noqa: ARG002
+    ) -> TierClipping:
+        """Return the same for values of known signs."""
+        return replace(self, tiers=tuple(replace(tier, below=below, above=above) for tier in self.tiers))
+
+    @property
+    def one_sided(self) -> bool:
+        """Say no: signs are not told apart."""
+        return False
+
+    @property
+    def drops(self) -> bool:
+        """Say no: the lowest tier, at least, is clipped."""
+        return False
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing can have been clipped or dropped."""
+        return self.kept == len(self.tiers) and all(tier.nothing for tier in self.tiers)
+
+    @property
+    def at(self) -> Fraction:
+        """Up to how many steps for each unit of budget every record counts in full."""
+        clipped = (tier.at for tier in self.tiers[: self.kept] if not tier.nothing)
+        return next(clipped, self.last.most)
+
+    @property
+    def too_poor(self) -> bool:
+        """Say no: a tier that holds too little to be seen was dropped, which an interval knows."""
+        return False
+
+    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
+        ends = [(reach * self.last.at, self.last.most)]
+        ends += [(tier.at, tier.most) for tier in self.tiers[self.kept :]]
+        return next(((end, end) for end, most in ends if end < most), None)
+
+    def pulled(self, reach: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
+        """Return whether values below and above zero can have been clipped or dropped."""
+        return self.below and not self.nothing, self.above and not self.nothing
+
+    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+        """Return the error bounds where each tier has its own point: proofs/clipped_tiers.md."""
+        if self.nothing or reach <= 1:
+            return noise_alone(scales, failure)
+        tiers = len(self.tiers)
+        near = Fraction(sum(one_way_spread((scale,), failure * _NEAR / tiers) for scale in scales))
+        last, other = (failure * (1 - _NEAR) * part / tiers for part in (_LAST, (1 - _LAST) / 2))
+        far = self.thresholds + self.scales * Fraction(log(1 / other))
+        for scale, tier in zip(scales[:-1], self.tiers, strict=False):
+            far += _end_of_tier(scale, tier, other, tier.most / tier.at)
+        far += _end_of_tier(scales[-1], self.last, last, reach)
+        return Strays(far if self.below else near, far if self.above else near)
+
+
+def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, reach: Fraction) -> Fraction:
+    """Return how far the noise and the pull of one tier go together, except with probability ``failure``."""
+    tail = None if tier.nothing else tier.tail(reach)
+    if tail is None:
+        return Fraction(one_way_spread((scale,), failure))
+    return noise_and_pull((scale,), tail, failure)
+
+
+def _sign(below: bool, above: bool) -> int:
+    """Return the sign of all values, 0 where both are possible."""
+    return 0 if below == above else -1 if below else 1

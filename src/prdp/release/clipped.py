@@ -1,4 +1,4 @@
-"""Which records counted for less, in the user's own terms: from the public policy and the drawn point."""
+"""Clipped records in the user's own terms: from the public policy and the drawn threshold."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Number, walk
 from prdp.expressions.spelling import shown_name
 from prdp.policy import Policy
-from prdp.release.shown import CLIPPED, CLIPPED_WHERE
+from prdp.release.formatting import CLIPPED, CLIPPED_WHERE
 
 _EIGHTH = 2 ** (1 / 8) * 1.0005
 _CELL = _EIGHTH**2
@@ -26,6 +27,29 @@ _NARROW = 1e-6
 _DIGITS = 4
 
 Said = tuple[tuple[str, str], ...]
+
+
+class ClippedEnd(NamedTuple):
+    """A value of a column beyond which records are clipped.
+
+    Attributes:
+        column: The column.
+        above: Whether records above it are clipped, not those below.
+        value: The value.
+    """
+
+    column: str
+    above: bool
+    value: float
+
+    def __str__(self) -> str:
+        """Return which values are clipped, in words."""
+        return f"{'above' if self.above else 'below'} {_number(self.value)}"
+
+    @property
+    def sql(self) -> str:
+        """The same as a condition in SQL."""
+        return f"{shown_name(self.column)} {'>' if self.above else '<'} {_plain(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +93,10 @@ class ClippedTerms:
             dropped: Whether such records were left out altogether.
         """
         return _said(self, point, "are left out" if dropped else "may count for less")
+
+    def ends_at(self, point: Fraction) -> tuple[ClippedEnd, ...]:
+        """Return the values beyond which records count for less; none where it cannot be said so."""
+        return tuple(_sides(self, float(point), float(point)) or ()) if self.only else ()
 
     def any_beyond(self, below: Fraction, above: Fraction) -> str:
         """Return in words which records would count for more than so much for each unit of their budgets.
@@ -132,18 +160,15 @@ def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
         return _by_ratio(terms, point, verb)
     if not sides:
         return ()
-    name = sides[0][0]
-    words = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
-    where = " OR ".join(f"{shown_name(name)} {sign} {_plain(end)}" for _, _, sign, end in sides)
-    return ((CLIPPED, f"{shown_name(name)} {words} {verb}"), (CLIPPED_WHERE, where))
+    words, where = " or ".join(map(str, sides)), " OR ".join(end.sql for end in sides)
+    return ((CLIPPED, f"{shown_name(sides[0].column)} {words} {verb}"), (CLIPPED_WHERE, where))
 
 
 @lru_cache(maxsize=1024)
 def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
     sides = _sides(terms, float(below), float(above)) if terms.only else None
     if sides:
-        ends = " or ".join(f"{way} {_number(end)}" for _, way, _, end in sides)
-        return f"any {shown_name(sides[0][0])} {ends}"
+        return f"any {shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
     if sides is not None:
         return "any value far beyond its public bounds"
     if terms.center is not None:
@@ -207,7 +232,7 @@ def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
     )
 
 
-def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, str, str, float]] | None:
+def _sides(terms: ClippedTerms, below: float, above: float) -> list[ClippedEnd] | None:
     """Return the column's values beyond which records are clipped, on either side of zero.
 
     None where they are not simply all that are larger in size, or smaller, or cannot be shown to be.
@@ -228,11 +253,11 @@ def _sides(terms: ClippedTerms, below: float, above: float) -> list[tuple[str, s
             return None
         end = sizes[-1]
         if some := marks[-1]:
-            end = _rounded_down(_edge(terms, point, sign, *changes[0]) if changes else sizes[0])
+            end = _edge(terms, point, sign, *changes[0]) if changes else _rounded_down(sizes[0])
         if not _none_up_to(terms, point, sign, [size for size in sizes if size < end] + [end]):
             return None
         if some:
-            found.append((name, "above" if sign > 0 else "below", ">" if sign > 0 else "<", sign * end))
+            found.append(ClippedEnd(name, above=sign > 0, value=sign * end))
     return found
 
 
@@ -266,13 +291,16 @@ def _none_up_to(terms: ClippedTerms, point: float, sign: int, sizes: list[float]
 
 
 def _edge(terms: ClippedTerms, point: float, sign: int, low: float, high: float) -> float:
+    """Return the size, rounded down, between two sizes from which on records count for less."""
     for _ in range(_HALVINGS):
+        if _rounded_down(low) == _rounded_down(high):
+            break
         middle = (low + high) / 2
         if terms.clips(sign * middle, point):
             high = middle
         else:
             low = middle
-    return low
+    return _rounded_down(low)
 
 
 def _rounded_down(size: float) -> float:

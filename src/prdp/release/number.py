@@ -1,4 +1,4 @@
-"""What answers can do that numbers can: be printed, compared by eye, and moved along with their intervals."""
+"""Number-like answers: printed, compared by eye, and moved along with their intervals."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
-from prdp.release import shown
+from prdp.release import formatting
 
 if TYPE_CHECKING:
-    from prdp.release.moved import MovedRelease
+    from prdp.release.release import MovedRelease
 
 
 _TWO = (
@@ -24,41 +24,41 @@ class NumberLike:
 
     __slots__ = ()
 
-    def __float__(self: shown.Published) -> float:
+    def __float__(self: formatting.Published) -> float:
         return float(self.exact)
 
-    def __int__(self: shown.Published) -> int:
+    def __int__(self: formatting.Published) -> int:
         return round(self.exact)
 
-    def __round__(self: shown.Published, digits: int | None = None) -> Any:
+    def __round__(self: formatting.Published, digits: int | None = None) -> Any:
         return round(self.exact) if digits is None else round(float(self.exact), digits)
 
-    def __format__(self: shown.Published, spec: str) -> str:
+    def __format__(self: formatting.Published, spec: str) -> str:
         """Return the answer alone in a number's format, or the whole line for an empty one."""
-        return format(shown.value_of(self), spec) if spec else str(self)
+        return format(formatting.value_of(self), spec) if spec else str(self)
 
-    def __str__(self: shown.Published) -> str:
+    def __str__(self: formatting.Published) -> str:
         """Return the answer on one line."""
-        return shown.line(self)
+        return formatting.line(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
 
-    def _repr_html_(self: shown.Published) -> str:
-        return shown.as_html(self)
+    def _repr_html_(self: formatting.Published) -> str:
+        return formatting.as_html(self)
 
     @property
-    def short(self: shown.Published) -> str:
+    def short(self: formatting.Published) -> str:
         """The answer and its interval."""
-        return shown.in_words(self)
+        return formatting.in_words(self)
 
-    def to_dict(self: shown.Published) -> dict[str, Any]:
+    def to_dict(self: formatting.Published) -> dict[str, Any]:
         """Return the answer, its interval and what is said of it as plain values."""
-        return shown.as_dict(self)
+        return formatting.as_dict(self)
 
-    def to_json(self: shown.Published) -> str:
+    def to_json(self: formatting.Published) -> str:
         """Return ``to_dict`` as JSON; an end that is not there is null."""
-        return shown.as_json(shown.as_dict(self))
+        return formatting.as_json(formatting.as_dict(self))
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along.
@@ -79,7 +79,7 @@ class NumberLike:
     def __sub__(self, other: object) -> MovedRelease:
         if isinstance(other, NumberLike):
             raise TypeError(_TWO)
-        return self.moved(1, -_fraction(other)) if _plain(other) else NotImplemented
+        return self.moved(1, -plain_fraction(other)) if _plain(other) else NotImplemented
 
     def __rsub__(self, other: object) -> MovedRelease:
         return self.moved(-1, other) if _plain(other) else NotImplemented
@@ -90,7 +90,7 @@ class NumberLike:
     __rmul__ = __mul__
 
     def __truediv__(self, other: object) -> MovedRelease:
-        return self.moved(1 / _fraction(other), 0) if _plain(other) else NotImplemented
+        return self.moved(1 / plain_fraction(other), 0) if _plain(other) else NotImplemented
 
     def __neg__(self) -> MovedRelease:
         return self.moved(-1, 0)
@@ -104,7 +104,7 @@ def _plain(other: object) -> bool:
     return not isinstance(other, NumberLike) and (hasattr(other, "__float__") or isinstance(other, Fraction))
 
 
-def _fraction(number: object) -> Fraction:
+def plain_fraction(number: object) -> Fraction:
     """Return a plain number exactly, a float for what it prints as."""
     plain = number.item() if hasattr(number, "item") else number
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.declare.groups import Bin
 from prdp.errors import InvalidRequest
-from prdp.release import shown, style
+from prdp.release import formatting, style
 
 if TYPE_CHECKING:
     from prdp.release.release import Release
@@ -125,7 +125,7 @@ def _panel(panel: Any, answers: list[Release]) -> None:
         panel.plot([float(answer)], [place], color=colour, marker="o", markersize=5)
     panel.grid(axis="x", alpha=0.3)
     panel.margins(y=0.5 / len(answers) + 0.02)
-    if any(answer.kind == shown.RANGE for answer in answers):
+    if any(answer.kind == formatting.RANGE for answer in answers):
         panel.annotate(
-            shown.RANGE, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small"
+            formatting.RANGE, (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small"
         )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.noise.concave import ConcaveNoise
-from prdp.release import shown
-from prdp.release.bias import Clipping
-from prdp.release.chosen import Overshoot, Ranked
+from prdp.release import formatting
+from prdp.release.clipped import ClippedEnd, ClippedTerms, Said
 from prdp.release.derived import PARTS, combined_interval
-from prdp.release.ends import ENDLESS, Around, Ends, Horizon, as_number
-from prdp.release.number import NumberLike
-from prdp.release.strays import Strays, strays
-from prdp.release.tiered import Pull, TierClipping
-
-if TYPE_CHECKING:
-    from prdp.release.moved import MovedRelease
+from prdp.release.error_bounds import Pull, Strays, strays
+from prdp.release.interval import ENDLESS, Around, Ends, Horizon, as_number, spans_limits
+from prdp.release.number import NumberLike, plain_fraction
+from prdp.release.raw_answer import Caveat
+from prdp.release.selection import Overshoot, Ranked
 
 _LEAST_FAILURE = Fraction(1, 10**100)
 _QUOTED = 60
@@ -29,7 +26,7 @@ _QUOTED = 60
 class Release(NumberLike):
     """A private answer; everything in it may be published.
 
-    >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
+    >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
     >>> print(noisy)  # one draw of twenty is further away than about 100 · ln(20)
     count: 1,042 ± 300 (95 %; share 1/10, clip)
 
@@ -40,8 +37,8 @@ class Release(NumberLike):
         noise_scales: The scales of the independent discrete Laplace noises in it, in steps.
         share: The part of every record's budget that it used.
         method: Which mechanism answered.
-        caveat: What else than noise may have moved the answer, in words; empty if nothing else has.
-        choices: What the mechanism chose on the way, in words.
+        bias: What else than noise may have moved the answer; None if nothing else has.
+        decisions: What the mechanism chose on the way, in words.
         simulated: Whether the records were a stand-in's, and the noise perhaps seeded: it protects nobody.
         ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
             computed from parts, its public limits.
@@ -51,11 +48,14 @@ class Release(NumberLike):
         noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
-        beyond: Of which records the interval that is shown leaves aside what they would add, in the user's
-            own terms; empty where there are none, or where it cannot be said so.
+        clipped: What is public about which records the clipping point lets count for less: `choices` and
+            `beyond` name them by it, when they are looked at. None where that is not said.
         shape: For noise that is not Laplace's and public, all of it, in steps.
         left_out: Which records it is not about, since the policy gives them no budget; empty where that is
             nobody. Sources differ in which columns may be NULL, and answers are compared without it.
+        center: Of a variance, what the squared distances in its parts were taken from.
+        among: Of how many answers this one was selected by what they are; 1 where it was not. Its interval is
+            then simultaneous: with the probability that it states, those of all of them hold at once.
     """
 
     question: str
@@ -64,8 +64,8 @@ class Release(NumberLike):
     noise_scales: tuple[Fraction, ...]
     share: Fraction
     method: str
-    caveat: str
-    choices: tuple[tuple[str, str], ...] = ()
+    bias: Caveat | None = None
+    decisions: Said = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
     parts: tuple[Release, ...] = ()
@@ -74,26 +74,69 @@ class Release(NumberLike):
     noise: str = "laplace"
     chosen: Overshoot | Ranked | None = None
     whole: bool = False
-    beyond: str = ""
+    clipped: ClippedTerms | None = None
     shape: ConcaveNoise | None = None
     left_out: str = field(default="", compare=False)
+    center: Fraction | None = None
+    among: int = 1
 
     @property
     def exact(self) -> Fraction:
         """The answer as an exact fraction.
 
-        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip", "").exact
+        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip").exact
         Fraction(5, 2)
         """
         return self.steps * self.step
 
     @property
+    def caveat(self) -> str:
+        """What else than noise may have moved the answer, in words; empty if nothing else has."""
+        return "" if not self.bias else str(self.bias)
+
+    @property
+    def general_caveat(self) -> str:
+        """The same without the numbers in which rows of a table differ."""
+        return "" if not self.bias else str(self.bias.in_general)
+
+    @property
+    def choices(self) -> Said:
+        """What the mechanism chose on the way, in words, and which records counted for less by it."""
+        if self.clip_threshold is None or self.clipped is None or self.clipped.center is not None:
+            return self.decisions  # of squares, `beyond` says which records: the choices name the point
+        dropped = self.clipping is not None and self.clipping.drops
+        return self.decisions + self.clipped.at(self.clip_threshold, dropped=dropped)
+
+    @property
+    def clip_threshold(self) -> Fraction | None:
+        """What a unit of budget may count for at most; None where nothing was clipped, or it is not said."""
+        pull = self.clipping
+        return None if pull is None or pull.nothing or pull.at is None else pull.at * self.step
+
+    @property
+    def clipped_from(self) -> tuple[ClippedEnd, ...]:
+        """The values of a column beyond which records counted for less; none where it cannot be said so."""
+        threshold = self.clip_threshold
+        return () if self.clipped is None or threshold is None else self.clipped.ends_at(threshold)
+
+    @property
+    def beyond(self) -> str:
+        """The records of which the interval that is shown leaves aside what they would add, in user's terms.
+
+        Empty where there are none, or where it cannot be said so.
+        """
+        ends = self.clipping.excludes(formatting.REACH) if self.clipping is not None else None
+        if ends is None or self.clipped is None:
+            return ""
+        return self.clipped.any_beyond(*(end * self.step for end in ends))
+
+    @property
     def value(self) -> int | float:
         """The answer: an int where its lattice is whole, else the nearest float.
 
-        >>> Release("count", 1042, Fraction(1), (), Fraction(1, 10), "clip", "").value
+        >>> Release("count", 1042, Fraction(1), (), Fraction(1, 10), "clip").value
         1042
-        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip", "").value
+        >>> Release("sum of price", 250, Fraction(1, 100), (), Fraction(1, 10), "clip").value
         2.5
         """
         exact = self.exact
@@ -111,10 +154,11 @@ class Release(NumberLike):
         Without a ``reach`` it is 8, and an end that lies further away than twice the answer is infinite too.
         ``reach=1`` is the interval of the noise alone.
 
-        What other mechanisms drop or clip is outside of what it covers: see ``caveat``. For a value that was
-        chosen from a range it is the range, whatever the probability.
+        What other mechanisms drop or clip is outside of what it covers: see ``caveat``. A value that the
+        framework chose from a range has no interval: nothing bounds how often such a range holds the truth,
+        so both ends are infinite, whatever the probability. The range itself is ``ends``.
 
-        >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip", caveat="")
+        >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
         >>> noisy.interval(), noisy.interval() == noisy.interval("0.95")
         ((742, 1342), True)
         >>> noisy.interval(95)  # doctest: +ELLIPSIS
@@ -128,7 +172,7 @@ class Release(NumberLike):
 
     def shown_between(self, chance: Fraction) -> Ends:
         """Return the ends that are shown: one that lies further away than twice the answer is not."""
-        return self.horizon.shown(self.exact, self.between(chance, shown.REACH))
+        return self.horizon.shown(self.exact, self.between(chance, formatting.REACH))
 
     @property
     def horizon(self) -> Horizon:
@@ -137,32 +181,33 @@ class Release(NumberLike):
         A sum of both signs may be near zero whatever its values are, so that its size is no measure.
         """
         limits = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
-        sides = [pull.pulled(shown.REACH) for pull in self._pulls if pull.needs(shown.REACH)]
+        sides = [pull.pulled(formatting.REACH) for pull in self._pulls if pull.excludes(formatting.REACH)]
         if self.chosen is not None or not sides or any(below and above for below, above in sides):
             return Horizon(limits, below=False, above=False)
         below, above = (True, True) if self.parts else sides[0]
         return Horizon(limits, below, above)
 
     @property
-    def _pulls(self) -> list[Clipping | TierClipping]:
-        """What is known of what was clipped, in the answer or in its parts."""
+    def _pulls(self) -> list[Pull]:
+        """What is known of what was clipped or dropped, in the answer or in its parts."""
         pulls = (part.clipping for part in self.parts or (self,))
-        return [pull for pull in pulls if isinstance(pull, Clipping | TierClipping)]
+        return [pull for pull in pulls if pull is not None]
 
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
-        ends = self.between(shown.LEVEL, shown.REACH)
+        ends = self.between(formatting.LEVEL, formatting.REACH)
         pairs = zip(ends, self.horizon.shown(self.exact, ends), strict=True)
         low, high = (as_number(end) if end != kept else None for end, kept in pairs)
         return low, high
 
     def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
+        chance = 1 - (1 - chance) / self.among  # any of so many may be selected (proofs/computed.md)
         if self.parts and self.ends is not None:
             each = 1 - (1 - chance) / len(self.parts)  # all parts at once
             ends = [part.between(each, reach) for part in self.parts]
-            return combined_interval(self.rule, ends, self.ends)
+            return combined_interval(self.rule, ends, self.ends, self.center)
         if self.chosen is not None:
             low, high = self.chosen.between(1 - chance)
             return (  # a quantile's may lie beside its answer: widened, it covers no less
@@ -170,7 +215,7 @@ class Release(NumberLike):
                 ENDLESS if high is None else max(high * self.step, self.exact),
             )
         if self.ends is not None:
-            return self.ends
+            return -ENDLESS, ENDLESS  # a range that was chosen has no level, so there is no interval
         return self.around(1 - chance, reach).ends(self.steps)
 
     def around(self, failure: Fraction, reach: Fraction) -> Around:
@@ -179,22 +224,15 @@ class Release(NumberLike):
             far = Fraction(self.shape.spread(1 - failure))
             return Around(Strays(far, far), self.step)
         found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
-        return Around(found, self.step, 0 if reach <= 1 or self.even else self._sign)
-
-    @property
-    def _sign(self) -> int:
-        """The sign that the truth has where values have one sign; 0 for any."""
-        pull = self.clipping
-        if pull is None or pull.below == pull.above or (isinstance(pull, Clipping) and pull.mixed):
-            return 0
-        return -1 if pull.below else 1
+        known = self.clipping is not None and reach > 1 and not self.even
+        return Around(found, self.step, self.clipping.sign if self.clipping and known else 0)
 
     @property
     def even(self) -> bool:
         """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
         if self.ends is not None or self.parts or self.chosen is not None:
             return False
-        return self.clipping.nothing if self.clipping is not None else not self.caveat
+        return self.clipping.nothing if self.clipping is not None else not self.bias
 
     @property
     def kind(self) -> str:
@@ -203,26 +241,40 @@ class Release(NumberLike):
         The last is what answers have that were written down before intervals covered what was clipped.
         """
         if self.ends is not None and not self.parts:
-            return shown.RANGE
+            return formatting.RANGE
         told = (part for part in self.parts or (self,) if part.chosen is None)
-        noise_alone = any(part.caveat and part.clipping is None for part in told)
-        return shown.NOISE_ALONE if noise_alone else "95 %"
+        noise_alone = any(part.bias and part.clipping is None for part in told)
+        return formatting.NOISE_ALONE if noise_alone else "95 %"
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: ``"too poor"``, ``"mostly noise"``; empty where nothing is.
+        """What is wrong with the answer: one of ``shown.FLAGS``; empty where nothing is.
 
-        >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive", "").flag
+        >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive").flag
         'mostly noise'
         """
         if self.too_poor:
-            return shown.TOO_POOR
+            return formatting.TOO_POOR
         if self.chosen is not None:
-            return shown.MOSTLY_NOISE if self.chosen.between(1 - shown.LEVEL) == (None, None) else ""
+            return (
+                formatting.MOSTLY_NOISE if self.chosen.between(1 - formatting.LEVEL) == (None, None) else ""
+            )
         if self.ends is not None and not self.parts:
             return ""
-        low, high = self.between(shown.LEVEL)
-        return shown.MOSTLY_NOISE if high - low >= 2 * abs(self.exact) else ""
+        low, high = self.between(formatting.LEVEL)
+        if high - low >= 2 * abs(self.exact) or self.perhaps_of_nothing:
+            return formatting.MOSTLY_NOISE
+        limits = self.ends if self.parts else None
+        wide = limits is not None and spans_limits(self.between(formatting.LEVEL, formatting.REACH), limits)
+        return formatting.UNRELIABLE if wide else ""
+
+    @property
+    def perhaps_of_nothing(self) -> bool:
+        """Whether a mean or a variance may be of no values at all: its noisy count does not tell."""
+        if not self.parts:
+            return False
+        failure = (1 - formatting.LEVEL) / self.among / len(self.parts)
+        return self.parts[1].between(1 - failure)[0] < 1
 
     @property
     def too_poor(self) -> bool:
@@ -231,12 +283,18 @@ class Release(NumberLike):
 
     @property
     def condition(self) -> str:
+        """What the interval leaves aside and holds at once with, in words; empty where that is nothing."""
+        of_nothing = formatting.OF_NOTHING if self.perhaps_of_nothing else ""
+        return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.aside_in_words)))
+
+    @property
+    def aside_in_words(self) -> str:
         """What the interval leaves aside, in words; empty where that is nothing."""
         if self.chosen is not None:
             return self.chosen.meaning
-        if self.parts and self.between(shown.LEVEL, shown.REACH) == self.ends:
+        if self.parts and self.between(formatting.LEVEL, formatting.REACH) == self.ends:
             return ""  # all that the bounds allow: it is told that nothing is
-        return shown.condition(self)
+        return formatting.condition(self)
 
     @property
     def aside(self) -> str:
@@ -250,23 +308,163 @@ class Release(NumberLike):
             (first, name), *others = parts
             more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
             return f"{first} would add to the {name}{more}"
-        return shown.FAR_BEYOND if any(pull.needs(shown.REACH) for pull in self._pulls) else ""
+        return formatting.FAR_BEYOND if any(pull.excludes(formatting.REACH) for pull in self._pulls) else ""
 
     @property
     def told_aside(self) -> str:
         """The same where its condition says it; of means, one of which may stand for many, whatever it is."""
-        return self.aside if self.condition or self.rule == "mean" else ""
+        return self.aside if self.aside_in_words or self.rule == "mean" else ""
 
     @property
     def aside_of_part(self) -> str:
         """Of which records the interval leaves aside what they add to an answer that this is a part of."""
-        return self.beyond or (shown.ANY_BEYOND if any(p.needs(shown.REACH) for p in self._pulls) else "")
+        return self.beyond or (
+            formatting.ANY_BEYOND if any(p.excludes(formatting.REACH) for p in self._pulls) else ""
+        )
+
+    def selected(self, among: int) -> Release:
+        """Return the answer as one of so many that rows were selected from, or sorted, by what they are."""
+        return replace(self, among=max(self.among, among))
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along."""
-        from prdp.release.moved import MovedRelease  # noqa: PLC0415  (it is made of releases)
-
         return MovedRelease(self).moved(times, plus)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MovedRelease(NumberLike):
+    """A release, times a public number, plus another; its interval has moved along.
+
+    >>> people = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
+    >>> print(people / 1000)
+    count / 1000: 1.042 ± 0.300 (95 %; share 1/10, clip)
+    >>> (2 * people - 84).value, (2 * people - 84).interval()
+    (2000, (1400, 2600))
+
+    Attributes:
+        release: What was released.
+        times: What it is multiplied by.
+        plus: What is added then.
+    """
+
+    release: Release
+    times: Fraction = Fraction(1)
+    plus: Fraction = Fraction(0)
+
+    @property
+    def exact(self) -> Fraction:
+        """The answer as an exact fraction."""
+        return self.release.exact * self.times + self.plus
+
+    @property
+    def value(self) -> int | float:
+        """The answer, as an int where it is whole."""
+        return int(self.exact) if self.exact.denominator == 1 else float(self.exact)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the truth is a whole number."""
+        return self.release.whole and self.times.denominator == 1 == self.plus.denominator
+
+    def interval(
+        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
+    ) -> tuple[float, float]:
+        """Return the release's interval, moved along."""
+        ends = [self._moved(end) for end in self.release.interval(level, reach=reach)]
+        return min(ends), max(ends)
+
+    def _moved(self, end: float) -> float:
+        if math.isinf(end):
+            return end if self.times > 0 else -end
+        moved = Fraction(end) * self.times + self.plus
+        return int(moved) if moved.denominator == 1 else float(moved)
+
+    def moved(self, times: object, plus: object) -> MovedRelease:
+        """Return the answer times one number plus another."""
+        by, more = plain_fraction(times), plain_fraction(plus)
+        return MovedRelease(self.release, self.times * by, self.plus * by + more)
+
+    @property
+    def question(self) -> str:
+        """What was asked, and what was done to it."""
+        return self.release.question + _arithmetic(self.times, self.plus)
+
+    @property
+    def share(self) -> Fraction:
+        """The part of every record's budget that it used."""
+        return self.release.share
+
+    @property
+    def method(self) -> str:
+        """Which mechanism answered."""
+        return self.release.method
+
+    @property
+    def caveat(self) -> str:
+        """What else than noise may have moved the release, and which way that moves this."""
+        return "" if self._bias is None else str(self._bias)
+
+    @property
+    def general_caveat(self) -> str:
+        """The same without the numbers in which rows of a table differ."""
+        return "" if self._bias is None else str(self._bias.in_general)
+
+    @property
+    def _bias(self) -> Caveat | None:
+        bias = self.release.bias
+        return None if bias is None else bias.moved(self.release.clipping, (self.times, self.plus))
+
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """What the mechanism chose on the way."""
+        return self.release.choices
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it protects nobody."""
+        return self.release.simulated
+
+    @property
+    def even(self) -> bool:
+        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+        return self.release.even
+
+    @property
+    def kind(self) -> str:
+        """What the interval is."""
+        return self.release.kind
+
+    @property
+    def flag(self) -> str:
+        """What is wrong with the release, if anything is."""
+        return self.release.flag
+
+    @property
+    def condition(self) -> str:
+        """What the interval leaves aside."""
+        moved = "; ".join(filter(None, (formatting.simultaneous(self.among), formatting.condition(self))))
+        return moved if formatting.condition(self) else self.release.condition
+
+    @property
+    def among(self) -> int:
+        """Of how many answers the release was selected by what they are."""
+        return self.release.among
+
+    @property
+    def aside(self) -> str:
+        """What the interval leaves aside, as a clause."""
+        return self.release.aside
+
+    @property
+    def left_out(self) -> str:
+        """Which records it is not about."""
+        return self.release.left_out
+
+    @property
+    def left_away(self) -> tuple[float | None, float | None]:
+        """The ends that are not shown because they lie too far away; None for those that are."""
+        low, high = (None if end is None else self._moved(end) for end in self.release.left_away)
+        return (low, high) if self.times > 0 else (high, low)
 
 
 def chance_of(level: float | Fraction | str) -> Fraction:
@@ -311,3 +509,16 @@ def _quoted(value: object) -> str:
     except ValueError:  # an integer of thousands of digits does not print
         return "..."
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+
+
+def _arithmetic(times: Fraction, plus: Fraction) -> str:
+    by = ""
+    if times.numerator == 1 and times != 1:
+        by = f" / {times.denominator}"
+    elif times != 1:
+        by = f" * {_shown(times)}"
+    return by + (f" {'+' if plus > 0 else '-'} {_shown(abs(plus))}" if plus else "")
+
+
+def _shown(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else f"{float(number):g}"

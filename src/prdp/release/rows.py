@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
 from prdp.noise.discrete_laplace import Integers
-from prdp.release import shown
+from prdp.release import formatting
 from prdp.release.derived import combined_interval
-from prdp.release.drawn import AnswerColumn
-from prdp.release.ends import ENDLESS, Around, Ends, as_float
+from prdp.release.interval import ENDLESS, Around, Ends, as_float, spans_limits
 from prdp.release.label import Label
+from prdp.release.raw_answer import AnswerColumn, LazySequence
 from prdp.release.release import Release, chance_of
 
 Row = tuple[Release, ...]
@@ -28,45 +28,8 @@ Row = tuple[Release, ...]
 _Item = TypeVar("_Item")
 
 
-class _Lazy(Sequence[_Item]):
-    """A sequence whose items are made when they are looked at; equal to others that hold the same."""
-
-    __slots__ = ()
-
-    def item(self, place: int) -> _Item:
-        """Make one item; the place is within the sequence."""
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, place: int) -> _Item: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[_Item, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> _Item | tuple[_Item, ...]:
-        if isinstance(place, slice):
-            return tuple(map(self.item, range(*place.indices(len(self)))))
-        if not -len(self) <= place < len(self):
-            raise IndexError(place)
-        return self.item(place % len(self))
-
-    def __iter__(self) -> Iterator[_Item]:
-        return map(self.item, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Lazy | tuple):
-            return NotImplemented
-        return len(self) == len(other) and all(mine == yours for mine, yours in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self)}>"
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Named(_Lazy[str]):
+class Named(LazySequence[str]):
     """What the question about each group ends with.
 
     Attributes:
@@ -91,7 +54,7 @@ class Named(_Lazy[str]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ReleaseColumn(_Lazy[Release]):
+class ReleaseColumn(LazySequence[Release]):
     """The releases of one question, one a group; what is said of many is held once.
 
     Attributes:
@@ -164,9 +127,12 @@ class ReleaseColumn(_Lazy[Release]):
         """Return what ``Release.between`` says of each release."""
         if self.parts:
             each = 1 - (1 - chance) / len(self.parts)
-            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS)) for one in self.said]
+            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS), one.center) for one in self.said]
             ends = zip(self.which.tolist(), *(part.between(each, reach) for part in self.parts), strict=True)
-            return [combined_interval(rules[which][0], parts, rules[which][1]) for which, *parts in ends]
+            return [
+                combined_interval(rule, parts, limits, center)
+                for (rule, limits, center), parts in ((rules[which], parts) for which, *parts in ends)
+            ]
         around = self.around(1 - chance, reach)
         units = [one.unit for one in around]
         return [
@@ -179,7 +145,7 @@ class ReleaseColumn(_Lazy[Release]):
 
     def whole_ends(self, around: Sequence[Around]) -> Iterator[tuple[int, int, int | None, int | None]]:
         """Yield of each drawn answer which of ``said`` is its, and it and its ends in parts of a step."""
-        wholes = [(one.whole.ends, one.whole.strays.parts) for one in around]
+        wholes = [(one.in_parts, one.strays.parts) for one in around]
         for number, which in self.numbers():
             ends, parts = wholes[which]
             yield which, number * parts, *ends(number)
@@ -198,7 +164,7 @@ class ReleaseColumn(_Lazy[Release]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ReleaseRows(_Lazy[Row]):
+class ReleaseRows(LazySequence[Row]):
     """The answers to several questions, a row for each group.
 
     Attributes:
@@ -238,9 +204,9 @@ def intervals_of(column: Sequence[Release], level: float | Fraction | str) -> li
     if not (isinstance(column, ReleaseColumn) and column.told):
         return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
     if column.parts:
-        ends = column.shown(column.between(chance_of(level), shown.REACH))
+        ends = column.shown(column.between(chance_of(level), formatting.REACH))
         return [(as_float(low), as_float(high)) for low, high in ends]
-    around = column.around(1 - chance_of(level), shown.REACH)
+    around = column.around(1 - chance_of(level), formatting.REACH)
     units = [one.unit for one in around]
     horizons = [one.horizon for one in column.said]
     found = []
@@ -270,31 +236,50 @@ def flags_of(column: Sequence[Release]) -> list[str]:
         return [release.flag for release in column]
     poor, noise = column.of_each(lambda one: one.too_poor), _mostly_noise(column)
     return [
-        shown.TOO_POOR if none else shown.MOSTLY_NOISE if wide else ""
-        for none, wide in zip(poor, noise, strict=True)
+        formatting.TOO_POOR
+        if none
+        else formatting.MOSTLY_NOISE
+        if noisy
+        else formatting.UNRELIABLE
+        if wide
+        else ""
+        for none, noisy, wide in zip(poor, noise, _unreliable(column), strict=True)
     ]
+
+
+def _unreliable(column: ReleaseColumn) -> list[bool]:
+    """Say of each answer whether its interval spans nearly all that the public limits allow."""
+    if not column.parts:
+        return [False] * len(column)
+    limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.said]
+    ends = zip(column.which.tolist(), column.between(formatting.LEVEL, formatting.REACH), strict=True)
+    return [spans_limits(pair, limits[which]) for which, pair in ends]
 
 
 def any_left_away(column: Sequence[Release]) -> bool:
     """Say whether an end of any answer is not shown because it lies too far away."""
     if isinstance(column, ReleaseColumn) and column.told:
         if column.parts:
-            ends = column.between(shown.LEVEL, shown.REACH)
+            ends = column.between(formatting.LEVEL, formatting.REACH)
             return column.shown(ends) != ends
         horizons = [one.horizon for one in column.said]
-        ends_in_parts = column.whole_ends(column.around(1 - shown.LEVEL, shown.REACH))
+        ends_in_parts = column.whole_ends(column.around(1 - formatting.LEVEL, formatting.REACH))
         return any(any(horizons[which].beyond(exact, *ends)) for which, exact, *ends in ends_in_parts)
     return any(release.left_away != (None, None) for release in column)
 
 
 def _mostly_noise(column: ReleaseColumn) -> list[bool]:
     """Say of each answer whether the interval of its noise is as wide as twice the answer."""
-    found = [] if column.parts else [one.strays for one in column.around(1 - shown.LEVEL, Fraction(1))]
+    found = [] if column.parts else [one.strays for one in column.around(1 - formatting.LEVEL, Fraction(1))]
     if found and all(one.up is None and one.down is None for one in found):  # as wide whatever the answer is
         widths = [
             math.inf if one.below is None or one.above is None else (one.below + one.above) // 2
             for one in found
         ]
         return [abs(number) <= widths[which] for number, which in column.numbers()]
-    ends = column.between(shown.LEVEL, Fraction(1))
-    return [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]
+    ends = column.between(formatting.LEVEL, Fraction(1))
+    wide = [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]
+    if not column.parts:
+        return wide
+    counts = column.parts[1].between(1 - (1 - formatting.LEVEL) / len(column.parts), Fraction(1))
+    return [one or few < 1 for one, (few, _) in zip(wide, counts, strict=True)]

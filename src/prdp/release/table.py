@@ -7,22 +7,22 @@ import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prdp.declare.groups import Bin, KeyValue
+from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
-from prdp.release import shown
+from prdp.release import formatting
 from prdp.release.custom import CustomRelease
 from prdp.release.extras import optional_library
-from prdp.release.frame_columns import named_apart
 from prdp.release.html import html_table
-from prdp.release.key_columns import is_day, key_columns
 from prdp.release.release import Release
 from prdp.release.rows import any_left_away, column_of, examples, flags_of, intervals_of, values_of
+from prdp.safety.plain_text import csv_cell, printable
 
 if TYPE_CHECKING:
     import os
@@ -45,7 +45,7 @@ class ReleaseTable:
 
     Iterating gives (key, releases) pairs in the order in which the keys were listed.
 
-    >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+    >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
     >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
     >>> counts["clerk"].value, len(counts)
     (41, 1)
@@ -98,7 +98,7 @@ class ReleaseTable:
                 return row[0] if len(row) == 1 else row
         if not self.by:
             raise KeyError(f"{key!r} is no column of this table, which has: {', '.join(self.asked)}")
-        known = ", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED])
+        known = printable(", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED]))
         more = ", ..." if len(self.keys) > _LISTED else ""
         raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
 
@@ -112,36 +112,54 @@ class ReleaseTable:
     def sort(self, by: str | None = None, *, descending: bool = True) -> ReleaseTable:
         """Return the same rows, sorted by a question's answers, or by what the groups are told apart by.
 
+        The row that comes first by its answer is selected by it, so that intervals are then simultaneous over
+        all rows: see ``top``.
+
         Args:
             by: A question as a column is called, or one of ``by``; by default, the first question.
             descending: Whether the largest come first; of keys, whether the last do.
         """
-        return self._rows(self._order(by, descending=descending))
+        return self._rows(self._order(by, descending=descending), selected=self._is_answer(by))
 
     def top(self, count: int = 10, by: str | None = None) -> ReleaseTable:
         """Return the rows with the largest answers.
 
-        They are the largest noisy ones: noise that is large and positive helps a row to be among them.
+        They are the largest noisy ones: noise that is large and positive helps a row to be among them. So
+        their intervals are simultaneous: those of all rows of this table hold at once with a probability of
+        95 %, whichever are selected.
         """
-        return self._rows(self._order(by, descending=True)[: max(0, count)])
+        places = self._order(by, descending=True)[: max(0, count)]
+        return self._rows(places, selected=self._is_answer(by))
 
     def filter(self, keep: Callable[..., bool]) -> ReleaseTable:
         """Return the rows for which a function of (key, release, ...) is true.
 
-        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+        It may select by answers, so that intervals are then simultaneous over all rows, as those of ``top``
+        are; for a row that you name, ``table[key]`` has its own.
+
+        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
         >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
         >>> len(counts.filter(lambda key, count: count.value > 100))
         0
         """
-        return self._rows([place for place, (key, row) in enumerate(self) if keep(key, *row)])
+        places = [place for place, (key, row) in enumerate(self) if keep(key, *row)]
+        return self._rows(places, selected=True)
+
+    def _is_answer(self, by: str | None) -> bool:
+        return by is None or by in self.names[len(self.by) :]
 
     def _order(self, by: str | None, *, descending: bool) -> list[int]:
         column = self._column(by)
         return sorted(range(len(self)), key=column.__getitem__, reverse=descending)
 
-    def _rows(self, places: Sequence[int]) -> ReleaseTable:
+    def _rows(self, places: Sequence[int], *, selected: bool) -> ReleaseTable:
+        """Return some rows; those that answers select have simultaneous intervals."""
         keys = tuple(self.keys[place] for place in places)
-        return replace(self, keys=keys, releases=tuple(self.releases[place] for place in places))
+        among = len(self) if selected else 1
+        rows = (self.releases[place] for place in places)
+        return replace(
+            self, keys=keys, releases=tuple(tuple(one.selected(among) for one in row) for row in rows)
+        )
 
     def _column(self, name: str | None) -> list[Any]:
         """Return what rows are sorted by."""
@@ -158,14 +176,14 @@ class ReleaseTable:
     @property
     def names(self) -> list[str]:
         """What the columns of keys and answers are called, each differently."""
-        return list(named_apart([(name, []) for name in (*self.by, *self.asked)]))
+        return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What may have moved the answers beside noise, by method."""
         found = self._said(lambda release: (release.method, release.caveat))
         if len(found) > len(self.asked):
-            found = self._said(lambda release: (release.method, shown.in_general(release.caveat)))
+            found = self._said(lambda release: (release.method, release.general_caveat))
         return tuple(f"{method}{columns}: {caveat}" for (method, caveat), columns in found.items() if caveat)
 
     @property
@@ -176,10 +194,11 @@ class ReleaseTable:
         told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
         aside = {said: columns for said, columns in self._said(lambda one: one.told_aside).items() if said}
         if len(aside) > len(self.asked):
-            aside = {shown.BY_ROW: self._said(lambda release: bool(release.told_aside))[True]}
+            aside = {formatting.BY_ROW: self._said(lambda release: bool(release.told_aside))[True]}
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
-        return (*left_out, *aside_of)
+        at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
+        return (*at_once, *left_out, *aside_of)
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
         """Return what is said of answers, each with its columns unless these are all."""
@@ -199,10 +218,10 @@ class ReleaseTable:
         The key of all other records is None.
 
         ``count_low`` and ``count_high`` are the ends of the interval that is printed; ``median_balance_from``
-        and ``..._to`` those of the range that was chosen. ``count_flag`` is ``"mostly noise"`` or
-        ``"too poor"`` where an answer is, else empty.
+        and ``..._to`` those of the range that was chosen. ``count_flag`` says what is wrong with
+        an answer (``"mostly noise"``, ``"unreliable"``, ``"too poor"``), and is empty where nothing is.
 
-        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip", "")
+        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
         >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
         >>> list(counts.columns()), counts.columns()["count"]
         (['job', 'count', 'count_low', 'count_high', 'count_flag'], [41.0])
@@ -210,7 +229,7 @@ class ReleaseTable:
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
             column = [key[place] for key in self.keys]
-            columns += key_columns(name, column)
+            columns += _key_columns(name, column)
         for place, name in enumerate(self.names[len(self.by) :]):
             answers = column_of(self.releases, place)
             intervals = intervals_of(answers, level)
@@ -220,7 +239,7 @@ class ReleaseTable:
                 for k, end in enumerate(_ends(self._examples[place]))
             )
             columns.append((f"{name}_flag", flags_of(answers)))
-        return named_apart(columns)
+        return _named_apart(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question and the rows as plain values; an end that is not there is None."""
@@ -233,15 +252,19 @@ class ReleaseTable:
 
     def to_json(self) -> str:
         """Return ``to_dict`` as JSON."""
-        return shown.as_json(self.to_dict())
+        return formatting.as_json(self.to_dict())
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write the ``columns`` as CSV, or return them so; an end that is not there is empty."""
+        """Write the ``columns`` as CSV, or return them so; an end that is not there is empty.
+
+        A text that a spreadsheet would run as a formula has a ' before it.
+        """
         columns = self.columns()
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(map(_plain, row) for row in zip(*columns.values(), strict=True))
+        writer.writerow(map(csv_cell, columns))
+        rows = zip(*columns.values(), strict=True)
+        writer.writerows([csv_cell(_plain(value)) for value in row] for row in rows)
         if path is None:
             return text.getvalue()
         Path(path).write_text(text.getvalue(), encoding="utf-8")
@@ -298,7 +321,7 @@ class ReleaseTable:
     def lines_within(self, room: float) -> list[str]:
         """Return the same; answers for which there is no room stand below the others, with the keys again."""
         columns = [
-            shown.aligned(column, left=place < len(self.by))
+            formatting.aligned(column, left=place < len(self.by))
             for place, column in enumerate(zip(self._heads(), *self._cells(), strict=True))
         ]
         keys = columns[: len(self.by)]
@@ -310,13 +333,15 @@ class ReleaseTable:
         return ["  ".join(row).rstrip() for block in blocks for row in zip(*block, strict=True)]
 
     def __repr__(self) -> str:
-        return f"<ReleaseTable of {self.question}: {len(self)} rows, share {self.share}{self._mark}>"
+        return (
+            f"<ReleaseTable of {printable(self.question)}: {len(self)} rows, share {self.share}{self._mark}>"
+        )
 
     def _repr_html_(self) -> str:
         return html_table(self._title(), self._heads(), self._cells(), self._notes())
 
     def _title(self) -> str:
-        return f"{self.question} (share {self.share}){self._mark}"
+        return f"{printable(self.question)} (share {self.share}){self._mark}"
 
     @property
     def _mark(self) -> str:
@@ -325,9 +350,10 @@ class ReleaseTable:
     def _heads(self) -> list[str]:
         """Return the heads: of one question, a column each for the answer and its ends."""
         if len(self.asked) != 1 or not self.releases:
-            return self.names
+            return list(map(printable, self.names))
         ends = [f"{self.names[-1]}_{end}" for end in _ends(self._examples[0])]
-        return [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged() else [])]
+        heads = [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged() else [])]
+        return list(map(printable, heads))
 
     def _cells(self) -> list[list[str]]:
         """Return the cells of the first rows; of several questions, each answer in one with its ends."""
@@ -335,11 +361,11 @@ class ReleaseTable:
         flagged = alone and self._flagged()
         rows = []
         for key, row in islice(self, _SHOWN_ROWS):
-            cells = list(map(shown_key, key))
+            cells = [printable(shown_key(value)) for value in key]
             if alone:
-                cells += [*shown.value_and_ends(row[0]), *([row[0].flag] if flagged else [])]
+                cells += [*formatting.value_and_ends(row[0]), *([row[0].flag] if flagged else [])]
             else:
-                cells += [shown.in_a_cell(release) for release in row]
+                cells += [formatting.in_a_cell(release) for release in row]
             rows.append(cells)
         return rows
 
@@ -350,16 +376,16 @@ class ReleaseTable:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         kinds = self._said(lambda release: release.kind)
-        notes += [f"ends{columns}: {shown.KINDS[kind]}" for kind, columns in kinds.items()]
+        notes += [f"ends{columns}: {formatting.KINDS[kind]}" for kind, columns in kinds.items()]
         columns = [column_of(self.releases, place) for place in range(len(self.asked))]
         found = {flag for column in columns for flag in flags_of(column)}
-        flags = [f"{flag}: {meaning}" for flag, meaning in shown.FLAGS.items() if flag in found]
-        notes += [shown.LEFT_AWAY] if any(map(any_left_away, columns)) else []
+        flags = [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in found]
+        notes += [formatting.LEFT_AWAY] if any(map(any_left_away, columns)) else []
         return [*notes, *self.notes, *self.conditions, *self.caveats, *self._clipped(), *flags]
 
     def _clipped(self) -> list[str]:
         """Return which records counted for less, where that is the same for all rows."""
-        said = {dict(one.choices).get(shown.CLIPPED) for column in self._examples for one in column}
+        said = {dict(one.choices).get(formatting.CLIPPED) for column in self._examples for one in column}
         return [text for text in said if text] if len(said) == 1 else []
 
 
@@ -374,12 +400,12 @@ def shown_key(value: KeyValue) -> str:
     >>> shown_key(datetime(2026, 1, 31)), shown_key("clerk"), shown_key(30)
     ('2026-01-31', 'clerk', '30')
     """
-    return str(value.date()) if is_day(value) else str(value)  # type: ignore[union-attr]
+    return str(value.date()) if _is_day(value) else str(value)  # type: ignore[union-attr]
 
 
 def _ends(answers: Sequence[Release]) -> tuple[str, str]:
     """Return what the ends of a column's intervals are called."""
-    chosen = any(release.kind == shown.RANGE for release in answers)
+    chosen = any(release.kind == formatting.RANGE for release in answers)
     return ("from", "to") if chosen else ("low", "high")
 
 
@@ -392,3 +418,42 @@ def _plain(value: Any) -> Any:
 
 def _sortable(value: KeyValue) -> Any:
     return value.low if isinstance(value, Bin) else value
+
+
+def _numbers_of(edges: Sequence[Fraction]) -> list[int] | list[float]:
+    """Return edges as numbers of one type, which every frame has: 64-bit integers, else floats."""
+    if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
+        return [int(edge) for edge in edges]
+    return [float(edge) for edge in edges]
+
+
+def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Return the columns by name; a name that is taken already gets a number."""
+    named: dict[str, list[Any]] = {}
+    for name, column in columns:
+        free, number = name, 2
+        while free in named:
+            free, number = f"{name}_{number}", number + 1
+        named[free] = column
+    return named
+
+
+def _key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[Any]]]:
+    """Return a column of keys as plain columns: ends of bins, days, or values; None for all others."""
+    listed: list[Any] = [key for key in keys if not isinstance(key, Others)]
+
+    def placed(values: Sequence[Any]) -> list[Any]:
+        each = iter(values)
+        return [None if isinstance(key, Others) else next(each) for key in keys]
+
+    if listed and all(isinstance(key, Bin) for key in listed):
+        low, high = (_numbers_of([getattr(key, end) for key in listed]) for end in ("low", "high"))
+        return [(f"{name}_from", placed(low)), (f"{name}_to", placed(high))]
+    if listed and all(_is_day(key) for key in listed):
+        return [(name, placed([key.date() for key in listed]))]
+    return [(name, placed(listed))]
+
+
+def _is_day(value: KeyValue) -> bool:
+    """Say whether a key is a day."""
+    return isinstance(value, datetime) and value.time() == time()

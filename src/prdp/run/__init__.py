@@ -1,1 +1,1 @@
-"""From a plan to an answer: check, charge, read, draw, record."""
+"""Answer a plan: check, charge, read, draw, record."""

@@ -8,12 +8,12 @@ from typing import Protocol
 
 from prdp.errors import EngineFailure, LedgerError
 from prdp.ledger.account import Charge, Ledger, Notes
-from prdp.ledger.no_account import NoAccount
+from prdp.ledger.synthetic import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.plan.plan import Plan
 from prdp.release.table import Released
 from prdp.run.reader import Reader
-from prdp.safety.guard import guarded
+from prdp.safety.redacted_errors import guarded
 
 
 class Answerable(Protocol):
@@ -63,7 +63,7 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
     standing = None if fresh else plan.standing(ledger)
     if standing is not None:
         return standing
-    reader.ensure_there()
+    reader.ensure_there(plan.reads.values() if isinstance(plan, Plan) else ())
     try:
         hint = plan.hint(ledger) if isinstance(plan, Plan) else None
         notes = Notes(plan.region, plan.edition or None, hint)
@@ -76,7 +76,8 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
 
         def draw_and_record() -> Released:
             """Draw an answer and record it; one that could not be recorded is in no variable that is left."""
-            (released,) = begun.draw(reader, SystemEntropy(), 1)
+            with reader.one_snapshot():
+                (released,) = begun.draw(reader, SystemEntropy(), 1)
             drawn.set()
             return ledger.record(charge, released)
 

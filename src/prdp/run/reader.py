@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +25,21 @@ class Reader:
     stand_in: bool
     kept: dict[Read, Any] = field(default_factory=dict, repr=False)
 
-    def ensure_there(self) -> None:
-        """Refuse, by public facts and before any charge, a source that is gone or has changed."""
+    def ensure_there(self, reads: Iterable[Read] = ()) -> None:
+        """Refuse, by public facts and before any charge, a source that is gone or has changed.
+
+        Where an engine's SQL does not have words for all that can be asked, reads are refused as well.
+        """
         self.source.ensure_there()
+        if hasattr(self.source, "ensure_written"):
+            for read in reads:
+                self.source.ensure_written(read)
+
+    def one_snapshot(self) -> AbstractContextManager[None]:
+        """Have all statements of one question read the same state of the source, where an engine can."""
+        engine = getattr(self.source, "engine", self.source)
+        held: AbstractContextManager[None] = getattr(engine, "one_snapshot", nullcontext)()
+        return held
 
     def read(self, read: Read) -> Any:
         """Return what a read finds, reading the records only if they were not read for this before.

@@ -18,6 +18,16 @@ _ADDRESS = re.compile(
 _HOST = re.compile(r"(?:[\w.%-]*|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?", re.ASCII)
 _OPTION = re.compile(r"(\w+)=([^=]*)", re.ASCII)
 _SECRET_OPTIONS = {"password", "sslpassword"}
+_ANY_SECRET = re.compile(
+    r"(\w+_)?(ssl|client)?(password|passwd|passphrase|passcode|pass|pwd|secret|token|api_?key|private_key)",
+    re.IGNORECASE,
+)
+"""Names of options that hold a secret, of any database; a file with one in it may be named."""
+
+_ANY_ADDRESS = re.compile(r"\s*(?:[a-z][\w+.-]*:)+//(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_PAIR = r"(\w++)\s*+=\s*+(?:'(?:[^'\\]|\\.)*+'|\{[^}]*+\}|[^\s;']*+)"
+_PAIRS = re.compile(rf"\s*+(?:{_PAIR}(?:\s*+;\s*+|\s++|$)){{2,}}+", re.DOTALL)
+"""Names and values, ``host=h password=p`` or ``Server=h;Pwd=p``; one pair alone may be a column with keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,26 @@ def is_database(place: object) -> bool:
     (True, False)
     """
     return isinstance(place, str) and place.lstrip().lower().startswith(_SCHEMES)
+
+
+def holds_password(text: str) -> bool:
+    """Say whether a text is an address, of whatever, with a password in it.
+
+    >>> holds_password("postgresql://ana:secret@host/db"), holds_password("postgresql://ana@host:5432/db")
+    (True, False)
+    >>> holds_password("mariadb://host/db?user=ana&passwd=secret"), holds_password("SELECT 'a://b:c@d'")
+    (True, False)
+    >>> holds_password("host=bank user=ana password=secret"), holds_password("pass=yes,no")
+    (True, False)
+    """
+    found = _ANY_ADDRESS.match(text)
+    if found is None:
+        pairs = re.findall(_PAIR, text) if _PAIRS.fullmatch(text) else []
+        return any(map(_ANY_SECRET.fullmatch, pairs))
+    options = found["rest"].partition("?")[2]
+    login, at, _ = found["rest"].rpartition("@")
+    names = [unquote(option.partition("=")[0]).strip() for option in re.split("[&;?#]", options)]
+    return bool(at and ":" in login and not login.endswith(":")) or any(map(_ANY_SECRET.fullmatch, names))
 
 
 def read_address(text: str, own: Sequence[str] = ()) -> DatabaseAddress:

@@ -14,7 +14,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
-from prdp.declare.owners import Owners
+from prdp.declare.units import Owners
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.ledger import MemoryLedger
@@ -31,8 +31,6 @@ from prdp.testing.engine_records import (
     record_of,
 )
 from prdp.testing.key_contract import KeyContract
-from prdp.testing.owner_contract import PERSONAL, VALUE, OwnerContract, owner_reading, read_condition
-from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import (
     Record,
     in_groups,
@@ -43,6 +41,8 @@ from prdp.testing.reference import (
     reference_tops,
 )
 from prdp.testing.row_contract import RowContract
+from prdp.testing.unit_contract import PERSONAL, VALUE, OwnerContract, owner_reading, read_condition
+from prdp.testing.unit_reference import reference_owners, reference_scaled, rising_caps
 
 __all__ = ["PERSONAL", "VALUE", "EngineContract"]
 

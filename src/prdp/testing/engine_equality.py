@@ -16,8 +16,8 @@ from prdp.cells.key_masses import KeyMasses
 from prdp.cells.measure import Measure
 from prdp.declare.groups import GroupKey, bins, date_trunc, read_grouping
 from prdp.declare.key_search import KeySearch
-from prdp.declare.owners import Owners
-from prdp.engines.duckdb import open_source
+from prdp.declare.units import Owners
+from prdp.engines.duckdb.engine import open_source
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
@@ -25,15 +25,15 @@ from prdp.plan.queries import Count, CountDistinct, Max, Mean, Quantile, Query, 
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind
-from prdp.tables.opened import reader_of
+from prdp.tables.base import reader_of
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
 from prdp.testing.brevity import Brevity
 from prdp.testing.engine_records import DAYS, INFINITY, NAN, record_of
-from prdp.testing.owner_reference import reference_owners
 from prdp.testing.reference import Record, in_groups, reference_keys, reference_summary
 from prdp.testing.seeded import Seeded
 from prdp.testing.simulate import simulate
+from prdp.testing.unit_reference import reference_owners
 
 _SCHEMA = pyarrow.schema(
     [

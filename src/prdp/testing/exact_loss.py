@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import accumulate, combinations_with_replacement
@@ -20,14 +20,77 @@ from typing import Any, get_args
 import numpy as np
 from flint import arb, arb_poly, ctx, fmpq
 
-from prdp.cells.owners import OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
+from prdp.cells.units import OwnerGroups
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Lazily, Noisy, Rule, Scan, Shaped, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.testing.content import content, undeclared
+
+_PLAIN = (int, float, complex, str, bytes)
+_LEAVES = (type(None), bool, int, str, bytes, type)
+
+
+def content(thing: Any) -> object:
+    """Return something that is equal for two values only if nothing in them tells them apart.
+
+    >>> content(1) == content(1.0), content((0.0,)) == content((-0.0,)), content([1]) == content([1])
+    (False, False, True)
+    """
+    return _content(thing, ())
+
+
+def held(thing: Any) -> dict[str, Any]:
+    """Return the attributes that an object holds, in its ``__dict__`` and in its slots, by name."""
+    found: dict[str, Any] = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            own = f"_{kind.__name__.lstrip('_')}{name}" if _is_private(name) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, own):
+                found[own] = getattr(thing, own)
+    return found
+
+
+def undeclared(thing: Any) -> list[str]:
+    """Return the names of what a dataclass holds besides its fields."""
+    assert is_dataclass(thing)
+    return sorted(held(thing).keys() - {field.name for field in fields(thing)})
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _content(thing: Any, within: tuple[int, ...]) -> object:
+    kind = type(thing)
+    if kind in _LEAVES:
+        return kind, thing
+    if id(thing) in within:  # something that holds itself: how far up says where
+        return kind, within[::-1].index(id(thing))
+    inner = (*within, id(thing))
+    own = tuple((name, _content(value, inner)) for name, value in sorted(held(thing).items()))
+    return kind, _items(thing, inner), own
+
+
+def _items(thing: Any, within: tuple[int, ...]) -> object:
+    """Return what a value holds besides its attributes."""
+    for plain in _PLAIN:
+        if isinstance(thing, plain):  # NaN equals NaN here, and 0.0 is not -0.0
+            return plain.__repr__(thing)
+    if isinstance(thing, np.ndarray | np.generic):
+        array = np.asarray(thing)
+        numbers = _content(array.tolist(), within) if array.dtype.hasobject else array.tobytes()
+        return array.dtype.str, array.shape, numbers
+    if isinstance(thing, dict):
+        return tuple((_content(key, within), _content(value, within)) for key, value in thing.items())
+    if isinstance(thing, tuple | list):
+        return tuple(_content(item, within) for item in thing)
+    if isinstance(thing, set | frozenset):
+        return frozenset(_content(item, within) for item in thing)
+    return None if held(thing) else thing
+
 
 Record = Mapping[str, Any]
 
@@ -65,6 +128,13 @@ class Loss:
         """By how much the promise is broken; at most ``TOLERANCE`` if it is kept."""
         return self.measured - self.promised
 
+    @property
+    def ratio(self) -> float:
+        """The measured loss over the promised one: 1 where a record loses all that it may."""
+        if not self.promised:
+            return math.inf if self.measured > TOLERANCE else 0.0
+        return self.measured / self.promised
+
 
 def worst_loss(
     universe: Sequence[Record],
@@ -73,6 +143,18 @@ def worst_loss(
     promised: Callable[[Record], Fraction | float],
     most_records: int,
 ) -> Loss:
+    """Return the comparison with the largest excess; see ``losses``."""
+    found = losses(universe, law, summary_of, promised, most_records)
+    return max(found, key=lambda loss: loss.excess)
+
+
+def losses(
+    universe: Sequence[Record],
+    law: Callable[[Any], Law],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+    promised: Callable[[Record], Fraction | float],
+    most_records: int,
+) -> Iterator[Loss]:
     """Compare every table of up to ``most_records`` records with itself plus each record.
 
     Args:
@@ -82,9 +164,6 @@ def worst_loss(
             single records and for none only.
         promised: What a record may lose.
         most_records: The size of the largest table.
-
-    Returns:
-        The comparison with the largest excess.
     """
     summary_of_table = _merged_summaries(universe, summary_of)
     laws: dict[tuple[int, ...], Law] = {}
@@ -94,13 +173,35 @@ def worst_loss(
             laws[table] = law(summary_of_table(table))
         return laws[table]
 
-    def losses() -> Iterator[Loss]:
-        for table, added in _neighbours(len(universe), most_records):
-            measured, undrawn = _compared(law_of(table), law_of(tuple(sorted((*table, added)))))
-            records = tuple(universe[index] for index in table)
-            yield Loss(universe[added], records, measured, float(promised(universe[added])), undrawn)
+    for table, added in _neighbours(len(universe), most_records):
+        measured, undrawn = _compared(law_of(table), law_of(tuple(sorted((*table, added)))))
+        records = tuple(universe[index] for index in table)
+        yield Loss(universe[added], records, measured, float(promised(universe[added])), undrawn)
 
-    return max(losses(), key=lambda loss: loss.excess)
+
+def added_losses(
+    tables: Sequence[Sequence[Record]],
+    added: Sequence[Record],
+    law: Callable[[Any], Law],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+    promised: Callable[[Record], Fraction | float],
+) -> Iterator[Loss]:
+    """Compare each of some tables with itself plus each of some records; the same cells only once."""
+    for table in tables:
+        before = summary_of(table)
+        without, seen = law(before), set[object]()
+        for record in added:
+            promise = float(promised(record))
+            if isinstance(before, Summary):
+                alone: Any = summary_of([record])
+                after: Any = before.merged(alone)
+                if (known := (promise, content(alone))) in seen:
+                    continue
+                seen.add(known)
+            else:
+                after = summary_of([*table, record])
+            measured, undrawn = _compared(without, law(after))
+            yield Loss(record, tuple(table), measured, promise, undrawn)
 
 
 def _merged_summaries(

@@ -1,4 +1,4 @@
-"""What an engine of several tables must do, as tests: subclass ``JoinContract``, say how to open tables."""
+"""The contract of engines that read several tables, as tests: subclass ``JoinContract``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.owners import Fold
+from prdp.cells.units import Fold
 from prdp.declare.computed import derived_grain, read_column
 from prdp.declare.groups import Binned, GroupKey, bins, read_grouping
-from prdp.declare.owners import JoinedTables, Owners
 from prdp.declare.references import Tree
+from prdp.declare.units import JoinedTables, Owners
 from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
@@ -20,8 +20,8 @@ from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.brevity import Brevity
-from prdp.testing.owner_reference import reference_owners, reference_scaled, rising_caps
 from prdp.testing.reference import Record
+from prdp.testing.unit_reference import reference_owners, reference_scaled, rising_caps
 
 NAN, INFINITY = float("nan"), float("inf")
 _ONE, _EIGHTH = Fraction(1), Fraction(1, 8)
@@ -69,6 +69,10 @@ DATABASE: Tables = {
         ("moved", 3.0, "b", 50, NAN),
         ("half", 2.0, "p", 60, 1.0),
         ("half", 2.0, None, None, NAN),
+        ("partly", 2.0, "p", 59, 1.0),
+        ("partly", 2.0, "p", 59, NAN),
+        ("ytrap", 2.0, "p", 58, NAN),
+        ("ytrap", 2.0, "p", 58, 1.0),
         ("odd", 1.0, "p", 61, INFINITY),
         ("odd", None, "p", 61, INFINITY),
         ("nan", NAN, "p", 62, 0.0),

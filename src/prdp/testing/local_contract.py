@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from prdp.local.client.campaign import Campaign
 from prdp.local.client.client import Client, laws_for
 from prdp.local.client.report import payload_size
 from prdp.local.protocols.protocol import Record
-from prdp.local.protocols.randomisers import Hashed, Law
+from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
+from prdp.testing.less_noise import FACTOR
+from prdp.testing.level_edges import on_edges, with_budget
 
 TOLERANCE = 1e-9
 """What a measured loss may exceed its bound by: the rounding of logarithms, with room."""
@@ -56,17 +60,33 @@ def _log_of(above: tuple[int, int], below: tuple[int, int]) -> float:
     return math.log(above[1]) - math.log(below[0]) if below[0] else math.inf
 
 
+def less_local_noise(law: Law, factor: Fraction = FACTOR) -> Law:
+    """Return a law whose coins, symbols and noise are made for a loss that is larger by 1 / factor."""
+    if isinstance(law, Bit):
+        return replace(law, lift=law.lift / factor, loss=law.loss / factor)
+    if isinstance(law, Symbol | Hashed):
+        return replace(law, loss=law.loss / factor)
+    if isinstance(law, NoisyValue):
+        return replace(law, scale=law.scale * factor)
+    raise TypeError(f"{type(law).__name__} is no law of the library")
+
+
 class LocalContract:
     """Tests that no report says more about a record than it may, on every two records of a universe.
+
+    To the records of the universe the contract adds those on the lower edge of every level of the policy. A
+    twin with noise 2 % too small must break the promise, unless ``loose`` says why it cannot.
 
     Attributes:
         campaigns: The protocol at several terms.
         records: The universe, odd records among it.
+        loose: Why no record comes within 2 % of the promise; empty where one does.
         caught_by: By how much a wrong twin must break the promise.
     """
 
     campaigns: Sequence[Campaign] = ()
     records: Sequence[Record] = ()
+    loose: str = ""
     caught_by: float = 0.001
 
     def twins(self) -> Mapping[str, Laws]:
@@ -91,6 +111,42 @@ class LocalContract:
                 for other, also in each:
                     worst = max(worst, largest_log_ratio(one, other) - promise - also)
         return worst
+
+    def tightness(self) -> tuple[float, float]:
+        """Return the worst loss against the dummy over the promise: of the right laws, and of the twin."""
+
+        def quiet(campaign: Campaign, record: Record | None) -> Sequence[Law]:
+            return [less_local_noise(law) for law in laws_for(campaign, record)]
+
+        return max(self._ratios(laws_for)), max(self._ratios(quiet))
+
+    def _ratios(self, laws: Laws) -> Iterator[float]:
+        for campaign in self.campaigns:
+
+            def budget(record: Mapping[str, Any], campaign: Campaign = campaign) -> float:
+                return self.promised(campaign, record) / float(campaign.share)
+
+            def changed(record: Mapping[str, Any], to: float, budget: Any = budget) -> Any:
+                return with_budget(record, to, budget)
+
+            dummy = laws(campaign, None)
+            edges = on_edges(self.records, campaign.policy.levels, budget, changed)
+            for record in (*self.records, *edges):
+                if promise := self.promised(campaign, record):
+                    yield largest_log_ratio(laws(campaign, record), dummy) / promise
+
+    def test_two_percent_too_little_noise_is_caught(self) -> None:
+        """Measure right laws and quiet twin, with records on edges; ``pytest -rP`` prints both."""
+        right, twin = self.tightness()
+        print(f"{type(self).__qualname__}: {right:.4f} of the promise, with 2 % less noise {twin:.4f}")
+        assert right <= 1 + TOLERANCE
+        if self.loose:
+            assert right < FACTOR, "it is tight: take loose away"
+        else:
+            assert twin > 1 + TOLERANCE, (
+                f"noise 2 % too small shows nowhere: the right laws come to {right:.4f} of the promise at "
+                "most. Add records or terms that come closer"
+            )
 
     def test_no_record_loses_more_than_its_share_of_its_budget(self) -> None:
         """Compare every record with the dummy, and every two records."""

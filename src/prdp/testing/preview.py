@@ -1,4 +1,4 @@
-"""How far a statement's answers would lie from the truth, on a stand-in; nothing is charged."""
+"""Estimate the error of a statement's answers on synthetic data; nothing is charged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project
-from prdp.release.shown import TOO_POOR
+from prdp.projects.toml_file import ProjectText
+from prdp.release.formatting import TOO_POOR
 
 _PLENTY = {"policy": "1000000000"}
 """A budget so large that answers are true, but for the width of the ranges of maxima and quantiles."""
@@ -24,7 +25,7 @@ class Errors:
         median: The median error, in parts of the truth.
         often: The error that 95 of 100 answers kept, in parts of the truth.
         covered: The part of the answers whose interval held the truth.
-        flagged: The part of the answers that are mostly noise, or of a table too poor.
+        flagged: The part of the answers that have a flag.
         empty: The keys of groups that have no record in the stand-in; nothing above is about them.
     """
 
@@ -139,11 +140,11 @@ def _errors(
     )
 
 
-def policies_of(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
     """Return the policies of a file: of ``[policies]``, a text or a table with at_most and at_least each."""
-    listed = content.get("policies")
+    listed = file.content.get("policies")
     if not isinstance(listed, dict) or not listed:
-        raise InvalidRequest('the file names no policies. Write [policies], then same = "1".')
+        raise InvalidRequest(f'{file.path.name} names no policies. Write [policies], then same = "1".')
     made = {name: {"policy": said} if isinstance(said, str) else said for name, said in listed.items()}
     for name, said in made.items():
         if (
@@ -151,5 +152,5 @@ def policies_of(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             or "policy" not in said
             or set(said) - {"policy", "at_most", "at_least"}
         ):
-            raise InvalidRequest(f'policies.{name} is not understood: write {name} = "10000 / balance".')
+            raise file.wrong(("policies", name), f'is not understood: write {name} = "10000 / balance".')
     return made

@@ -12,7 +12,7 @@ from prdp.plan.queries import Count
 from prdp.projects.project import Project
 from prdp.tables.join import Join
 from prdp.tables.table import Table
-from prdp.testing.true_answers import true_answers
+from prdp.testing.truth import true_answers
 
 LEFT_OUT = "without a budget, left out of every answer"
 

@@ -17,7 +17,7 @@ from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
-from prdp.testing.true_answers import everybody, true_answers
+from prdp.testing.truth import everybody, true_answers
 
 SHARES = tuple(
     Fraction(1, part)

@@ -8,18 +8,18 @@ from typing import TypeGuard, overload
 
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
+from prdp.graphs.graph import Graph, GraphQuery
+from prdp.graphs.links import Links
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
-from prdp.tables.graph import Graph, GraphQuery
+from prdp.tables.base import reader_of
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
-from prdp.tables.links import Links
-from prdp.tables.opened import reader_of
-from prdp.tables.queried import Queried
+from prdp.tables.queryable import Queried
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 

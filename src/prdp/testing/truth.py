@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from prdp.cells.cell import Cell
-from prdp.cells.owners import OwnerCells, OwnerGroups
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Std, Sum, Variance
+from prdp.cells.units import OwnerCells, OwnerGroups
+from prdp.errors import InvalidRequest
+from prdp.methods import Chosen
+from prdp.plan.methods import Options
+from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.plan.steps import QueryPlan
+from prdp.policy import Policy
 from prdp.release.derived import root
+from prdp.tables.base import reader_of
+from prdp.tables.groups import Groups
+from prdp.tables.join import Join
+from prdp.tables.table import Table
+from prdp.testing.simulate import refuse_unless_stand_in
 
 
-def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:  # noqa: PLR0911  (one return a query)
+def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:
     """Return the true answers to a planned query, over the records that have a valid budget.
 
     Counts, sums, means and variances are exact. A maximum is the upper end of its range and
     a quantile the middle of its own, as their mechanisms would answer without noise.
     """
+    own = _own_truth(plan, cells)
+    return _known_truths(plan, cells) if own is None else own
+
+
+def _known_truths(  # noqa: PLR0911  (one return a query)
+    plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells
+) -> list[Fraction]:
+    """Return the true answers to a query of the package."""
     query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
@@ -46,7 +65,20 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
             parts = query.at if isinstance(query.at, tuple) else (query.at,)
             return [_quantile(valued, Fraction(part), count) * grain for part in parts]
         case _:
-            raise TypeError(query)
+            name = type(query).__name__
+            raise InvalidRequest(
+                f"the true answer of {name} is not known. Define {name}.truth, "
+                "which returns it from what the mechanism is shown."
+            )
+
+
+def _own_truth(plan: QueryPlan, cells: Any) -> list[Fraction] | None:
+    """Return what a query from outside the package says is true; None where it says nothing."""
+    query, sees = plan.query, plan.steps[0].sees
+    if not isinstance(query, Query) or sees is None:
+        return None
+    found = query.truth(sees(cells))
+    return None if found is None else list(map(Fraction, found))
 
 
 def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
@@ -80,3 +112,28 @@ def _quantile(valued: list[Cell], part: Fraction, count: int) -> Fraction:
         if below >= part * count:
             return Fraction(sum(_ends(cell)), 2)
     return Fraction(0)
+
+
+def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
+    """Return a stand-in whose policy gives every record the same budget, so that no answer leaves one out."""
+    if isinstance(like, Groups):
+        table: Any = like.table
+        all_records: Any = everybody(table)
+        return replace(like, table=all_records)
+    return replace(like, policy=Policy.constant(1))
+
+
+def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
+    """Return what is true of a stand-in's records that have a budget: one answer, or one a group.
+
+    >>> import numpy
+    >>> import prdp
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+    >>> true_answers(people.where("age > 40"), prdp.count())
+    [Fraction(1, 1)]
+    """
+    table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
+    refuse_unless_stand_in(table, "true_answers")
+    (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
+    found = plan.read.taken(reader_of(table).read(plan.read))
+    return [value for group in found for value in truths(plan, group)]

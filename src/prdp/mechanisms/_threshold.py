@@ -1,0 +1,437 @@
+"""Choose a clipping point privately from a public ladder of them.
+
+Whoever clips (totals, ranks, distinct keys) says what each point would clip, as a ``Ladder``; how a point
+is found is decided here and nowhere else. In full: proofs/point.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import pairwise
+from math import ceil, lcm
+from typing import Protocol
+
+import numpy as np
+
+from prdp.cells.columns import Column, exact_column, plus, product, total, totals_at
+from prdp.cells.segments import joined, limbs
+from prdp.cells.summary import Summary
+from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._mechanism import beyond
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.release.bias import Clipping
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What the point two octaves lower should clip, and what it costs a point if that clips less.
+
+    A point that clips nothing may lie just above the records or far above them: what it clips does not say.
+    What a lower one would clip does. In full: proofs/point.md.
+
+    Attributes:
+        below: How much lower that is, in quarters of an octave.
+        mass: The budget mass, times the share, that should be clipped there.
+        times: A unit of mass that lacks there costs a point as much as one of ``times`` parts of a unit that
+            it clips itself.
+    """
+
+    below: int = 8
+    mass: int = 40
+    times: int = 4
+
+    @property
+    def sway(self) -> Fraction:
+        """By what part of its own budget a new record can lower what a point is charged."""
+        return Fraction(1, self.times)
+
+    def spared(self, share: Fraction) -> Fraction:
+        """Return the budget mass that clipping may cost no weight: as much as all that may lack."""
+        return self.mass / (self.times * share)
+
+    def charged(
+        self, masses: Sequence[int], whole: int, heights: Sequence[int], worth: Fraction
+    ) -> list[int]:
+        """Return what points are charged for: what they clip, ``times`` over, and what lacks below them.
+
+        >>> Fence(below=4, mass=10, times=2).charged([9, 3, 0, 0], 20, [0, 4, 8, 12], Fraction(1))
+        [18, 7, 7, 10]
+
+        Args:
+            masses: What each point clips, in quanta.
+            whole: The mass of all records: what a point below all of them would clip.
+            heights: How high each point is, in quarters of an octave.
+            worth: What a quantum of budget is worth: the share times the quantum.
+        """
+        lower = [whole, *masses]
+        asked = self._asked(worth)
+        return [
+            self.times * mass + max(0, asked - lower[place])
+            for mass, place in zip(masses, self._places(heights), strict=True)
+        ]
+
+    def charged_groups(
+        self, masses: list[Column], whole: list[Column], heights: Sequence[int], worth: Fraction
+    ) -> list[Column]:
+        """Return the same for many groups, in limbs: a row for each group and a column for each point."""
+        clipped, every = joined(masses), joined(whole)
+        lower = np.concatenate((every[:, np.newaxis], clipped), axis=1)[:, self._places(heights)]
+        lacking = np.maximum(plus(exact_column([self._asked(worth)]), -lower), 0)
+        return limbs(plus(product(clipped, exact_column([self.times])), lacking), 1)
+
+    def _places(self, heights: Sequence[int]) -> list[int]:
+        """Return for each point the number of points that lie as much lower as the fence, or more."""
+        return [bisect_right(heights, height - self.below) for height in heights]
+
+    def _asked(self, worth: Fraction) -> int:
+        """Return the mass that should be clipped, in quanta."""
+        return int(self.mass / worth)
+
+
+_QUARTERS = 4
+
+
+class Ladder(Protocol):
+    """Public clipping points, ascending, and the budget mass that each would clip."""
+
+    @property
+    def quantum(self) -> Fraction:
+        """The budget that masses are counted in; on a ``lattice`` of n, in n such quanta, rounded down."""
+
+    @property
+    def sway(self) -> int:
+        """By how many halves of its own budget a new record can lower a mass: 0 where masses only rise."""
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records, on a lattice of so many quanta."""
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return what each point clips; points lie ``stride`` quarters of an octave apart."""
+
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is above the first one, in quarters of an octave."""
+
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The use of the rest of the share, for a table that was found about so rich in budget.
+
+    Attributes:
+        choice: The part of the share for choosing a point.
+        answer: The part for the answer.
+        fall: By how much a point's log-weight falls with each octave: what keeps the choice from running
+            away from the data, and what the masses must outweigh for it to climb to them.
+        stride: How far apart the points are, in quarters of an octave.
+        fence: What else a point is charged for; None for what it clips alone.
+    """
+
+    choice: Fraction
+    answer: Fraction
+    fall: Fraction
+    stride: int = 2
+    fence: Fence | None = None
+
+    @property
+    def seen(self) -> Fraction:
+        """The part of the share that a unit of clipped mass weighs: that for choosing, fences aside."""
+        return self.choice if self.fence is None else self.choice / (1 + self.fence.sway)
+
+    def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
+        """Return by how much each point's log-weight has fallen, for points of these heights.
+
+        Octaves that no record can be in, beyond one stride, cost less: there is nothing in them to stop at.
+        Points beyond the first ``usual`` ones cost more, as few tables have records beyond their bounds.
+        """
+        return _climbs(self.fall, self.stride, heights, len(heights) if usual is None else usual)
+
+
+@lru_cache(maxsize=256)
+def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...], usual: int) -> Sequence[Fraction]:
+    climbs = [Fraction(0)]
+    for below, above in pairwise(heights):
+        near = min(above - below, stride)
+        gap = min(fall, _GAP_FALL) * (above - below - near)
+        border = BEYOND_BOUNDS if len(climbs) == usual else 0
+        climbs.append(climbs[-1] + (fall * near + gap) / _QUARTERS + border)
+    return climbs
+
+
+def _tuning(choice: int, fall: str) -> Tuning:
+    part = Fraction(choice, 100)
+    return Tuning(part, 1 - _GATE - part, Fraction(fall))
+
+
+# All of these were chosen once, on 90 made-up cases, and then frozen and measured on 30 real ones:
+# experiments/choosing/README.md has the settings that were tried, and by how much each was worse.
+_GATE = Fraction(3, 100)  # 2 % was within 1 %, and 6 % worse by 2 to 3 %
+_CLIMB = Fraction(4, 5)  # of the fall: what a table's mass must outweigh to be called rich
+_GAP_FALL = Fraction(1)  # an octave: where no record can be, a point's weight need not fall as fast
+BEYOND_BOUNDS = 3  # where points for records beyond the bounds begin: with none, those within them pay for it
+# Parts of the share for the choice in percent, and falls an octave: rich tables afford a gentle fall.
+LARGE_SHARE = _tuning(20, "2.5")
+SMALL_SHARE = _tuning(25, "2")
+LEADING = _tuning(30, "1.8")  # of a large share, for a point that other totals follow
+RICH = _tuning(38, "1.6")
+MIDDLING = _tuning(21, "2.3")
+LEAN = _tuning(39, "2")
+POOR = _tuning(43, "1.1")
+THIN = _tuning(33, "2")  # for tiers of a sum that are poor in budget: experiments/choosing/step_sums.py
+FENCED = replace(_tuning(43, "0.8"), fence=Fence())
+
+
+@dataclass(frozen=True, slots=True)
+class PointFinder:
+    """Find a clipping point by a noisy total mass and one draw among all points.
+
+    Guarantee:
+        With what follows at the part ``answer`` of the share, the whole is (share · E(r))-private.
+
+    Why:
+        Adding r raises the total budget mass, and the mass that each point would clip, by at most E(r): the
+        noisy total costs a₀ · share · E(r) and the draw a₁ · share · E(r); with the answer's they make 1.
+        In full: proofs/point.md.
+
+    Attributes:
+        gate: The part of the share that measures the table's total budget mass.
+        tunings: Margins and tunings, to be tried in turn. The first is used for which the table is rich
+            enough: its noisy mass, times the share and the part ``choice``, is at least the margin plus four
+            fifths of the fall from the lowest point to the highest. The last has no margin: for the rest.
+        gate_bits: The lattice of the total mass is as fine as this many bits of its noise.
+    """
+
+    gate: Fraction = _GATE
+    tunings: tuple[tuple[int | None, Tuning], ...] = ((25, LARGE_SHARE), (25, POOR), (None, POOR))
+    gate_bits: int = 50
+
+    def __post_init__(self) -> None:
+        if any(self.gate + tuning.choice + tuning.answer > 1 for _, tuning in self.tunings):
+            raise ValueError("the parts of the share add up to more than the whole")
+
+    @classmethod
+    def tuned(cls, share: Fraction) -> PointFinder:
+        """Return the finder for a share; the parameters were chosen once (experiments/choosing)."""
+        if share > Fraction(1, 3):
+            return cls()
+        return cls(tunings=((25, SMALL_SHARE), (25, POOR), (None, POOR)))
+
+    @classmethod
+    def for_totals(cls, share: Fraction) -> PointFinder:
+        """Return the finder for totals, which were looked at more closely than what else is clipped."""
+        if share > Fraction(1, 3):
+            return cls(tunings=((25, LARGE_SHARE), (25, FENCED), (None, FENCED)))
+        return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED)))
+
+    @classmethod
+    def for_leaders(cls, share: Fraction) -> PointFinder:
+        """Return the finder for totals whose point others follow, so that it is worth more."""
+        if share > Fraction(1, 3):
+            return cls(tunings=((25, LEADING), (25, FENCED), (None, FENCED)))
+        return cls.for_totals(share)
+
+    def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
+        """Return the distribution of (which tuning, (place on the ladder, the answer there)).
+
+        Args:
+            ladder: What each point would clip.
+            share: The part of every record's budget for all of it.
+            answer: From a tuning and the place that was chosen to the law of the answer, which is to use
+                the part ``tuning.answer`` of the share.
+        """
+
+        def rest(which: int) -> Then:
+            tuning = self.tunings[which][1]
+            return Then(self.drawn(ladder, share, tuning), lambda place: answer(tuning, place))
+
+        return Gated(
+            first=self.measured([ladder], share),
+            rule=FirstReaching(tuple((0, least) for least in self.reached(ladder, share))),
+            laws=Lazily(len(self.tunings), rest),
+        )
+
+    def measured(self, ladders: Sequence[Ladder], share: Fraction) -> Noisy:
+        """Return the noisy total mass of each of some disjoint sets of records; there is at least one."""
+        quantum = ladders[0].quantum
+        lattice = self.lattice(quantum, share)
+        noise = DiscreteLaplace(1 / (share * self.gate * quantum * lattice))
+        return Noisy(tuple(ladder.mass(lattice) for ladder in ladders), (noise,) * len(ladders))
+
+    def reached(self, ladder: Ladder, share: Fraction, margin: int | None = None) -> tuple[int, ...]:
+        """Return what the noisy mass must reach for each tuning but the last, on its lattice; all public.
+
+        Args:
+            ladder: Of which the public points matter.
+            share: The part of every record's budget.
+            margin: In place of the tunings' own margins.
+        """
+        step = ladder.quantum * self.lattice(ladder.quantum, share)
+        found: list[int] = []
+        for own, tuning in self.tunings:
+            if own is None:
+                break
+            usual = ladder.heights(tuning.stride)[: ladder.usual(tuning.stride)]
+            least = self.least(own if margin is None else margin, tuning, usual)
+            found.append(ceil(least / (step * share)))
+        return tuple(found)
+
+    def drawn(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        """Return the draw of a point of a ladder, under a tuning."""
+        weight = evidence(ladder, share, tuning) * ladder.quantum
+        heights, usual = ladder.heights(tuning.stride), ladder.usual(tuning.stride)
+        masses: Sequence[int] = ladder.masses(tuning.stride, 1)
+        if tuning.fence is not None:
+            weight /= tuning.fence.times
+            masses = tuning.fence.charged(masses, ladder.mass(1), heights, share * ladder.quantum)
+        return self.choice(masses, weight, tuning, heights, usual)
+
+    def choice(
+        self,
+        masses: Sequence[int],
+        weight: Fraction,
+        tuning: Tuning,
+        heights: tuple[int, ...],
+        usual: int | None = None,
+    ) -> PermuteAndFlip:
+        """Return the draw of a point: the less it clips, and the lower it is, the likelier.
+
+        Args:
+            masses: What each point would clip, in quanta.
+            weight: By how much a point's log-weight falls with each quantum.
+            tuning: How far apart the points are, and by how much it falls with each octave.
+            heights: How high each point is, in quarters of an octave.
+            usual: How many points are for records within the public bounds; None for all.
+        """
+        climbs = tuning.climbs(heights, usual)
+        parts = lcm(weight.denominator, *[climb.denominator for climb in climbs])
+        each, up = int(weight * parts), [climb.numerator * (parts // climb.denominator) for climb in climbs]
+        weights = [Fraction(each * mass + climb, parts) for mass, climb in zip(masses, up, strict=True)]
+        return PermuteAndFlip(tuple(weights))
+
+    def parts(self, tuning: Tuning) -> str:
+        """Return in words what part of the share went where."""
+        parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
+        return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
+
+    def least(self, margin: int, tuning: Tuning, heights: tuple[int, ...]) -> Fraction:
+        """Return from which noisy mass on, times the share, a tuning is used on points of these heights."""
+        return (_CLIMB * tuning.climbs(heights)[-1] + margin) / tuning.seen
+
+    def lattice(self, quantum: Fraction, share: Fraction) -> int:
+        """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
+        scale = 1 / (share * self.gate * quantum)
+        return 1 << max(0, int(scale).bit_length() - self.gate_bits)
+
+
+def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
+    """Return the noisy total of the records, clipped at the point of a place on a tuning's ladder."""
+    points = Points.spanning(summary, tuning.stride)
+    total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
+    scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
+    return Noisy((total,), (DiscreteLaplace(scale),))
+
+
+def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
+    """Return by how much a point's log-weight falls with each unit of budget mass that it clips."""
+    return share * tuning.seen / (1 + Fraction(ladder.sway, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLadder:
+    """The ladder of a summary: a point clips the records whose cell reaches above it."""
+
+    summary: Summary
+    sway: int = 0
+
+    def clipping(self, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Clipping:
+        """Return what is known of what was clipped at a place that a tuning chose; of public facts alone."""
+        summary = self.summary
+        points = Points.spanning(summary, tuning.stride)
+        at, usual, most = (
+            points.per_quantum(point) / summary.levels.quantum for point in (place, points.usual - 1, -1)
+        )
+        weight = evidence(self, share, tuning)
+        spans = len(summary.ratios.values) if summary.ratios else 1
+        return Clipping(
+            at,
+            most,
+            weight,
+            tuning.fall,
+            tuning.stride,
+            blind=blind,
+            spans=spans,
+            spared=tuning.fence.spared(share) if tuning.fence else Fraction(0),
+            usual=usual,
+            border=BEYOND_BOUNDS if usual < most else 0,
+        )
+
+    @property
+    def quantum(self) -> Fraction:
+        """The grain of masses: that of the levels."""
+        return self.summary.levels.quantum
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records that a point could clip: those whose value is not zero."""
+        cells = self.summary.cells
+        return total(cells.masses(lattice)[cells.high != 0])
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return the budget mass that each point clips; adding a record raises it by 0 or by its own."""
+        points = Points.spanning(self.summary, stride)
+        cells = self.summary.cells
+        reaching = points.first_reaching(cells.high, cells.quanta)
+        masses = totals_at(reaching, cells.masses(lattice), len(points.numerators) + 1)
+        return tuple(beyond(masses)[:-1])  # a cell that point j reaches is clipped at points before j
+
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """Return how high each point is."""
+        return Points.spanning(self.summary, stride).heights
+
+    def usual(self, stride: int) -> int:
+        """Return how many of the points are for records within the public bounds."""
+        return Points.spanning(self.summary, stride).usual
+
+
+@dataclass(frozen=True, slots=True)
+class SparingLadder:
+    """A ladder that does not mind a public mass: a point's mass is what it clips beyond that.
+
+    Adding a record moves max(0, g - spared) no further than g, and the same way.
+    """
+
+    ladder: RecordLadder
+    spared: int
+
+    @property
+    def quantum(self) -> Fraction:
+        """The grain of masses."""
+        return self.ladder.quantum
+
+    @property
+    def sway(self) -> int:
+        """As that of the ladder."""
+        return self.ladder.sway
+
+    def mass(self, lattice: int) -> int:
+        """Return the budget mass of all records."""
+        return self.ladder.mass(lattice)
+
+    def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
+        """Return the mass that each point clips beyond what is spared."""
+        spared = self.spared // lattice
+        return tuple(max(0, mass - spared) for mass in self.ladder.masses(stride, lattice))
+
+    def heights(self, stride: int) -> tuple[int, ...]:
+        """As those of the ladder."""
+        return self.ladder.heights(stride)
+
+    def usual(self, stride: int) -> int:
+        """As that of the ladder."""
+        return self.ladder.usual(stride)

@@ -1,0 +1,133 @@
+"""Keys, columns and files with names that terminals, spreadsheets or TOML would obey."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prdp
+from prdp.release.html import html_table
+from prdp.safety.plain_text import csv_cell, printable, safe_json
+from tests.cli.running import piped, quickly
+
+FORMULAS = ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1+1"]
+ESCAPES = [
+    "a\x1b[31mred",
+    "b\x9b2Jc",
+    "c\x07",
+    "d\x7f",
+    "e\u202eright",
+    "f\rover",
+    "g\u2028h",
+    "]8;;http://a\x07",
+]
+KEYS = [*FORMULAS, *ESCAPES, "-5", "plain"]
+COLUMN = "=job\x1b[1m"
+STATEMENT = f'SELECT "{COLUMN}", COUNT(*) AS "@n" FROM t GROUP BY "{COLUMN}"'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table whose column and keys are hostile, declared in a project file."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({COLUMN: [key for key in KEYS for _ in range(40)]}), tmp_path / "t.parquet")
+    keys = json.dumps(KEYS).replace("\x7f", "\\u007f")
+    quoted = json.dumps(COLUMN)
+    (tmp_path / "prdp.toml").write_text(
+        f'[tables.t]\nsource = "t.parquet"\npolicy = "1"\n[tables.t.keys]\n{quoted} = {keys}\n'
+    )
+    return tmp_path
+
+
+def is_harmless(text: str, but: str = "\n") -> bool:
+    return all(letter.isprintable() or letter in but for letter in text)
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("columns", [40, 200])
+def test_answers_obey_nobody(folder: Path, form: str, columns: int) -> None:
+    ran = quickly("ask", STATEMENT, "--share", "0.5", "--format", form, columns=columns)
+    assert ran.exit_code == 0, ran.output
+    assert is_harmless(ran.stdout, "\n\t" if form == "csv" else "\n")
+    for name in ("a.csv", "a.json", "a.txt"):
+        ran = quickly("ask", STATEMENT, "--share", "0.5", "--output", name)
+        assert ran.exit_code == 0, ran.output
+        assert is_harmless((folder / name).read_text(encoding="utf-8"), "\n\t")
+
+
+def test_csv_of_answers_holds_no_formula_and_keeps_numbers(folder: Path) -> None:
+    ran = quickly("ask", STATEMENT, "--share", "0.5", "--format", "csv")
+    rows = list(csv.reader(io.StringIO(ran.stdout)))
+    for row in rows:
+        for cell in row:
+            assert not cell.startswith(tuple("=@\t\r\uff1d"))
+            assert not cell.startswith(("+", "-")) or float(cell) is not None
+    assert {row[0] for row in rows} >= {"-5", "plain", "'=1+1", "'@SUM(A1)"}
+    python = prdp.project()["t"].group_by(COLUMN, keys=KEYS).count(share="1/10").to_csv()
+    assert python is not None
+    assert not [row for row in csv.reader(io.StringIO(python)) if row[0].startswith(("=", "@", "\t"))]
+
+
+def test_json_of_answers_is_what_the_keys_are(folder: Path) -> None:
+    ran = quickly("ask", STATEMENT, "--share", "0.5", "--format", "json")
+    assert [row[COLUMN] for row in json.loads(ran.stdout)["rows"]] == KEYS
+
+
+def test_the_ledger_and_reprs_obey_nobody(folder: Path) -> None:
+    assert quickly("ask", STATEMENT, "--share", "0.5").exit_code == 0
+    for options in ((), ("--json",), ("--csv",)):
+        ran = quickly("ledger", "t.ledger", *options)
+        assert ran.exit_code == 0, ran.output
+        assert is_harmless(ran.stdout, "\n\t")
+    table = prdp.project()["t"].group_by(COLUMN, keys=KEYS).count(share="1/10")
+    assert is_harmless(str(table) + repr(table))
+    answers = prdp.project().sql(STATEMENT, share="1/10")
+    assert is_harmless(str(answers) + repr(answers))
+
+
+@given(st.text())
+def test_whatever_a_text_is_it_is_harmless_and_json_stays_what_it_says(text: str) -> None:
+    assert printable(text).isprintable()
+    cell = csv_cell(text)
+    assert isinstance(cell, str)
+    assert is_harmless(cell, "\n\t")
+    if cell.startswith(("=", "+", "-", "@", "\t", "\n")):
+        assert float(cell) is not None
+    if text.isprintable() and not text.startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20")):
+        assert cell == text
+    written = safe_json(json.dumps([text], ensure_ascii=False))
+    assert written.isprintable()
+    assert json.loads(written) == [text]
+
+
+@pytest.mark.parametrize(
+    "name", ["a\x1b[2J.csv", "b\nc.csv", '"]\nx = 1 #.csv', "=1.csv", "'$(id)'.csv", "--json.csv"]
+)
+def test_a_file_with_a_hostile_name_is_declared_as_what_it_is(folder: Path, name: str) -> None:
+    (folder / name).write_text("x\n1\n2\n")
+    ran = piped("init", f"./{name}", "--policy", "1", "--type", "x=BIGINT", "--force", folder=folder)
+    assert is_harmless(ran.stdout + ran.stderr)
+    if ran.returncode == 0:
+        (table,) = tomllib.loads((folder / "prdp.toml").read_text(encoding="utf-8"))["tables"].values()
+        assert Path(table["source"]).name == name
+        assert set(table) <= {"source", "policy", "types", "keys", "bounds", "grain"}
+    else:
+        assert ran.returncode == 2
+        assert "Traceback" not in ran.stderr
+
+
+def test_no_text_of_a_table_for_notebooks_moves_a_terminal_s_cursor() -> None:
+    hostile = "a\x1b[2J\x9b\u202e<b>"
+    shown = html_table(hostile, [hostile], [[hostile]], [hostile])
+    assert shown.isprintable()
+    assert shown.count("a\\x1b[2J") == 4
+    assert "<b>" not in shown

@@ -1,0 +1,88 @@
+"""Noise and pull together, against their distribution by enumeration."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from prdp.release.bias import Clipping
+from prdp.release.error_bounds import strays
+from prdp.release.interval import Around
+
+FAILURE = Fraction(1, 20)
+
+
+def clipping(**changed: object) -> Clipping:
+    facts = {"at": Fraction(1), "most": Fraction(1000), "evidence": Fraction(1, 5), "fall": Fraction(5, 2)}
+    return Clipping(**(facts | {"stride": 2, "blind": False} | changed))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [1, 7, 35, 200])
+@pytest.mark.parametrize("reach", [2, 8])
+def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
+    scale: int, reach: int
+) -> None:
+    """The bound on Pr[pull > y] as a distribution, and noise drawn after it: integrated, step by step."""
+    pull = clipping(mixed=True, at=Fraction(100), most=Fraction(10**6))
+    tail = pull.tail(Fraction(reach))
+    assert tail is not None
+    noise = scale * 100
+    found = strays((Fraction(noise),), "laplace", pull, FAILURE, Fraction(reach))
+    assert found.above is not None
+    steps = np.arange(-60 * noise, 60 * noise + 1)
+    weight = math.tanh(1 / (2 * noise)) * np.exp(-np.abs(steps) / noise)
+    gap = (float(found.above) - steps) / float(tail.scale)
+    passed = np.where(gap < tail.height, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
+    missed = float((weight * passed).sum())
+    allowed = float(FAILURE * Fraction(4, 5))
+    assert missed <= allowed
+    assert missed >= 0.98 * allowed
+
+
+def test_each_side_that_is_pulled_from_has_its_part_of_the_failures() -> None:
+    both = strays((Fraction(100),), "laplace", clipping(below=True, mixed=True), FAILURE, Fraction(8))
+    assert both.below == both.above
+    one = strays((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
+    assert one.below is not None
+    assert both.below is not None
+    assert one.below < both.below
+
+
+def test_a_choice_that_says_nothing_leaves_the_size_of_the_answer() -> None:
+    unseen = strays((Fraction(10),), "laplace", clipping(evidence=Fraction(0)), FAILURE, Fraction(8))
+    assert unseen.above is None
+    low, high = Around(unseen, Fraction(1)).ends(1000)
+    assert 0 < low < 1000
+    assert high == 8 * (1000 + unseen.up)  # type: ignore[operator]
+
+
+def test_huge_scales_do_not_pass_what_floats_hold() -> None:
+    far = Fraction(10) ** 390
+    pull = clipping(at=far, most=far * 10**6)
+    found = strays((far * 3,), "laplace", pull, FAILURE, Fraction(8))
+    assert found.above is not None
+    assert found.above > far
+
+
+def test_a_side_that_can_hardly_be_pulled_ends_where_the_noise_does() -> None:
+    """Just above its own point times the reach there is next to no room, which no float may stumble over."""
+    for room in (Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 2)):
+        point = (1 + room) / 8
+        pull = clipping(below=True, mixed=True, drawn=(point, Fraction(1)), at=Fraction(1))
+        found = strays((Fraction(4000),), "laplace", pull, FAILURE, Fraction(8))
+        noise = strays((Fraction(4000),), "laplace", None, FAILURE, Fraction(1))
+        assert found.below is not None
+        assert found.above is not None
+        assert noise.below is not None
+        assert noise.below <= found.below <= noise.below * (1 + room) + 2
+        assert found.above > found.below
+
+
+def test_a_side_whose_point_lies_below_the_other_s_by_more_than_the_reach_is_not_pulled() -> None:
+    pull = clipping(below=True, mixed=True, drawn=(Fraction(1, 9), Fraction(1)))
+    found = strays((Fraction(100),), "laplace", pull, FAILURE, Fraction(8))
+    one_sided = strays((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
+    assert (found.below, found.above) == (one_sided.below, one_sided.above)
