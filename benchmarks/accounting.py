@@ -33,9 +33,7 @@ from prdp.ledger import Binding, DurableLedger, Notes
 from prdp.ledger.chain import insert, next_row, rows_from
 from prdp.ledger.file_storage import connected, writing
 from prdp.regions.max_overlap import Charged, spent_in
-from prdp.regions.points import PointSet
-from prdp.regions.region import EVERYBODY, Box, Region
-from prdp.regions.serialize import region_to_json
+from prdp.regions.region import EVERYBODY, Box, PointSet, Region, region_to_json
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
 FACTS = Binding({"name": "stress", "fixed": list(NAMES)})

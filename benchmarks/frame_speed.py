@@ -8,7 +8,7 @@ import numpy as np
 
 import prdp
 from prdp.release.clipped import _said
-from prdp.release.error_bounds import strays
+from prdp.release.interval import strays
 
 GROUPS, RECORDS = 2_000, 1_000_000
 

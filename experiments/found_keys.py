@@ -33,7 +33,7 @@ import prdp
 from prdp.declare.key_search import KeySearch
 from prdp.mechanisms.keys import threshold
 from prdp.plan.key_plan import KeysPlan
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded, simulate
 
 SHARES = ("1/100", "1/10", "1")

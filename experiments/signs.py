@@ -25,7 +25,7 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
 from prdp.plan.queries import Sum
 from prdp.release.bias import Clipping
-from prdp.release.error_bounds import strays
+from prdp.release.interval import strays
 from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells

@@ -1,4 +1,4 @@
-"""Make the public costs of characters in src/prdp/declare/text_model.py from a public list of words.
+"""Make the public costs of characters in src/prdp/declare/key_search.py from a public list of words.
 
 Run ``python -m experiments.text_costs WORDS > costs.py`` with a file of English words, one a line, and put
 the result in its place. What is shipped was made from web2, the words of Webster's Second International of
@@ -16,7 +16,7 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from prdp.declare.text_model import KINDS, kind_of
+from prdp.declare.key_search import KINDS, kind_of
 
 LETTERS = "".join(map(chr, range(32, 127)))
 TEXTS = 200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prdp.plan.plan import Plan
-from prdp.tables.base import Opened
+from prdp.tables.queryable import Opened
 
 
 def found(opened: Opened, plan: Plan) -> Any:

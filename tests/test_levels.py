@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.errors import PolicyError
-from prdp.grids import largest_until, power_below, smallest_from, whole_root
-from prdp.levels import Levels
+from prdp.levels import Levels, largest_until, power_below, smallest_from, whole_root
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))
 

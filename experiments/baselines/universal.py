@@ -5,7 +5,7 @@ They read the records through public ranges of values, 64 an octave. The range o
 
 Sum: the universal estimator (Dong and Yi, 2023). Half of ε finds a power of two that few records exceed, by a
 scan whose counts only grow when a record is added, so that two noises of scale 2/(ε/2) pay for it; the
-other half pays for the noise of the clipped total. It is what ``prdp.mechanisms._base.UniversalSum`` does.
+other half pays for the noise of the clipped total: ``prdp.mechanisms.framework.UniversalSum`` does so.
 Max: inverse sensitivity (Asi and Duchi, 2020) with a slack, safe on ties: see ``choose_largest``.
 """
 

@@ -20,8 +20,7 @@ from experiments.yardsticks import oracle_clip
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import Points, RecordLadder
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead

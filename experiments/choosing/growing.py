@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 import prdp
 from experiments.options import options
-from prdp.plan.mechanism_choice import Rivals, rivals
-from prdp.plan.methods import Options
+from prdp.plan.methods import Options, Rivals, rivals
 from prdp.plan.queries import Sum
 from prdp.testing import simulate
 

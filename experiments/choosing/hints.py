@@ -24,7 +24,7 @@ from prdp.ledger.account import Entry
 from prdp.plan.plan import Plan
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
 MOVED = Fraction(4)

@@ -21,7 +21,7 @@ from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.ledger.account import Entry
 from prdp.release.release import Release
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
 

@@ -33,9 +33,9 @@ from experiments.datasets import CUT, LARGEST, DataSet
 from experiments.yardsticks import Floats
 from prdp.ledger.account import Entry
 from prdp.plan.plan import Plan
+from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
-from prdp.release.selection import Ranked
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
 CHOSEN = {name: POLICIES[name] for name in ("inverse", "sqrt", "stepwise")} | {"constant": "0.1"}

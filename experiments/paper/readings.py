@@ -20,7 +20,7 @@ from experiments.problem import Problem, Question
 from experiments.yardsticks import Floats
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing.seeded import Seeded
 
 _HALF, _WHOLE = Fraction(1, 2), Fraction(1)

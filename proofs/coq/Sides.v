@@ -1,4 +1,4 @@
-(** Clipping with a point for values above zero and one for values below (clip.md, mechanisms/_signed_thresholds.py). *)
+(** Clipping with a point for values above zero and one for values below (clip.md, mechanisms/clip.py). *)
 From Coq Require Import String Reals Lra Lia ZArith QArith Qabs Qreals Qminmax List Psatz Lqa.
 From Prdp Require Import Notion Compose Laplace Choice Law Lawful Parallel Clip.
 Import ListNotations.

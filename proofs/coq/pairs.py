@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from prdp.cells.edges import Pairs
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._domain import DomainFinder
-from prdp.mechanisms._threshold import RecordLadder, Tuning, evidence
+from prdp.mechanisms._threshold import Points, RecordLadder, Tuning, evidence
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.keys import KeyFinder
+from prdp.mechanisms.partition import DomainFinder
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import CutLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace

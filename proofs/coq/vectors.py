@@ -18,13 +18,10 @@ import numpy as np
 
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
-from prdp.cells.cell import Cell, CellKey
-from prdp.cells.cell_columns import CellColumns
+from prdp.cells.cell_columns import Cell, CellColumns, CellKey
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._signed_thresholds import BothReaching
-from prdp.mechanisms._threshold import Fence, PointFinder, RecordLadder, Tuning
-from prdp.mechanisms.clip import Clip
+from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms.clip import BothReaching, Clip
 from prdp.mechanisms.following import Following
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace

@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from prdp.graphs.graph import Graph, edges, open_graph, paths, stars, triangles
     from prdp.graphs.links import Links, Records, open_links
     from prdp.ledger import DurableLedger, Ledger, MemoryLedger
-    from prdp.pictures.account import plot_account
-    from prdp.pictures.policy import plot_policy
-    from prdp.plan.functions import (
+    from prdp.pictures import plot_account, plot_policy
+    from prdp.plan.queries import (
         count,
         count_distinct,
         max,  # noqa: A004
@@ -73,9 +72,8 @@ if TYPE_CHECKING:
     )
     from prdp.policy import Policy
     from prdp.projects.project import Project, project
-    from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
-    from prdp.release.table import ReleaseTable
+    from prdp.release.table import CustomRelease, ReleaseTable
     from prdp.sql.dbapi import connect
     from prdp.sql.results import SqlAnswers
     from prdp.tables.groups import Groups
@@ -85,7 +83,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = ("adapters", "local", "methods", "testing")
     _HOMES = {
-        "CustomRelease": "prdp.release.custom",
+        "CustomRelease": "prdp.release.table",
         "DurableLedger": "prdp.ledger",
         "Graph": "prdp.graphs.graph",
         "Groups": "prdp.tables.groups",
@@ -102,30 +100,30 @@ else:
         "SqlAnswers": "prdp.sql.results",
         "bins": "prdp.declare.groups",
         "connect": "prdp.sql.dbapi",
-        "count": "prdp.plan.functions",
-        "count_distinct": "prdp.plan.functions",
+        "count": "prdp.plan.queries",
+        "count_distinct": "prdp.plan.queries",
         "date_trunc": "prdp.declare.groups",
         "edges": "prdp.graphs.graph",
-        "max": "prdp.plan.functions",
-        "mean": "prdp.plan.functions",
-        "median": "prdp.plan.functions",
-        "min": "prdp.plan.functions",
+        "max": "prdp.plan.queries",
+        "mean": "prdp.plan.queries",
+        "median": "prdp.plan.queries",
+        "min": "prdp.plan.queries",
         "open": "prdp.tables.table",
         "open_graph": "prdp.graphs.graph",
         "open_join": "prdp.tables.join",
         "open_links": "prdp.graphs.links",
         "paths": "prdp.graphs.graph",
-        "plot_account": "prdp.pictures.account",
-        "plot_policy": "prdp.pictures.policy",
+        "plot_account": "prdp.pictures",
+        "plot_policy": "prdp.pictures",
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
-        "quantile": "prdp.plan.functions",
+        "quantile": "prdp.plan.queries",
         "share_for": "prdp.testing",
         "stars": "prdp.graphs.graph",
-        "std": "prdp.plan.functions",
-        "sum": "prdp.plan.functions",
+        "std": "prdp.plan.queries",
+        "sum": "prdp.plan.queries",
         "triangles": "prdp.graphs.graph",
-        "variance": "prdp.plan.functions",
+        "variance": "prdp.plan.queries",
     }
 
     def __getattr__(name: str) -> object:

@@ -18,7 +18,7 @@ from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.invalid_budgets import Threshold, invalid_example, invalid_regions
 from prdp.expressions.nodes import Arithmetic, Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import quoted, shown_name
+from prdp.expressions.tokens import quoted, shown_name
 from prdp.levels import MOST_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
 

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.cells.cell import Cell, CellKey, magnitude_key
-from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.cell_columns import NO_VALUE, Cell, CellColumns, CellKey, magnitude_key
 from prdp.cells.columns import exact_column
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import Points, RecordLadder
 
 LEVELS = Levels(Fraction(1, 8), Fraction(4))
 

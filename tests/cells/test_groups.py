@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import prdp.cells.columns
 import prdp.cells.groups
-import prdp.cells.segments
-import prdp.cells.threads
-from prdp.cells.cell import Cell, CellKey
-from prdp.cells.cell_columns import CellColumns
+from prdp.cells.cell_columns import Cell, CellColumns, CellKey
 from prdp.cells.columns import numbered
-from prdp.cells.groups import GroupRows, SummaryGroups
-from prdp.cells.segments import joined, totals_by
+from prdp.cells.groups import GroupRows, SummaryGroups, joined, totals_by
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import Points, RecordLadder
 
 LEVELS = Levels(Fraction(1, 10**9), Fraction(100), 4)
 LARGEST = 2**46
@@ -109,7 +105,7 @@ class TestOfEachGroup:
 @pytest.fixture
 def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut columns into parts of a few rows, as a hundred thousand groups are, and work on two at a time."""
-    for module in (prdp.cells.groups, prdp.cells.segments, prdp.cells.threads):
+    for module in (prdp.cells.groups, prdp.cells.groups, prdp.cells.columns):
         monkeypatch.setattr(module, "AT_ONCE", 7)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from prdp.cells.cell import CellKey
+from prdp.cells.cell_columns import CellKey
 from prdp.cells.measure import Measure
-from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb.engine import open_source
+from prdp.mechanisms.following import PairedPoints
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 

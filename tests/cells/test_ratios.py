@@ -13,7 +13,7 @@ from prdp.cells.cell_columns import CellColumns
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import Points
 from prdp.plan.reads import CellRead
 
 LOW, HIGH = 0, 10**6

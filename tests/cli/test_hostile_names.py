@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
-from prdp.release.html import html_table
+from prdp.release.formatting import html_table
 from prdp.safety.plain_text import csv_cell, printable, safe_json
 from tests.cli.running import piped, quickly
 

@@ -12,10 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.declare.groups import Calendar, first_moment
-from prdp.declare.key_domains import EPOCH, KeyClass, MomentRange, WholeNumbers, microseconds_of
-from prdp.declare.key_search import KeySearch, read_keys
-from prdp.declare.patterns import LARGEST_DOMAIN, TextClass
-from prdp.declare.text_model import COSTS, END, LETTERS, MOST_BITS, LikelyTexts, bits_of, likely_classes
+from prdp.declare.key_domains import (
+    EPOCH,
+    LARGEST_DOMAIN,
+    KeyClass,
+    MomentRange,
+    TextClass,
+    WholeNumbers,
+    microseconds_of,
+)
+from prdp.declare.key_search import (
+    COSTS,
+    END,
+    LETTERS,
+    MOST_BITS,
+    KeySearch,
+    LikelyTexts,
+    bits_of,
+    likely_classes,
+    read_keys,
+)
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind
 

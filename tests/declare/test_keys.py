@@ -398,7 +398,7 @@ def test_how_far_noise_strays_is_found_once_for_all_groups_that_have_the_same(
         asked.append(noises)
         return spread(noises, level)
 
-    monkeypatch.setattr("prdp.release.error_bounds.spread", counted)
+    monkeypatch.setattr("prdp.release.interval.spread", counted)
     answers.columns(level="0.93")
     assert 1 <= len(asked) <= 2 * len(scales) < 50
 

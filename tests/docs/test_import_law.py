@@ -13,13 +13,13 @@ SOURCE = Path(__file__).parents[2] / "src" / "prdp"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 ORDER = (
-    *("errors", "noise", "safety", "grids", "levels", "schema", "expressions", "declare", "regions"),
+    *("errors", "noise", "safety", "levels", "schema", "expressions", "declare", "regions"),
     *("methods", "policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run"),
     *("sql", "tables"),
 )
 """Every package imports itself and what stands before it; whoever is not here comes after all."""
 
-BELIEVED = ("policy", "levels", "grids", "regions", "cells", "plan", "run", "mechanisms", "noise")
+BELIEVED = ("policy", "levels", "regions", "cells", "plan", "run", "mechanisms", "noise")
 """What is read by whoever must believe the guarantee, whole; ARCHITECTURE.md says the same."""
 
 FORBIDDEN = {

@@ -20,7 +20,7 @@ from prdp.engines.duckdb.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import EngineFailure
 from prdp.plan.plan import Plan
-from prdp.plan.unit_reads import OwnersRead
+from prdp.plan.reads import OwnersRead
 from prdp.run.reader import Reader
 from prdp.testing import Seeded
 

@@ -12,10 +12,9 @@ import prdp
 from prdp.cells.units import Caps
 from prdp.engines.statements import unit_totals
 from prdp.plan.queries import Query
-from prdp.plan.reads import OwnerRead
-from prdp.plan.unit_reads import OwnersRead
+from prdp.plan.reads import OwnerRead, OwnersRead
 from prdp.run.reader import Reader
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
 ROWS, OWNERS, LISTED = 2_000, 200, 10

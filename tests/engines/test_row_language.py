@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from prdp.engines.row_sql.expressions import quoted, to_sql
 from prdp.errors import ExpressionError
-from prdp.expressions.case_mapping import lower, upper
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.expressions.texts import MOST_BYTES, SPACES
+from prdp.expressions.texts import MOST_BYTES, SPACES, lower, upper
 from prdp.schema import ColumnType, Kind
 from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import Points
 from prdp.mechanisms.clip import Clip
 from prdp.release.bias import Clipping
 from prdp.testing.exact_loss import flip_probabilities

@@ -13,8 +13,8 @@ import pyarrow
 import pytest
 
 import prdp
-from prdp.cells.least_budgets import Least, least_budgets
 from prdp.cells.measure import Measure
+from prdp.cells.ratios import Least, least_budgets
 from prdp.cells.summary import Summary
 from prdp.declare.units import Owners
 from prdp.engines.duckdb.engine import open_source

@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._signed_thresholds import SideFinder
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
-from prdp.mechanisms.clip import Clip
+from prdp.mechanisms._threshold import PointFinder, Points, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms.clip import Clip, SideFinder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Noisy, Then

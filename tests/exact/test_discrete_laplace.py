@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 
 from prdp.noise.discrete_laplace import _toss, draw_chunk
-from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, logistic_bounds
-from prdp.noise.laplace_coins import coin_probabilities, digit_count
+from prdp.noise.exponential import (
+    Bounds,
+    bernoulli,
+    coin_probabilities,
+    digit_count,
+    exp_bounds,
+    logistic_bounds,
+)
 from prdp.testing.bit_strings import exact_distribution
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pytest
 
 from prdp.cells.columns import exact_column, product, total
 from prdp.cells.summary import KeySummary, key_edges
-from prdp.grids import power_below
-from prdp.levels import Levels
+from prdp.levels import Levels, power_below
 from prdp.mechanisms._threshold import Ladder, PointFinder, Tuning
 from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import Fence, PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law
 from prdp.noise.permute_and_flip import PermuteAndFlip

@@ -9,13 +9,11 @@ import pyarrow
 import pytest
 
 from prdp.cells.measure import Measure
-from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb.engine import open_source
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Points, RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip
-from prdp.mechanisms.following import Following
+from prdp.mechanisms.following import Following, PairedPoints
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Noisy
 from prdp.plan.reads import CellRead

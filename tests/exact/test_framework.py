@@ -11,13 +11,14 @@ import pytest
 
 from prdp.cells.summary import Summary, TopSummary
 from prdp.engines.duckdb.engine import open_source
-from prdp.mechanisms._base import (
+from prdp.mechanisms.framework import (
     InverseSensitivityMax,
     InverseSensitivityQuantile,
     LaplaceCount,
+    PaperFramework,
     UniversalSum,
+    kept_from,
 )
-from prdp.mechanisms.framework import PaperFramework, kept_from
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds

@@ -16,8 +16,16 @@ import numpy as np
 import pytest
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.declare.key_domains import ColumnKeys, KeyClass, KeyDomain, ListedKeys, RawKey, RawRow
-from prdp.declare.patterns import Block, TextClass
+from prdp.declare.key_domains import (
+    Block,
+    ColumnKeys,
+    KeyClass,
+    KeyDomain,
+    ListedKeys,
+    RawKey,
+    RawRow,
+    TextClass,
+)
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._influence import count_influences, sum_influences
-from prdp.mechanisms.partition import PaperPartition
+from prdp.mechanisms.partition import PaperPartition, count_influences, sum_influences
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Noisy
 from prdp.testing.mechanism_contract import MechanismLaw, Twin

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.cell_columns import Cell, magnitude_key
 from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary

@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prdp.cells.edges import Pairs
-from prdp.grids import PER_OCTAVE
-from prdp.levels import Levels
-from prdp.mechanisms._domain import DomainFinder
+from prdp.levels import PER_OCTAVE, Levels
+from prdp.mechanisms.partition import DomainFinder
 from prdp.mechanisms.smooth import (
     STEEPNESS,
     Smooth,

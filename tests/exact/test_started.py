@@ -11,15 +11,13 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import Points, RecordLadder
 from prdp.mechanisms.started import StartedClip, excesses
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.error_bounds import strays
-from prdp.release.excluded_tail import OCTAVES
-from prdp.release.interval import Around
+from prdp.release.bias import OCTAVES
+from prdp.release.interval import Around, strays
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.mechanism_contract import Twin, untied

@@ -11,7 +11,7 @@ import pytest
 
 from prdp.cells.columns import widest
 from prdp.cells.summary import Summary
-from prdp.grids import FINE_PER_OCTAVE
+from prdp.levels import FINE_PER_OCTAVE
 from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms._threshold import SparingLadder
 from prdp.mechanisms.rank import Rank, away

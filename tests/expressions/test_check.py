@@ -8,7 +8,7 @@ from prdp.errors import ExpressionError
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, canonical, columns
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS
+from prdp.expressions.tokens import HOW_TO_WRITE_MOMENTS
 from prdp.schema import ColumnType, Kind
 
 SCHEMA = {

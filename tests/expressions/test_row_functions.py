@@ -21,7 +21,7 @@ from prdp.expressions.functions import CAST_TARGETS, FUNCTIONS, SIGNATURES
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Call, Cast, Column, canonical, walk
 from prdp.expressions.parse import parse
-from prdp.expressions.patterns import Wildcard, fits, pieces_of
+from prdp.expressions.texts import Wildcard, fits, pieces_of
 from prdp.expressions.to_json import from_json, to_json
 from prdp.schema import ColumnType, Kind
 from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS

@@ -16,9 +16,8 @@ from prdp.engines.duckdb.engine import DuckDBDatabase
 from prdp.engines.origins import Origins
 from prdp.engines.sql_engine import SqlEngine
 from prdp.ledger import DurableLedger, MemoryLedger
-from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
-from prdp.release.table import ReleaseTable
+from prdp.release.table import CustomRelease, ReleaseTable
 from prdp.run.reader import Reader
 
 _THE_CALLER_S_OWN = (SqlEngine, DuckDBDatabase, DurableLedger, MemoryLedger, Origins, Reader)

@@ -9,14 +9,13 @@ import pyarrow
 import pytest
 
 import prdp
-from prdp.cells.least_budgets import least_budgets
 from prdp.cells.measure import Measure
-from prdp.mechanisms._shape import RARE, USUAL, concave_below, corners_of, quantile
-from prdp.mechanisms.additive import Additive
+from prdp.cells.ratios import least_budgets
+from prdp.mechanisms.additive import RARE, USUAL, Additive, concave_below, corners_of, quantile
 from prdp.plan.methods import Options
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 
 POLICIES = {
     "ln": "2 * ln(1 + abs(v) / 100)",

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from prdp.cells.groups import SummaryGroups
-from prdp.cells.least_budgets import Least
+from prdp.cells.ratios import Least
 from prdp.cells.summary import Summary
 from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.clip import finer_bits

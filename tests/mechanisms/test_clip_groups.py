@@ -11,10 +11,8 @@ import pytest
 from prdp.cells.columns import exact_column
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._clip_groups import PER_GROUP, ClipGroups, picked
-from prdp.mechanisms._threshold import RecordLadder, SparingLadder
-from prdp.mechanisms.clip import Clip, finer_bits
+from prdp.mechanisms._threshold import Points, RecordLadder, SparingLadder
+from prdp.mechanisms.clip import PER_GROUP, Clip, ClipGroups, finer_bits, picked
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.laws import Gated, Noisy, Then
 from prdp.release.bias import Clipping

@@ -8,10 +8,9 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from prdp.cells.cell import Cell, magnitude_key, magnitudes
+from prdp.cells.cell_columns import Cell, magnitude_key, magnitudes
 from prdp.cells.summary import Summary
-from prdp.grids import FINE_PER_OCTAVE
-from prdp.levels import Levels
+from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.rank import Price, Rank, whereabouts

@@ -21,8 +21,7 @@ from prdp.noise.discrete_laplace import (
     _toss,
     draw_chunk,
 )
-from prdp.noise.exponential import exp_bounds, expansion
-from prdp.noise.laplace_coins import coin_probabilities, digit_count, written_coins
+from prdp.noise.exponential import coin_probabilities, digit_count, exp_bounds, expansion, written_coins
 from prdp.testing.seeded import Seeded
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from prdp.noise.many_flips import ManyFlips
-from prdp.noise.permute_and_flip import PermuteAndFlip, first_word, word_bounds
+from prdp.noise.permute_and_flip import ManyFlips, PermuteAndFlip, first_word, word_bounds
 from prdp.testing import Seeded
 
 

@@ -11,7 +11,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest
 from prdp.ledger.release_codec import release_from_json, release_to_json
-from prdp.plan.mechanism_choice import Rivals
+from prdp.plan.methods import Rivals
 from prdp.plan.queries import Query
 
 LN = prdp.Policy("2 * ln(1 + v / 100)", at_least="1/100")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.cells.cell import Cell
+from prdp.cells.cell_columns import Cell
 from prdp.cells.summary import Summary
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check

@@ -16,8 +16,8 @@ from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.started_rank import StartedRank
 from prdp.release.bias import Clipping
+from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
-from prdp.release.selection import Ranked
 from tests.plan.recorded import Answers, hint_of
 
 RNG = np.random.default_rng(1)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import prdp
 from prdp.declare.groups import bins, read_grouping
 from prdp.declare.references import Reference, Tree
-from prdp.expressions.spelling import listed, quoted
+from prdp.expressions.tokens import listed, quoted
 from prdp.ledger import Binding
 from prdp.plan import queries
 from prdp.plan.question_key import without_token

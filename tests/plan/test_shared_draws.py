@@ -18,7 +18,7 @@ from prdp.plan.plan import Plan
 from prdp.plan.queries import Query
 from prdp.plan.steps import Step
 from prdp.release.table import ReleaseTable
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded, simulate
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from tests.exact.universe import budget, summary_of

@@ -14,8 +14,7 @@ import pytest
 import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.started import StartedClip
-from prdp.release.bias import Clipping
-from prdp.release.excluded_tail import Beyond
+from prdp.release.bias import Beyond, Clipping
 from prdp.release.release import Release
 from tests.plan.recorded import Answers, hint_of
 

@@ -12,12 +12,19 @@ import pytest
 
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.expressions.nodes import Among, And, Column, IsNull, Node, Not, Or, walk
-from prdp.regions import points as points_module
 from prdp.regions import region as region_module
-from prdp.regions.points import WHOLE, PointSet
 from prdp.regions.query_region import ANY, Sides, filter_region, sides
-from prdp.regions.region import NOBODY, Box, Region, intersection, union
-from prdp.regions.serialize import region_from_json, region_to_json
+from prdp.regions.region import (
+    NOBODY,
+    WHOLE,
+    Box,
+    PointSet,
+    Region,
+    intersection,
+    region_from_json,
+    region_to_json,
+    union,
+)
 from prdp.schema import Schema
 from tests.regions.worlds import (
     BIG,
@@ -148,7 +155,7 @@ def test_what_nobody_writes_is_no_region(text: str) -> None:
 
 def test_many_conditions_are_widened_and_never_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(region_module, "MOST_BOXES", 2)
-    monkeypatch.setattr(points_module, "MOST_SPANS", 3)
+    monkeypatch.setattr(region_module, "MOST_SPANS", 3)
     test_a_region_holds_every_record_that_the_filter_lets_through()
 
 
@@ -222,7 +229,7 @@ def null_is_in_no_set(node: Node, schema: Schema, fixed: Collection[str]) -> Sid
 def within_bounds(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
     """Take the declared bounds, 0 to 50, for all that there is."""
     bounded = Region.where(
-        "v", PointSet.of("number", [(points_module.ordinal(0.0), points_module.ordinal(50.0))], null=True)
+        "v", PointSet.of("number", [(region_module.ordinal(0.0), region_module.ordinal(50.0))], null=True)
     )
     right = sides(node, schema, fixed)
     return Sides(intersection([right.true, bounded]), intersection([right.false, bounded]))
@@ -257,7 +264,7 @@ def exact_wholes(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
 
 def years_of_python(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
     """Leave the last moment that Python knows out, as a half-open range of datetimes must."""
-    first, last = (points_module.microseconds(end) for end in (datetime.min, datetime.max))
+    first, last = (region_module.microseconds(end) for end in (datetime.min, datetime.max))
     known = Region.where("m", PointSet.of("moment", [(first, last)], null=True))
     right = sides(node, schema, fixed)
     return Sides(intersection([right.true, known]), intersection([right.false, known]))

@@ -14,9 +14,8 @@ from prdp.declare.groups import bins, date_trunc, read_grouping
 from prdp.engines.duckdb.engine import open_source
 from prdp.expressions.evaluate import value_of
 from prdp.policy import Policy
-from prdp.regions.points import PointSet, around
 from prdp.regions.query_region import keys_region
-from prdp.regions.region import EVERYBODY
+from prdp.regions.region import EVERYBODY, PointSet, around
 from prdp.schema import ColumnType, Kind
 
 BIG = 2**53

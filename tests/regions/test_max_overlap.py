@@ -15,9 +15,8 @@ import pytest
 from prdp.expressions.nodes import Node
 from prdp.regions import max_overlap as depth_module
 from prdp.regions.max_overlap import MOST_COMPARED, MOST_WORK, overlapping, spent_in
-from prdp.regions.points import WHOLE, PointSet, double_at
 from prdp.regions.query_region import filter_region
-from prdp.regions.region import EVERYBODY, NOBODY, Box, Region, union
+from prdp.regions.region import EVERYBODY, NOBODY, WHOLE, Box, PointSet, Region, double_at, union
 from tests.regions.worlds import FIXED, SCHEMA, condition, every_record, holds, is_true, read, records
 
 Charges = list[tuple[Region, Fraction]]

@@ -15,8 +15,7 @@ from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.regions.points import PointSet, around
-from prdp.regions.region import Region
+from prdp.regions.region import PointSet, Region, around
 from prdp.schema import ColumnType, Kind, Schema
 
 Record = Mapping[str, Any]

@@ -16,7 +16,7 @@ from prdp.noise.concave import ConcaveNoise
 from prdp.policy import Policy
 from prdp.release.bias import Clipping, Dropped
 from prdp.release.clipped import ClippedTerms
-from prdp.release.raw_answer import Caveat
+from prdp.release.raw_answer import Caveat, Ranked
 from prdp.release.release import Release
 from prdp.release.rows import (
     Named,
@@ -27,7 +27,6 @@ from prdp.release.rows import (
     intervals_of,
     values_of,
 )
-from prdp.release.selection import Ranked
 from prdp.release.table import ReleaseTable
 
 NUMBERS = [

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from prdp.release.bias import Clipping
-from prdp.release.error_bounds import strays
-from prdp.release.interval import Around
+from prdp.release.interval import Around, strays
 
 FAILURE = Fraction(1, 20)
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
-from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.cell_columns import Cell, magnitude_key
 from prdp.cells.summary import Summary
-from prdp.grids import FINE_PER_OCTAVE
-from prdp.levels import Levels
+from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice

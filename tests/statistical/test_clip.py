@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp
 
 import prdp
-from prdp.cells.cell import Cell, CellKey
+from prdp.cells.cell_columns import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning

@@ -16,7 +16,7 @@ from scipy import stats
 
 from prdp.noise import DiscreteLaplace, Entropy, SystemEntropy, discrete_laplace
 from prdp.noise.discrete_laplace import _integers, _toss, draw_chunk
-from prdp.noise.laplace_coins import digit_count
+from prdp.noise.exponential import digit_count
 from prdp.testing.seeded import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SAMPLE_SIZE, SEED, WRONG_BY
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from prdp.cells.cell import Cell, CellKey
+from prdp.cells.cell_columns import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, OwnerGroups
 from prdp.levels import Levels

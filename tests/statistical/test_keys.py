@@ -12,12 +12,11 @@ import pytest
 from scipy.stats import chi2
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.declare.key_domains import ColumnKeys, KeyDomain
-from prdp.declare.patterns import TextClass
+from prdp.declare.key_domains import ColumnKeys, KeyDomain, TextClass
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder
 from prdp.noise.chances import TailBinomial
-from prdp.noise.laplace_coins import draw_geometric
+from prdp.noise.exponential import draw_geometric
 from prdp.schema import ColumnType, Kind
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY

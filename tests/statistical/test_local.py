@@ -25,7 +25,7 @@ from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbo
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
 from prdp.local.simulation.simulation import crowd_tally
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laplace_coins import draw_one
+from prdp.noise.exponential import draw_one
 from prdp.noise.totals import heads, laplace_total, uniform_many
 from prdp.testing import Seeded
 from tests.statistical.test_discrete_laplace import agree, fit

@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from prdp.cells.cell import Cell, CellKey
+from prdp.cells.cell_columns import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._influence import count_influences
-from prdp.mechanisms.partition import PaperPartition
+from prdp.mechanisms.partition import PaperPartition, count_influences
 from prdp.testing import Seeded
 
 LEVELS = Levels(Fraction(1, 10**8), Fraction(100))

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from prdp.cells.edges import Pairs
 from prdp.levels import Levels
-from prdp.mechanisms._domain import DomainFinder
+from prdp.mechanisms.partition import DomainFinder
 from prdp.mechanisms.smooth import Smooth, largest_change, most_change, smooth_bound, two_paths
 from prdp.noise.quartic import Quartic, spread, tail
 from prdp.testing import Seeded

@@ -18,7 +18,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.plan.plan import Plan
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import flip_probabilities
 from tests.statistical.test_clip import SUMMARY, binned

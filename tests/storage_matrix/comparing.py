@@ -25,7 +25,7 @@ from prdp.engines.engine import Engine
 from prdp.errors import PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import CellRead, KeyRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from prdp.engines.duckdb import engine as by_duckdb
 from prdp.engines.engine import Engine
 from prdp.engines.polars import engine as by_polars
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from tests.engines import kept
 
 Keep = Callable[[Any, Path], Any]

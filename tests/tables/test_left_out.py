@@ -16,8 +16,8 @@ import pytest
 
 import prdp
 from prdp.expressions.evaluate import evaluate
+from prdp.expressions.invalid_budgets import unknown_by
 from prdp.expressions.parse import parse
-from prdp.expressions.unknown import unknown_by
 from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.testing import simulate
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.expressions.nodes import Node
-from prdp.grids import PER_OCTAVE
+from prdp.levels import PER_OCTAVE
 
 
 @dataclass(frozen=True, slots=True)

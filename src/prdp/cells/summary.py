@@ -14,8 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from prdp.cells.cell import Cell
-from prdp.cells.cell_columns import CellColumns
+from prdp.cells.cell_columns import Cell, CellColumns
 from prdp.cells.columns import (
     Column,
     Places,
@@ -29,8 +28,7 @@ from prdp.cells.columns import (
     total,
     totals_at,
 )
-from prdp.grids import quarter_octaves
-from prdp.levels import Levels
+from prdp.levels import Levels, quarter_octaves
 
 _HEAVIEST_KEY = 1024
 _EDGE_BITS = 90
@@ -104,7 +102,7 @@ class Summary:
     def merged(self, other: Summary) -> Summary:
         """Return the summary of both tables' records together.
 
-        >>> from prdp.cells.cell import CellKey
+        >>> from prdp.cells.cell_columns import CellKey
         >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
         >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
         >>> summary.merged(summary).records
@@ -115,7 +113,7 @@ class Summary:
     def counted(self) -> Summary:
         """Return the summary in which every record has the value 1.
 
-        >>> from prdp.cells.cell import CellKey
+        >>> from prdp.cells.cell_columns import CellKey
         >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
         >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
         >>> summary.clipped_total(9), summary.counted().clipped_total(9)
@@ -131,7 +129,7 @@ class Summary:
     def from_budget(self, quanta: int) -> Summary:
         """Return the summary of those records alone that have at least such a budget.
 
-        >>> from prdp.cells.cell import CellKey
+        >>> from prdp.cells.cell_columns import CellKey
         >>> cells = [Cell(CellKey(quanta, 1, 1, 1), count=1, total=1) for quanta in (100, 200, 300)]
         >>> Summary.of(Levels(Fraction(1), Fraction(2)), 1, 1, cells).from_budget(200).records
         2

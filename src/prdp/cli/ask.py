@@ -21,7 +21,7 @@ from prdp.cli.printing import number, reading
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.targets import named_in
-from prdp.release.extras import optional_library
+from prdp.release.formatting import optional_library
 from prdp.release.plot import is_histogram
 from prdp.release.style import refuse_unless_picture, save
 

@@ -21,7 +21,7 @@ from prdp.declare.key_search import PRIVATE
 from prdp.engines.sources.csv import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
-from prdp.plan.excluded_records import leaves_out, remedy
+from prdp.plan.labels import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
 from prdp.schema import Kind

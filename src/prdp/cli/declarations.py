@@ -11,7 +11,7 @@ import typer
 from prdp.cli.policy_facts import DeclaredColumns
 from prdp.declare.exact import exact
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.tokens import shown_name
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind
 

@@ -18,13 +18,12 @@ from rich.table import Table as Grid
 
 import prdp
 from prdp.cli.printing import grid, number, show, show_json, waiting
-from prdp.mechanisms._influence import count_influences
-from prdp.mechanisms.partition import PaperPartition
+from prdp.mechanisms.partition import PaperPartition, count_influences
 from prdp.noise.entropy import SystemEntropy
 from prdp.plan.reads import CellRead
 from prdp.release.formatting import CLIPPED, value_and_ends
 from prdp.release.release import Release
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 
 _BAR = 16
 _ANY_WIDTH = 10_000

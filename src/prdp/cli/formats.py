@@ -16,8 +16,7 @@ from rich.console import Console, RenderableType
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
 from prdp.errors import InvalidRequest
-from prdp.release.extras import optional_library
-from prdp.release.formatting import as_json, in_a_cell, value_and_ends
+from prdp.release.formatting import as_json, in_a_cell, optional_library, value_and_ends
 from prdp.release.release import Release
 from prdp.release.table import shown_key
 from prdp.safety.plain_text import csv_cell

@@ -24,19 +24,16 @@ from prdp.ledger import DurableLedger, Entry, shown_place
 from prdp.ledger.binding import shown_fact
 from prdp.ledger.by_region import Spent, left_in, whom
 from prdp.ledger.export import clock_went_back
-from prdp.pictures.account import plot_account
+from prdp.pictures import plot_account
 from prdp.plan.question_key import in_words
 from prdp.projects.environment import from_environment
 from prdp.projects.project import project
-from prdp.regions.describe import region_words
 from prdp.regions.max_overlap import spent_in
 from prdp.regions.query_region import filter_region
-from prdp.regions.region import EVERYBODY
-from prdp.regions.serialize import region_to_json
-from prdp.release.custom import CustomRelease
+from prdp.regions.region import EVERYBODY, region_to_json, region_words
 from prdp.release.release import Release
 from prdp.release.style import save
-from prdp.release.table import Released
+from prdp.release.table import CustomRelease, Released
 from prdp.safety.plain_text import printable, safe_json
 from prdp.schema import Kind
 

@@ -17,9 +17,9 @@ from prdp.cli.policy_facts import DeclaredColumns, Domain, Ranges, RecordFacts, 
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import Interval
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
-from prdp.pictures.policy import plot_policy
+from prdp.pictures import plot_policy
 from prdp.policy import Policy
 from prdp.release.style import save
 from prdp.schema import Bounds

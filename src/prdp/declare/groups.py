@@ -30,7 +30,7 @@ from prdp.declare.keys import (
 )
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node
-from prdp.expressions.spelling import number_text
+from prdp.expressions.tokens import number_text
 from prdp.schema import ColumnType, Kind, Schema
 
 Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from prdp.declare.exact import told
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import is_writable, moment_from
+from prdp.expressions.tokens import is_writable, moment_from
 from prdp.schema import ColumnType, Kind
 
 MOST_KEYS = 100_000

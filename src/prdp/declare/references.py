@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from prdp.declare.columns import known_column
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 

@@ -16,7 +16,7 @@ from prdp.engines.origins import Origins
 from prdp.engines.sources.checks import refuse_ambiguous
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.tokens import is_writable
 
 _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 

@@ -29,7 +29,7 @@ from prdp.engines.statements.unit_totals import (
     scaled_together,
 )
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema

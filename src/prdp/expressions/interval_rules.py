@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from prdp.expressions.casts import LIMITS, whole
 from prdp.expressions.datetimes import DAY, MICROSECONDS, MOST_DAYS
+from prdp.expressions.evaluate import LIMITS, whole
 from prdp.expressions.functions import CastTarget, MomentPart
 from prdp.expressions.strict import (
     ARITHMETIC_MEANING,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
-from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
+from prdp.expressions.tokens import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from prdp.errors import ExpressionError
-from prdp.expressions.calls import NO_INTERVAL, NO_PART, joined_texts, miscounted, misuse
+from prdp.expressions.check import NO_INTERVAL, NO_PART, joined_texts, miscounted, misuse
 from prdp.expressions.functions import ADDED, PARTS_SPELLED, SPELLED, TYPES_SPELLED, FunctionName
 from prdp.expressions.nodes import (
     AND,
@@ -53,9 +53,17 @@ from prdp.expressions.nodes import (
     negated,
     too_large,
 )
-from prdp.expressions.screen import refusal_of, screen
-from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, OUT_OF_RANGE, UNWRITABLE, double_from, moment_from
-from prdp.expressions.tokens import Token, tokens_of
+from prdp.expressions.tokens import (
+    HOW_TO_WRITE_MOMENTS,
+    OUT_OF_RANGE,
+    UNWRITABLE,
+    Token,
+    double_from,
+    moment_from,
+    refusal_of,
+    screen,
+    tokens_of,
+)
 
 MISSING = "something is missing here"
 

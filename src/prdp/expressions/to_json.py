@@ -9,7 +9,7 @@ import sys
 from typing import Any, NoReturn, assert_never
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.calls import joined_texts, misuse
+from prdp.expressions.check import joined_texts, misuse
 from prdp.expressions.functions import CAST_TARGETS
 from prdp.expressions.nodes import (
     ARITHMETIC,
@@ -43,7 +43,7 @@ from prdp.expressions.nodes import (
     disjunction,
     too_large,
 )
-from prdp.expressions.spelling import is_writable, moment_from
+from prdp.expressions.tokens import is_writable, moment_from
 
 Json = list[Any]
 

@@ -25,7 +25,7 @@ from prdp.engines.statements.cells import Arrays, level_sql
 from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.graphs.link_statements import name_sql, names_of
 from prdp.graphs.results import FixedWeights, Packed
 from prdp.graphs.stars import CutStars
@@ -36,21 +36,28 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
-from prdp.plan.excluded_records import leaves_out
 from prdp.plan.explain import Whose
+from prdp.plan.labels import leaves_out
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
-from prdp.plan.query_base import Asked, said
+from prdp.plan.queries import Asked, said
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
-from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_edition
-from prdp.tables.base import Opened
-from prdp.tables.roles import refuse_private_nodes
+from prdp.tables.arguments import (
+    AccountOptions,
+    account_of,
+    fitted_policy,
+    name_of,
+    narrowed,
+    read_edition,
+    refuse_private_nodes,
+)
+from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
 MOST_COUNTED = 50_000_000

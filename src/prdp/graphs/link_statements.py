@@ -15,7 +15,7 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import level_sql
 from prdp.engines.statements.groups import by_code_point
 from prdp.expressions.nodes import Node
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.levels import Levels
 from prdp.policy import Policy
 from prdp.schema import Schema

@@ -25,22 +25,29 @@ from prdp.ledger.binding import bound_types
 from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms.truncate import Truncate
-from prdp.plan.excluded_records import leaves_out
 from prdp.plan.explain import Whose
+from prdp.plan.labels import leaves_out
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import plan_of_one
-from prdp.plan.queries import Count
-from prdp.plan.query_base import Asked
+from prdp.plan.queries import Asked, Count
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
-from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_edition
-from prdp.tables.base import Opened
-from prdp.tables.roles import refuse_others_rows, refuse_two_records
+from prdp.tables.arguments import (
+    AccountOptions,
+    account_of,
+    fitted_policy,
+    name_of,
+    narrowed,
+    read_edition,
+    refuse_others_rows,
+    refuse_two_records,
+)
+from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
 MOST_COLUMNS = 64

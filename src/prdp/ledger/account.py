@@ -10,7 +10,7 @@ from typing import Protocol
 
 from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
 from prdp.errors import BudgetExhausted, InvalidRequest
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.tokens import is_writable
 from prdp.ledger.binding import Binding
 from prdp.ledger.strict_json import strict_json
 from prdp.release.table import Released

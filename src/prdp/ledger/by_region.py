@@ -10,10 +10,8 @@ from prdp.declare.exact import told
 from prdp.errors import BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.ledger.account import left_after
 from prdp.plan.question_key import in_words
-from prdp.regions.describe import region_words
 from prdp.regions.max_overlap import overlapping, spent_in
-from prdp.regions.region import EVERYBODY, Region
-from prdp.regions.serialize import region_from_json
+from prdp.regions.region import EVERYBODY, Region, region_from_json, region_words
 
 _NAMED = 5
 """How many earlier questions a refusal names."""

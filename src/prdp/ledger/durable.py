@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, told
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.tokens import is_writable
 from prdp.ledger.account import (
     LATEST,
     NO_NOTES,

@@ -16,9 +16,8 @@ from typing import Any
 from prdp.declare.exact import spelled
 from prdp.ledger.account import Entry
 from prdp.plan.question_key import in_words
-from prdp.release.custom import CustomRelease
 from prdp.release.release import Release
-from prdp.release.table import ReleaseTable, shown_key
+from prdp.release.table import CustomRelease, ReleaseTable, shown_key
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a spreadsheet may take for the beginning of a formula; the last four are wide forms."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from prdp.errors import shown_part
 from prdp.ledger.account import Entry
 from prdp.plan.question_key import in_words
-from prdp.release.html import html_table
+from prdp.release.formatting import html_table
 
 _SHOWN = 10
 

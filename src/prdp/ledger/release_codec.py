@@ -21,16 +21,13 @@ from prdp.expressions.parse import parse
 from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
 from prdp.policy import Policy
-from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
+from prdp.release.bias import Beyond, Clipping, Dropped, Leader, TierClipping
 from prdp.release.clipped import ClippedTerms
-from prdp.release.custom import CustomRelease
-from prdp.release.error_bounds import Pull
-from prdp.release.excluded_tail import Beyond
-from prdp.release.raw_answer import Caveat
+from prdp.release.interval import Pull
+from prdp.release.raw_answer import Caveat, Knot, Overshoot, Ranked
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseColumn, ReleaseRows, Row
-from prdp.release.selection import Knot, Overshoot, Ranked
-from prdp.release.table import Released, ReleaseTable
+from prdp.release.table import CustomRelease, Released, ReleaseTable
 
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""

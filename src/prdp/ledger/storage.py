@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from prdp.errors import InvalidRequest
 from prdp.ledger.file_storage import FileStorage
-from prdp.release.extras import optional_library
+from prdp.release.formatting import optional_library
 from prdp.safety.database_address import is_database
 
 _OTHER = re.compile(r"[A-Za-z][\w+.-]+:/")

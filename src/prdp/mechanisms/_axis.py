@@ -10,11 +10,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell import CellKey, magnitude_key, magnitudes
-from prdp.cells.cell_columns import CellColumns
+from prdp.cells.cell_columns import CellColumns, CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import Places, totals_at
 from prdp.cells.summary import Summary
-from prdp.grids import largest_until, smallest_from
+from prdp.levels import largest_until, smallest_from
 
 _EIGHTHS = 8
 

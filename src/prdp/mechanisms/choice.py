@@ -12,14 +12,13 @@ from math import isqrt, lcm
 
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
-from prdp.grids import FINE_PER_OCTAVE
+from prdp.levels import FINE_PER_OCTAVE
 from prdp.mechanisms._axis import Steps, steps_between
-from prdp.mechanisms._mechanism import beyond
+from prdp.mechanisms._threshold import beyond
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Then
-from prdp.release.raw_answer import Answer, Caveat
-from prdp.release.selection import Knot, Overshoot
+from prdp.release.raw_answer import Answer, Caveat, Knot, Overshoot
 
 _EIGHTHS = 8
 _WINDOW = 2 * _EIGHTHS

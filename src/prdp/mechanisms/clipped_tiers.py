@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._threshold import (
     LARGE_SHARE,
     SMALL_SHARE,
     THIN,
     PointFinder,
+    Points,
     RecordLadder,
     Tuning,
     noisy_total,

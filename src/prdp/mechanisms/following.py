@@ -2,23 +2,143 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
 
+from prdp.cells.cell_columns import magnitude_key, magnitudes
 from prdp.cells.columns import Column, plus
 from prdp.cells.groups import SummaryGroups
-from prdp.cells.paired_points import PairedPoints
+from prdp.cells.measure import Measure
+from prdp.cells.ratios import quanta_within
 from prdp.cells.summary import CENTER_BITS, Summary
+from prdp.expressions.intervals import Interval
+from prdp.levels import Levels
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
+from prdp.policy import Policy
 from prdp.release.bias import Clipping, Leader
 from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
+
+_MOST_CELLS = 4096
+"""Beyond so many magnitudes it would take longer than it is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """The records of one magnitude, as far as policy and bounds tell them.
+
+    Attributes:
+        low: The least value, in grains.
+        high: The greatest one.
+        least: The least budget that a cell of theirs can have, in quanta.
+        most: The greatest one.
+    """
+
+    low: int
+    high: int
+    least: int
+    most: int
+
+    def square(self, center: Fraction) -> Fraction:
+        """Return the largest squared distance from a center, in squared grains."""
+        return max(abs(self.low - center), abs(self.high - center)) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class PairedPoints:
+    """All kinds of records that there can be, from the smallest values to the largest; budgets only fall.
+
+    Attributes:
+        kinds: The kinds.
+        quantum: What a quantum of budget is worth.
+    """
+
+    kinds: tuple[RecordKind, ...]
+    quantum: Fraction
+
+    @classmethod
+    def of(cls, policy: Policy, levels: Levels, measure: Measure | None) -> PairedPoints | None:
+        """Return the pairs of a measured column; None where the policy does not tell them.
+
+        It does where it reads that column alone, where values are not negative, and where no larger value
+        has a larger budget.
+
+        >>> policy = Policy("10000 / greatest(v, 100)", at_most=100, at_least="0.01")
+        >>> pairs = PairedPoints.of(policy, policy.levels, Measure("v", Fraction(1), 0, 10**6))
+        >>> round(float(pairs.counted(Fraction(10**6))), 1)  # v / E is 10^6 at v = 10^5, where 1 / E is 10
+        9.9
+        """
+        if measure is None or measure.expression is not None or measure.low < 0:
+            return None
+        return _paired_points(policy, levels, measure) if policy.columns == {measure.column} else None
+
+    def counted(self, point: Fraction) -> Fraction:
+        """Return the point of a count at which whoever counts in full in the sum does so too.
+
+        Args:
+            point: That of the sum, in grains for each unit of budget.
+        """
+        sure, perhaps = self._whole(point)
+        known = self.kinds[sure - 1].least if sure else self.kinds[0].most
+        others = (point / kind.high for kind in self._beyond(sure, perhaps))
+        return max(1 / (known * self.quantum), *others, Fraction(0))
+
+    def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
+        """Return the same of squared distances from a center, in grains, for each of some rising points."""
+        done, known = 0, 1 / (self.kinds[0].most * self.quantum)
+        found = []
+        for point in points:
+            sure, perhaps = self._whole(point)
+            squares = (kind.square(center) / kind.least for kind in self.kinds[done:sure])
+            known = max(known, max(squares, default=Fraction(0)) / self.quantum)
+            others = (kind.square(center) * point / kind.high for kind in self._beyond(sure, perhaps))
+            found.append(max(known, *others, Fraction(0)))
+            done = sure
+        return found
+
+    def _whole(self, point: Fraction) -> tuple[int, int]:
+        """Return how many kinds, from the smallest values on, surely count in full, and how many may."""
+        worth = point * self.quantum
+        sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
+        return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
+
+    def _beyond(self, sure: int, perhaps: int) -> Sequence[RecordKind]:
+        """Return the kinds of which some may count in full, those above the bounds as the last one.
+
+        A record that does has a budget of its value over the sum's point at least.
+        """
+        last = self.kinds[-1:] if perhaps == len(self.kinds) and self.kinds[-1].high else ()
+        return (*self.kinds[sure:perhaps], *last)
+
+
+@lru_cache(maxsize=64)
+def _paired_points(policy: Policy, levels: Levels, measure: Measure) -> PairedPoints | None:
+    codes: list[int] = []
+    pieces: list[Interval] = []
+    grain = float(measure.grain)
+    for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
+        near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
+        codes.append(code)
+        pieces.append(Interval(near * grain, far * grain))
+    found = quanta_within(policy, levels, measure.column, pieces)
+    kinds: list[RecordKind] = []
+    for code, quanta in zip(codes, found, strict=True):
+        if quanta is not None:
+            key = magnitude_key(0, code, measure.largest, measure.per_octave)
+            kinds.append(RecordKind(key.low, key.high, *quanta))
+    if len(kinds) > _MOST_CELLS:
+        return None
+    falls = all(above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds))
+    return PairedPoints(tuple(kinds), levels.quantum) if kinds and falls else None
+
 
 _OCTAVES = 5
 """How far beyond the sum's point it is said which points follow: up to 16 times, twice the usual reach."""

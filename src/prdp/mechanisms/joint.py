@@ -12,8 +12,7 @@ import numpy as np
 
 from prdp.cells.columns import exact_column
 from prdp.cells.units import Caps, OwnerGroups
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Points, RecordLadder, Tuning
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
+from prdp.expressions.intervals import Interval, bound
+from prdp.levels import Levels
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Noisy
+from prdp.noise.laws import FirstReaching, Noisy
+from prdp.policy import Policy
 from prdp.release.bias import Dropped
 from prdp.release.raw_answer import Answer, Caveat
+from prdp.schema import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +105,89 @@ class PaperPartition:
         scales = sum((noise.scale for noise in noises[:first]), Fraction(0))
         dropped = Dropped(sum(thresholds[:first]), scales, len(noises) - 1, seen="all")
         return Answer(sum(totals[first:]), Fraction(1), noises[first:], choices, clipping=dropped)
+
+
+_PER_OCTAVE = 64  # an influence is too large by at most 2^(1/64), or 1.1 %: noise and time are both small
+
+
+def count_influences(levels: Levels) -> tuple[Fraction, ...]:
+    """Return, for each domain, the inverse of its smallest budget: a record counts 1."""
+    return tuple(
+        1 / (levels.domain_quanta(domain) * levels.quantum) for domain in range(1, levels.domains + 1)
+    )
+
+
+def sum_influences(policy: Policy, levels: Levels, bounds: Bounds, measure: Measure) -> tuple[Fraction, ...]:
+    """Return, for each domain, a bound on the largest |value| / budget in it, in steps."""
+    least = count_influences(levels)
+    most = [measure.smallest * inverse for inverse in least]
+    reaches = [0] * len(least)
+    ranges = {name: Interval(float(low), float(high)) for name, (low, high) in bounds.items()}
+    for low, high in _pieces(measure):
+        grain = float(measure.grain)
+        budgets = bound(policy.expression, ranges | {measure.column: Interval(low * grain, high * grain)})
+        if budgets.empty or budgets.high < levels.least:
+            continue
+        reach = math.ceil(max(abs(low), abs(high)))
+        first, last = (_domain(levels, end) for end in (budgets.low, budgets.high))
+        level, inverse = levels.index(budgets.low), least[first - 1]
+        if level is not None:  # the budget as it is after rounding, or no record would be reached
+            inverse = min(inverse, 1 / (levels.quanta(level) * levels.quantum))
+        most[first - 1] = max(most[first - 1], reach * inverse)
+        for domain in range(first, last):  # from the next one on, all budgets are above its lower end
+            reaches[domain] = max(reaches[domain], reach)
+    return tuple(
+        max(known, reach * inverse) for known, reach, inverse in zip(most, reaches, least, strict=True)
+    )
+
+
+def _domain(levels: Levels, budget: float) -> int:
+    return levels.domain(levels.quanta_below(max(budget, levels.least)))
+
+
+def _pieces(measure: Measure) -> Iterator[tuple[float, float]]:
+    """Yield the values between the bounds in pieces that are short on a logarithmic scale."""
+    ratio = 2 ** (1 / _PER_OCTAVE)
+    for sign, least, most in (
+        (1, max(measure.low, 1), measure.high),
+        (-1, max(-measure.high, 1), -measure.low),
+    ):
+        low = float(least)
+        while low <= most:
+            high = min(low * ratio, float(most))
+            yield (low, high) if sign > 0 else (-high, -low)
+            low = math.nextafter(high, math.inf) if high < most else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFinder:
+    """Count the records of each octave of budgets with noise, and take the first octave that is heavy.
+
+    Guarantee:
+        The domain is (share · E(r))-private.
+
+    Why:
+        The noisy counts are those of ``partition``; the domain is read off them. In full:
+        proofs/partition.md.
+    """
+
+    partition: PaperPartition
+
+    @classmethod
+    def over(cls, levels: Levels, beta: Fraction = Fraction(1, 10), *, graded: bool = False) -> DomainFinder:
+        """Return the finder for a grid of budgets."""
+        return cls(PaperPartition(count_influences(levels), beta, graded))
+
+    def law(self, counted: Summary, share: Fraction) -> Noisy:
+        """Return the distribution of the noisy counts, from a summary in which each record counts 1."""
+        return self.partition.law(counted, share)
+
+    def rule(self, law: Noisy) -> FirstReaching:
+        """Return which domain, counted from 0, noisy counts point to: the first heavy one, or the last."""
+        return FirstReaching(tuple(enumerate(self.partition.thresholds(law)[:-1])))
+
+    def draw(self, counted: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[int]:
+        """Draw domains, once a run."""
+        law = self.law(counted, share)
+        rule = self.rule(law)
+        return [rule(counts) + 1 for counts in law.draw(entropy, runs)]

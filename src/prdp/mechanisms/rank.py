@@ -14,18 +14,15 @@ import numpy as np
 
 from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, totals_at
 from prdp.cells.summary import Summary
-from prdp.grids import FINE_PER_OCTAVE
-from prdp.levels import Levels
+from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, Points, RecordLadder, SparingLadder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
-from prdp.release.raw_answer import Answer, Caveat
-from prdp.release.selection import Ranked
+from prdp.release.raw_answer import Answer, Caveat, Ranked
 
 _FITS = 1 << 62
 _WEIGH_LESS = "well protected records weigh less than others"

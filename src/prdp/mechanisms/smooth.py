@@ -9,9 +9,8 @@ from math import isqrt
 import numpy as np
 
 from prdp.cells.edges import Pairs
-from prdp.grids import PER_OCTAVE
-from prdp.levels import Levels
-from prdp.mechanisms._domain import DomainFinder
+from prdp.levels import PER_OCTAVE, Levels
+from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.quartic import Quartic

@@ -13,16 +13,13 @@ import numpy as np
 
 from prdp.cells.columns import Column, Places, exact_column, plus, product, totals_at
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._signed_thresholds import sides
-from prdp.mechanisms._threshold import RecordLadder, Tuning
-from prdp.mechanisms.clip import Clip, finer_bits
+from prdp.mechanisms._threshold import Points, RecordLadder, Tuning
+from prdp.mechanisms.clip import Clip, finer_bits, sides
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.bias import Clipping
-from prdp.release.excluded_tail import OCTAVES, Beyond
+from prdp.release.bias import OCTAVES, Beyond, Clipping
 from prdp.release.raw_answer import Answer, Caveat
 
 _QUARTERS = 4

@@ -8,8 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import Tuning
+from prdp.mechanisms._threshold import Points, Tuning
 from prdp.mechanisms.rank import Rank, Said
 from prdp.mechanisms.started import CHOICE, DOWN, UP, climbs_from, started_tuning
 from prdp.noise.entropy import Entropy

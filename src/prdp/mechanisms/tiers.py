@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, exact_column, plus, product
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
-from prdp.mechanisms._candidates import Points
+from prdp.mechanisms._threshold import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy

@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Protocol
 
-from prdp.grids import quarter_octaves
-from prdp.levels import Levels
+from prdp.levels import Levels, quarter_octaves
 from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy

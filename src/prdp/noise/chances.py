@@ -10,8 +10,7 @@ from typing import Protocol
 from prdp.noise.choice import uniform_below
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
-from prdp.noise.exponential import exp_bounds
-from prdp.noise.laplace_coins import draw_geometric
+from prdp.noise.exponential import draw_geometric, exp_bounds
 
 _FIRST_BYTES = 8
 _FIRST_SPARE = 64

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.exponential import exp_bounds
-from prdp.noise.laplace_coins import digit_count, high_part, written_coins
+from prdp.noise.exponential import digit_count, exp_bounds, high_part, written_coins
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.exponential import Bounds, expansion
-from prdp.noise.laplace_coins import coin_probabilities, digit_count, high_part, written_coins
+from prdp.noise.exponential import (
+    Bounds,
+    coin_probabilities,
+    digit_count,
+    expansion,
+    high_part,
+    written_coins,
+)
 
 if TYPE_CHECKING:
     from prdp.noise.entropy import Entropy

@@ -10,14 +10,12 @@ from typing import Any, Protocol
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
-from prdp.plan.excluded_records import remedy
+from prdp.plan.labels import remedy
 from prdp.plan.plan import Plan
-from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.reads import CellRead, OwnerRead, OwnersRead, Read
 from prdp.plan.steps import QueryPlan, Step
-from prdp.plan.unit_reads import OwnersRead
 from prdp.policy import Policy
-from prdp.regions.describe import region_words
-from prdp.regions.serialize import region_from_json
+from prdp.regions.region import region_from_json, region_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,19 @@ from typing import Any, ClassVar, Literal, get_args
 
 from prdp.declare.exact import Exact, exact_share, told
 from prdp.declare.groups import Grouping, GroupKey
-from prdp.declare.key_domains import ColumnKeys, KeyDomain, ProductClass
-from prdp.declare.key_search import PRINTABLE
+from prdp.declare.key_domains import ColumnKeys, KeyDomain, ProductClass, TextClass
+from prdp.declare.key_search import PRINTABLE, LikelyTexts
 from prdp.declare.keys import MOST_KEYS
-from prdp.declare.patterns import TextClass
-from prdp.declare.text_model import LikelyTexts
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder, surely
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.plan.excluded_records import leaves_out
+from prdp.plan.labels import leaves_out
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner, plan_of_one, refuse_ids
-from prdp.plan.query_base import Asked, said
+from prdp.plan.queries import Asked, said
 from prdp.plan.reads import KeyMassRead, PlanReader
 from prdp.release.raw_answer import Answer
 from prdp.release.release import Release

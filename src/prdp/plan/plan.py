@@ -2,26 +2,271 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
+from prdp.declare.exact import fraction_of, spelled
 from prdp.declare.groups import Grouping
-from prdp.errors import InvalidRequest, LedgerError
-from prdp.expressions.nodes import Node, canonical
+from prdp.errors import ExpressionError, InvalidRequest, LedgerError
+from prdp.expressions.nodes import Node, canonical, conjuncts
+from prdp.expressions.parse import parse
+from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.rank import WEIGHT_BITS, Rank
+from prdp.mechanisms.started import StartedClip
+from prdp.mechanisms.started_rank import StartedRank
 from prdp.noise.entropy import Entropy
-from prdp.plan.question_key import question_text
-from prdp.plan.reads import PlanReader, Read, widened
-from prdp.plan.steps import Kept, QueryPlan, refuse_overspending, shares_drawn
-from prdp.plan.unit_reads import together
-from prdp.plan.warm_start import AnsweredCharge, Asker, hint_for, hinted
-from prdp.release.html import html_table
+from prdp.plan.question_key import facts_of, in_words, question_text
+from prdp.plan.reads import PlanReader, Read, together, widened
+from prdp.plan.steps import Kept, QueryPlan, Step, refuse_overspending, shares_drawn
+from prdp.release.bias import Clipping
+from prdp.release.formatting import html_table
+from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseRows, Row
 from prdp.release.table import Key, Released, ReleaseTable
+
+_COUNT = "count"
+_MUCH = 2
+"""A point of a question with so many times the share is that of another question."""
+
+
+class AnsweredCharge(Protocol):
+    """A charge with its release, as a ledger keeps it."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the ledger."""
+
+    @property
+    def purpose(self) -> str:
+        """The question's text."""
+
+    @property
+    def release(self) -> Any:
+        """What was answered."""
+
+
+AnsweredCharges = Callable[[Callable[[str], bool]], Iterable[AnsweredCharge]]
+"""From a test of questions' texts to the charges that pass it, with their releases; the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """What of a question decides which releases it may start from; all of it public.
+
+    Attributes:
+        where: Which records take part; None for all.
+        over: The joined tables.
+        source: What a relation makes of its table.
+        edition: Which edition of the data is asked.
+    """
+
+    where: Node | None = None
+    over: tuple[str, ...] = ()
+    source: str = ""
+    edition: str = ""
+
+    def may_learn_from(self, text: str) -> bool:
+        """Say whether a question's text is one that may tell a point."""
+        if '"by"' in text or not any(f'"query": "{name}"' in text for name in _PARTS):
+            return False
+        facts = facts_of(text)
+        return facts is not None and self.same(facts)
+
+    def same(self, facts: Mapping[str, Any]) -> bool:
+        """Say whether another question was about the same records, if perhaps of another edition.
+
+        A wider filter's point would do where the filter has nothing to do with the values, and is
+        up to 60 times worse than none where it keeps the small ones: experiments/choosing/README.md.
+        """
+        if "by" in facts or "keys" in facts or "once" in facts:
+            return False
+        if facts.get("over", []) != sorted(self.over) or facts.get("source", "") != self.source:
+            return False
+        return _same_condition(facts.get("where"), self.where)
+
+
+def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: AnsweredCharges) -> str | None:
+    """Return what queries start from, as a ledger keeps them; None where there are none.
+
+    Only releases about the same records and at no smaller share tell one. Of several, those of the same
+    edition come first, then larger shares, then newer ones: nothing of how a point fits the records takes
+    part. One that found many records far beyond its point ends all before it.
+    """
+    shares: dict[str, Fraction] = {}
+    for kind, share in (told for query in queries for told in _kinds(query)):
+        shares[kind] = max(share, shares.get(kind, share))
+    if not shares:
+        return None
+    best: dict[str, tuple[tuple[bool, Fraction, int], dict[str, Any]]] = {}
+    moved: set[str] = set()
+    for charge in answered(asker.may_learn_from):  # only their releases are decoded
+        facts = facts_of(charge.purpose) or {}
+        edition = facts.get("edition", "") == asker.edition
+        for kind, part, at, clipping in _told(facts["ask"], charge.release):
+            if kind in moved or kind not in shares:
+                continue
+            if clipping is not None and clipping.measured is not None and clipping.measured.many:
+                moved.add(kind)
+            elif not (clipping is not None and clipping.blind) and part.share >= shares[kind]:
+                rank = (edition, part.share, charge.number)
+                if kind not in best or rank > best[kind][0]:
+                    close = edition and part.share < _MUCH * shares[kind]
+                    best[kind] = (rank, _kept(charge, at, close=close))
+    return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
+
+
+def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any]:
+    question = in_words(charge.purpose)
+    return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
+
+
+def hinted(queries: Sequence[QueryPlan], hint: str) -> tuple[QueryPlan, ...]:
+    """Return queries that start from the points that stand beside their charge.
+
+    Raises:
+        LedgerError: What stands there is no hint.
+    """
+    try:
+        known = {kind: (fraction_of(told["at"]), told) for kind, told in json.loads(hint).items()}
+        return tuple(_started(query, known) for query in queries)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise LedgerError(
+            "what stands beside the unanswered charge of this question cannot be read, so it cannot be taken "
+            "up. See whether a newer prdp reads it, or ask with another share."
+        ) from None
+
+
+def _started(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]) -> QueryPlan:
+    """Return a query whose steps start from what is known."""
+    steps = list(query.steps)
+    for place, step in enumerate(steps):
+        kinds = [kind for kind, _ in _kinds_of(query, step) if kind in known]
+        if kinds and isinstance(step.mechanism, Rank):
+            steps[place] = replace(step, mechanism=_started_rank(query, step.mechanism, known))
+        elif kinds:
+            ((at, told),) = (known[kind] for kind in kinds)
+            grain = Fraction(1) if kinds == [_COUNT] else _grain(query)
+            clip = step.mechanism
+            assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
+            words = f"the point of {_charge(told)}"
+            started = StartedClip.tuned(clip, step.share, at / grain, words, close=bool(told["close"]))
+            steps[place] = replace(step, mechanism=started)
+    return replace(query, steps=tuple(steps))
+
+
+def _started_rank(
+    query: QueryPlan, rank: Rank, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]
+) -> StartedRank:
+    """Return quantiles that start from earlier ones' answers and from their weights' clipping point."""
+    of, grain = query.facts["of"], _grain(query)
+    answers = [known.get(_quantile_of(str(part), of, str(grain))) for part in rank.quantiles]
+    places = tuple(None if answer is None else int(answer[0] // grain) for answer in answers)
+    said = dict.fromkeys(f"the answer of {_charge(answer[1])}" for answer in answers if answer is not None)
+    at, close = None, True
+    if weights := known.get(_weights_of(of)):
+        at, close = weights[0], bool(weights[1]["close"])
+        said |= {f"the weights of {_charge(weights[1])}": None}
+    return StartedRank.tuned(rank, places, at, ", ".join(said), close=close)
+
+
+def _charge(told: Mapping[str, Any]) -> str:
+    return f"charge {told['charge']} ({told['question']})"
+
+
+def _grain(query: QueryPlan) -> Fraction:
+    return Fraction(1) if query.measure is None else query.measure.grain
+
+
+def _kinds(query: QueryPlan) -> Iterator[tuple[str, Fraction]]:
+    """Yield what the steps of a query can start from, and with which share they ask."""
+    for step in query.steps:
+        yield from _kinds_of(query, step)
+
+
+def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
+    """Yield what one step can start from: a clipping point of records alone, or an earlier quantile."""
+    if step.sees is None or query.together:
+        return
+    if isinstance(step.mechanism, Rank):
+        of, grain = query.facts["of"], str(_grain(query))
+        for part in step.mechanism.quantiles:
+            yield _quantile_of(str(part), of, grain), step.share
+        if step.mechanism.finder is not None:
+            yield _weights_of(of), step.share
+    elif type(step.mechanism) is Clip and not step.mechanism.leads:
+        # One that leads starts from nothing: what it spares its followers is more than a known point would.
+        counts = query.measure is None or step.name == "count"
+        yield _COUNT if counts else _sum_of(query.facts["of"], str(_grain(query))), step.share
+
+
+def _quantile_of(part: str, column: str, grain: str) -> str:
+    return f"{part} quantile of {column} in {grain}"
+
+
+def _weights_of(column: str) -> str:
+    return f"weights of {column}"
+
+
+def _sum_of(column: str, grain: str) -> str:
+    return f"sum of {column} in {grain}"
+
+
+def _same_condition(text: str | None, where: Node | None) -> bool:
+    """Say whether a recorded filter is another one, whatever the order of its parts."""
+    if text is None or where is None:
+        return text is None and where is None
+    own = canonical(where)
+    if text == own:
+        return True
+    if len(text) != len(own):  # whatever the order, the parts are as long
+        return False
+    return _recorded_parts(text) == {*map(canonical, conjuncts(where))}
+
+
+@lru_cache(maxsize=4096)
+def _recorded_parts(text: str) -> frozenset[str]:
+    """Return the parts of a recorded filter; kept, since each new question is compared with all of them."""
+    try:
+        return frozenset(map(canonical, conjuncts(parse(text))))
+    except ExpressionError:  # as it is recorded, a filter may be longer than one may be written
+        return frozenset()
+
+
+_PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 0}
+"""The queries that tell points, and how many of their parts do; 0 where the answer itself does."""
+
+
+def _told(
+    asked: Sequence[Mapping[str, Any]], release: object
+) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
+    """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""
+    row = release.releases[0] if isinstance(release, ReleaseTable) else (release,)
+    if len(row) != len(asked):  # a query with several columns is among them
+        return
+    for ask, answer in zip(asked, row, strict=True):
+        if ask["query"] not in _PARTS or not isinstance(answer, Release) or answer.simulated:
+            continue
+        if isinstance(answer.chosen, Ranked):
+            if len(ask["at"]) > 1:
+                continue
+            clipping = answer.chosen.clipping
+            yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
+            if clipping is not None:
+                yield _weights_of(ask["of"]), answer, clipping.at / (1 << WEIGHT_BITS), clipping
+            continue
+        parts = answer.parts[: _PARTS[ask["query"]]] if _PARTS[ask["query"]] else (answer,)
+        for number, part in enumerate(parts):
+            counts = ask["query"] == "count" or number == 1
+            kind = _COUNT if counts else _sum_of(ask["of"], ask["range"][2])
+            if isinstance(part.clipping, Clipping) and part.clipping.leader is None:
+                yield kind, part, part.clipping.at * part.step, part.clipping
+
 
 _MOST_ANSWERS = 10**6
 """How many answers one charge may pay for: they are drawn, kept and written as one."""

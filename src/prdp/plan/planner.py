@@ -2,42 +2,175 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.paired_points import PairedPoints
 from prdp.cells.units import OwnerCells
-from prdp.declare.computed import mentioned
-from prdp.declare.exact import Exact, exact_share
+from prdp.declare.columns import LARGEST_GRAIN
+from prdp.declare.computed import computed_type, derived_grain, grain_of, mentioned
+from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
 from prdp.declare.units import Owners
 from prdp.errors import InvalidRequest, PlanRefusal
-from prdp.expressions.intervals import can_be_true
+from prdp.expressions.intervals import bound, can_be_true
 from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
-from prdp.mechanisms.following import Following
+from prdp.mechanisms.following import Following, PairedPoints
 from prdp.mechanisms.joint import Joint
 from prdp.plan.labels import derived_label, part_label, step_label
-from prdp.plan.measures import measure_of
-from prdp.plan.mechanism_choice import preferred
-from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
+from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options, preferred
 from prdp.plan.plan import Plan
-from prdp.plan.queries import DerivedPart, Mean, Query, Std, Variance
-from prdp.plan.query_base import Asked
+from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Query, Std, Variance
 from prdp.plan.reads import CellRead, OwnerRead, Read
-from prdp.plan.shared_draws import drawn_once
-from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
+from prdp.plan.shares import Shares, drawn_once, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy, ranges_of
 from prdp.regions.query_region import filter_region, keys_region
-from prdp.regions.region import EVERYBODY, NOBODY, intersection
-from prdp.regions.serialize import region_to_json
-from prdp.release.label import Label
-from prdp.schema import Bounds, Grains, Schema
+from prdp.regions.region import EVERYBODY, NOBODY, intersection, region_to_json
+from prdp.release.rows import Label
+from prdp.schema import Bounds, Grains, Kind, Schema
+
+_MOST_SQUARED = 2**47
+"""Squares of larger values might add up to more than the engine's whole numbers hold."""
+
+
+def measure_of(  # noqa: PLR0917  (each is a public fact)
+    query: Query, method: Method, schema: Schema, bounds: Bounds, grains: Grains, opened_by: str
+) -> Measure | None:
+    """Return what a query measures; None where it measures nothing.
+
+    Args:
+        query: The query, as the table spells it.
+        method: What answers it.
+        schema: The table's columns.
+        bounds: The public bounds of columns.
+        grains: The public grain of columns.
+        opened_by: The function whose arguments declare both, for messages.
+
+    Raises:
+        InvalidRequest: Something public is missing, or too large.
+    """
+    if query.measured is None or not isinstance(query, OfColumn):
+        return None
+    node = query.expression
+    kind = schema[query.column] if node is None else computed_type(node, schema)
+    if kind.kind is not Kind.NUMBER:
+        raise InvalidRequest(
+            f"{query.word}({query.column!r}) needs numbers, but {query.column!r} holds {kind.kind.value} "
+            f"({kind.native})."
+        )
+    if node is None:
+        low, high = _column_ends(query, bounds, opened_by)
+        grain = _column_grain(query, schema, grains, opened_by)
+        measure = Measure(query.column, grain, math.ceil(low / grain), math.floor(high / grain))
+    else:
+        low, high = _computed_ends(query, node, schema, bounds, opened_by)
+        grain = _computed_grain(query, node, schema, grains, opened_by)
+        ends = math.floor(low / grain), math.ceil(high / grain)
+        measure = Measure(query.column, grain, *ends, expression=node)
+    most = 2**63 if kind.integer and grain == 1 else 2**53
+    squares = any(part.sees is None for part in query.parts)
+    _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
+    return replace(measure, squares=squares, per_octave=method.fineness)
+
+
+def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fraction, Fraction]:
+    if query.column not in bounds:
+        raise InvalidRequest(
+            f"{query.word}({query.column!r}) needs the column's public bounds. Write "
+            f"bounds={{{query.column!r}: (0, 10**12)}} in {opened_by}; wide bounds cost next to nothing."
+        )
+    return bounds[query.column]
+
+
+def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
+    said = _said_grain(query)
+    grain = said if said is not None else grain_of(query.column, schema, grains)
+    if grain is None:
+        raise PlanRefusal(
+            f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
+            f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
+            "decimals.",
+            "grain",
+        )
+    return grain
+
+
+def _computed_ends(
+    query: OfColumn, node: Node, schema: Schema, bounds: Bounds, opened_by: str
+) -> tuple[Fraction, Fraction]:
+    """Return between which ends an expression lies, by interval arithmetic over the public bounds."""
+    ends = bound(node, ranges_of(bounds))
+    asked = f"{query.word}({query.column!r})"
+    if ends.empty:
+        raise InvalidRequest(f"{asked} never has a value within the bounds.")
+    if math.isfinite(ends.low) and math.isfinite(ends.high):
+        return Fraction(ends.low), Fraction(ends.high)
+    unbounded = [name for name in schema if name in columns(node) - bounds.keys()]
+    numbers = [name for name in unbounded if schema[name].kind is Kind.NUMBER]
+    if numbers:
+        listed = ", ".join(f"{name!r}: (0, 10**6)" for name in numbers)
+        raise InvalidRequest(
+            f"{asked} needs the public bounds of {_and(numbers)}. Write bounds={{{listed}}} in {opened_by}; "
+            "wide bounds cost next to nothing."
+        )
+    raise PlanRefusal(
+        f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. "
+        f"Write {query.word}('least(greatest({query.column}, 0), 1000)'), with ends that you choose, or "
+        "narrow the bounds.",
+        "range",
+    )
+
+
+def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
+    said = _said_grain(query)
+    if said is not None:
+        return said
+    grain = derived_grain(node, schema, grains)
+    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
+        or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
+        raise PlanRefusal(
+            f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
+            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}.",
+            "grain",
+        )
+    return grain or Fraction(1)
+
+
+def _lacks_grain(name: str, schema: Schema, grains: Grains) -> bool:
+    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, grains) is None
+
+
+def _said_grain(query: OfColumn) -> Fraction | None:
+    if query.grain is None:
+        return None
+    grain = exact(query.grain, "grain")
+    if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+        raise InvalidRequest(
+            f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: "
+            f"more than 0, from 1e-18 to 1e18, not {query.grain!r}."
+        )
+    return grain
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
+    held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
+    if measure.low > measure.high:
+        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
+    if measure.largest >= most:
+        size = f"more than 2^{most.bit_length() - 1}"
+        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")
+
 
 _MOST_FOLDED = 1 << 83
 """What an owner adds is at most this."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, Node, canonical
+from prdp.expressions.tokens import is_writable
 from prdp.plan.methods import (
     COUNT,
     COUNT_OF_MEAN,
@@ -26,9 +27,99 @@ from prdp.plan.methods import (
     VARIANCE,
     Method,
 )
-from prdp.plan.query_base import Asked, said
 from prdp.release.derived import PARTS
 from prdp.schema import Kind, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query to any entry point; subclasses name it and list the methods that answer it.
+
+    Attributes:
+        named: The name of its column in a table of answers, where the caller gives one; it is no part of the
+            question, so that the same question under another name is not charged again.
+
+    Class attributes:
+        methods: The rows of the table of methods that answer it, the default first.
+    """
+
+    named: str | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+    methods: ClassVar[tuple[Method, ...]] = ()
+
+    def alias(self, name: str) -> Self:
+        """Return the query with a name for its column in a table of answers, as in Polars.
+
+        >>> from prdp.plan.queries import Count
+        >>> Count().alias("share").headings  # agg(share=...) is the budget, so this name needs an alias
+        ('share',)
+        """
+        if not isinstance(name, str) or not name or not is_writable(name):
+            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
+        return replace(self, named=name)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The names of its columns in a table of answers: the caller's, or its own."""
+        if self.named is None or len(self.labels) == 1:
+            return self.labels if self.named is None else (self.named,)
+        return tuple(f"{self.named}_{label}" for label in self.labels)
+
+    @property
+    def word(self) -> str:
+        """The name of the query, as in its method on tables."""
+        return type(self).__name__.lower()
+
+    def __str__(self) -> str:
+        return self.word
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its answers in words."""
+        return (str(self),)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The default names of its columns in a table of answers."""
+        return (self.word,)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts that a ledger's question text has of it."""
+        return said(self)
+
+
+_APART = {"named", "expression"}
+"""Fields of a query that are no part of what it says: a column's name, and what its text was read as."""
+
+
+def said(query: Asked, name: str = "") -> dict[str, Any]:
+    """Return a query's name; of one from outside the package, where it is from and all that it says.
+
+    Raises:
+        InvalidRequest: It says more than its text can hold, so that another could be taken for it.
+    """
+    kind = type(query)
+    if kind.__module__.startswith("prdp."):
+        return {"query": name or query.word}
+    values = {part.name: getattr(query, part.name) for part in fields(query) if part.name not in _APART}
+    hidden = getattr(query, "__dict__", {}).keys() - values.keys() - _APART
+    if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
+        raise InvalidRequest(
+            "a query from outside prdp is found again by its class and its fields, but "
+            f"{kind.__qualname__!r} is defined inside a function, or says something that is no text, whole "
+            "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
+            "dataclass of such fields."
+        )
+    told = [f"{name}={value!r}" for name, value in values.items()]
+    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (str, int, bool, Fraction)
+
 
 _MOST_QUANTILES = 1_000
 
@@ -362,3 +453,105 @@ def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
     if not 0 < len(parts) <= _MOST_QUANTILES:
         raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
     return parts
+
+
+def count() -> Count:
+    """Ask for the number of records.
+
+    >>> str(count()), count().alias("n").headings
+    ('count', ('n',))
+    """
+    return Count()
+
+
+def sum(column: str, *, grain: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)
+    """Ask for the sum of a column, or of an expression over columns; records without a value add nothing.
+
+    ``grain`` is what values are rounded to, here as in the queries below: by default the column's, and of an
+    expression what follows from its columns'.
+
+    >>> str(sum("balance")), str(sum("price * quantity", grain=0.01))
+    ('sum of balance', 'sum of price * quantity')
+    """
+    return Sum(column, grain=grain)
+
+
+def mean(column: str, *, grain: Exact | None = None) -> Mean:
+    """Ask for the mean of a column; records without a value take no part.
+
+    >>> mean("balance").headings
+    ('mean_balance',)
+    """
+    return Mean(column, grain=grain)
+
+
+def variance(column: str, *, grain: Exact | None = None) -> Variance:
+    """Ask for the mean squared distance of a column's values from their mean.
+
+    >>> str(variance("balance"))
+    'variance of balance'
+    """
+    return Variance(column, grain=grain)
+
+
+def std(column: str, *, grain: Exact | None = None) -> Std:
+    """Ask for the standard deviation of a column: the root of its variance.
+
+    >>> str(std("balance"))
+    'std of balance'
+    """
+    return Std(column, grain=grain)
+
+
+def max(column: str, *, grain: Exact | None = None) -> Max:  # noqa: A001
+    """Ask for the largest value of a column.
+
+    >>> [method.name for method in max("balance").methods]
+    ['choice', 'framework']
+    """
+    return Max(column, grain=grain)
+
+
+def min(column: str, *, grain: Exact | None = None) -> Min:  # noqa: A001
+    """Ask for the smallest value of a column.
+
+    >>> str(min("balance"))
+    'min of balance'
+    """
+    return Min(column, grain=grain)
+
+
+def quantile(column: str, q: Exact | Iterable[Exact], *, grain: Exact | None = None) -> Quantile:
+    """Ask for the value below which the part ``q`` of a column's values lies; a list asks for several.
+
+    >>> str(quantile("balance", 0.9)), quantile("balance", [0.25, 0.75]).headings
+    ('0.9 quantile of balance', ('q0.25_balance', 'q0.75_balance'))
+    """
+    return Quantile(column, listed_quantiles(q), grain=grain)
+
+
+def median(column: str, *, grain: Exact | None = None) -> Quantile:
+    """Ask for the middle value of a column.
+
+    >>> median("balance").headings
+    ('median_balance',)
+    """
+    return Quantile(column, (Fraction(1, 2),), grain=grain)
+
+
+def count_distinct(column: str) -> CountDistinct:
+    """Ask for the number of different values of a column; NULL is none of them.
+
+    >>> count_distinct("job").headings
+    ('count_distinct_job',)
+    """
+    return CountDistinct(column)
+
+
+def listed_quantiles(at: object) -> tuple[Exact, ...]:
+    """Return the parts that a caller lists, as a tuple.
+
+    >>> listed_quantiles([0.25, 0.5]), listed_quantiles("1/2")
+    ((0.25, 0.5), ('1/2',))
+    """
+    return tuple(at) if isinstance(at, Iterable) and not isinstance(at, str) else (at,)  # type: ignore[return-value]

@@ -19,14 +19,13 @@ from prdp.errors import InvalidRequest
 from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
-from prdp.plan.query_base import Asked
+from prdp.plan.queries import Asked
 from prdp.plan.reads import OwnerRead, Read
 from prdp.release.bias import Clipping
 from prdp.release.derived import combined
-from prdp.release.label import Label
 from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.release.release import Release
-from prdp.release.rows import ReleaseColumn, ReleaseRows, Row
+from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
 """A derived answer is given on a lattice this many bits finer than its column's grain."""

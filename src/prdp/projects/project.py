@@ -29,8 +29,8 @@ from prdp.projects.toml_file import NAME, Place, ProjectText, find, listed, read
 from prdp.projects.toml_writer import bare_or_quoted
 from prdp.projects.validate import check
 from prdp.schema import Bounds, Grains, Schema
+from prdp.tables.arguments import common_source, untraced_reason
 from prdp.tables.join import Join, open_join
-from prdp.tables.roles import common_source, untraced_reason
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from prdp.regions.points import PointSet
-from prdp.regions.region import Box, Region
+from prdp.regions.region import Box, PointSet, Region
 
 MOST_WORK = 300_000
 """How many sides and spans of boxes the sweep may look at for one answer, counted anew in each cell."""
@@ -33,7 +32,7 @@ Charged = tuple[Region, Fraction]
 def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MOST_WORK) -> Fraction:
     """Return the most that any content of a region was charged; never less, and more only past the work.
 
-    >>> from prdp.regions.points import PointSet
+    >>> from prdp.regions.region import PointSet
     >>> def weeks(first, last):
     ...     return Region.where("week", PointSet("whole", ((first, last + 1),)))
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)

@@ -27,8 +27,21 @@ from prdp.expressions.nodes import (
     Or,
     columns,
 )
-from prdp.regions.points import WHOLE, PointKind, PointSet, Span, around, kind_of, microseconds
-from prdp.regions.region import EVERYBODY, NOBODY, Box, Region, intersection, union
+from prdp.regions.region import (
+    EVERYBODY,
+    NOBODY,
+    WHOLE,
+    Box,
+    PointKind,
+    PointSet,
+    Region,
+    Span,
+    around,
+    intersection,
+    kind_of,
+    microseconds,
+    union,
+)
 from prdp.schema import ColumnType, Schema
 
 

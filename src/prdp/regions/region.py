@@ -2,11 +2,215 @@
 
 from __future__ import annotations
 
+import json
+import math
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
+from typing import Any, Literal, cast, get_args
 
-from prdp.regions.points import PointSet
+from prdp.declare.exact import whole_of
+from prdp.expressions.nodes import CompareOp
+from prdp.expressions.tokens import moment_literal, number_text, shown_name, text_literal
+from prdp.schema import ColumnType, Kind
+
+PointKind = Literal["whole", "number", "text", "moment", "truth"]
+Span = tuple[Any, Any]
+"""A first key, and the first key that is not in it."""
+
+MOST_SPANS = 1_000
+"""How many spans a set is kept with; of more, neighbours are joined, which makes the set larger."""
+
+_BEYOND = 2**1024  # where a whole number that no double reaches is put
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def ordinal(number: float) -> int:
+    """Return a double's place among all doubles; minus zero has that of zero.
+
+    >>> ordinal(0.0), ordinal(-0.0), ordinal(5e-324), ordinal(-5e-324)
+    (0, 0, 1, -1)
+    """
+    bits: int
+    (bits,) = struct.unpack(">q", struct.pack(">d", number + 0.0))
+    return bits if bits >= 0 else -(bits & (2**63 - 1))
+
+
+def double_at(place: int) -> float:
+    """Return the double at a place.
+
+    >>> double_at(ordinal(-46.5))
+    -46.5
+    """
+    size: float
+    (size,) = struct.unpack(">d", struct.pack(">q", abs(place)))
+    return -size if place < 0 else size
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a moment in microseconds since 1970.
+
+    >>> microseconds(datetime(1970, 1, 2)), microseconds(datetime(1969, 12, 31, 23, 59, 59))
+    (86400000000, -1000000)
+    """
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+WHOLE: dict[PointKind, Span] = {
+    "whole": (-_BEYOND, _BEYOND + 1),
+    "number": (ordinal(-math.inf), ordinal(math.inf) + 1),
+    "text": ((0, ""), (1, "")),
+    "moment": (-(2**63), 2**63),
+    "truth": (0, 2),
+}
+"""All keys of a kind."""
+
+
+def kind_of(column: ColumnType) -> PointKind | None:
+    """Return what a column's points are; None for one that expressions do not read.
+
+    >>> kind_of(ColumnType(Kind.NUMBER, integer=True)), kind_of(ColumnType(Kind.TEXT))
+    ('whole', 'text')
+    """
+    if column.kind is Kind.NUMBER:
+        return "whole" if column.integer else "number"
+    kinds: dict[Kind, PointKind] = {Kind.TEXT: "text", Kind.MOMENT: "moment", Kind.BOOLEAN: "truth"}
+    return kinds.get(column.kind)
+
+
+def around(kind: PointKind, value: object) -> Span | None:  # noqa: PLR0911  (one return a kind)
+    """Return the first key at or after a value, and the first after it; None for a value of another kind.
+
+    >>> around("whole", 46.0), around("whole", 46.5), around("truth", 1.0)
+    ((46, 47), (47, 47), None)
+    """
+    match kind, value:
+        case ("whole", float()):
+            if math.isinf(value):
+                place = _BEYOND if value > 0 else -_BEYOND
+                return place, place + 1
+            return math.ceil(value), math.floor(value) + 1
+        case ("number", float()):
+            return ordinal(value), ordinal(value) + 1
+        case ("text", str()):
+            return (0, value), (0, value + "\0")
+        case ("moment", datetime()):
+            return microseconds(value), microseconds(value) + 1
+        case ("truth", bool()):
+            return int(value), int(value) + 1
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class PointSet:
+    """A set of points of one column.
+
+    Attributes:
+        kind: What the points are.
+        spans: Half-open, ascending, and apart from each other.
+        null: Whether NULL is in it.
+    """
+
+    kind: PointKind
+    spans: tuple[Span, ...]
+    null: bool = False
+
+    @classmethod
+    def of(cls, kind: PointKind, spans: Iterable[Span], *, null: bool = False) -> PointSet:
+        """Return the points of some spans, in any order.
+
+        >>> PointSet.of("whole", [(3, 5), (1, 2), (4, 7), (9, 9)])
+        PointSet(kind='whole', spans=((1, 2), (3, 7)), null=False)
+        """
+        joined: list[Span] = []
+        for low, end in sorted(span for span in spans if span[0] < span[1]):
+            if joined and low <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+            else:
+                joined.append((low, end))
+        return cls(kind, _at_most(joined), null)
+
+    @classmethod
+    def compared(cls, kind: PointKind, op: CompareOp, value: object) -> PointSet | None:
+        """Return the points for which a comparison with a constant holds; None if it cannot be told.
+
+        >>> PointSet.compared("whole", "<", 46.5).spans[0][1]
+        47
+        """
+        near = around(kind, value)
+        if near is None:
+            return None
+        (low, end), (at, after) = WHOLE[kind], near
+        spans: dict[CompareOp, list[Span]] = {
+            "<": [(low, at)],
+            "<=": [(low, after)],
+            ">": [(after, end)],
+            ">=": [(at, end)],
+            "=": [(at, after)],
+            "<>": [(low, at), (after, end)],
+        }
+        return cls.of(kind, spans[op])
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not self.spans and not self.null
+
+    @property
+    def everything(self) -> bool:
+        """Whether all points and NULL are in it."""
+        return self.null and self.spans == (WHOLE[self.kind],)
+
+    def others(self) -> PointSet:
+        """Return the points, NULL not among them, that are not in an *exact* set; of no other set."""
+        low, end = WHOLE[self.kind]
+        firsts = [low, *(high for _, high in self.spans)]
+        ends = [*(first for first, _ in self.spans), end]
+        return PointSet.of(self.kind, zip(firsts, ends, strict=True))
+
+    def join(self, other: PointSet) -> PointSet:
+        """Return what is in one of two sets."""
+        return PointSet.of(self.kind, (*self.spans, *other.spans), null=self.null or other.null)
+
+    def meet(self, other: PointSet) -> PointSet:
+        """Return what is in both of two sets."""
+        if self.beside(other):
+            return PointSet(self.kind, (), self.null and other.null)
+        found: list[Span] = []
+        mine, theirs = iter(self.spans), iter(other.spans)
+        one, two = next(mine, None), next(theirs, None)
+        while one is not None and two is not None:
+            low, end = max(one[0], two[0]), min(one[1], two[1])
+            if low < end:
+                found.append((low, end))
+            if one[1] < two[1]:
+                one = next(mine, None)
+            else:
+                two = next(theirs, None)
+        return PointSet(self.kind, _at_most(found), self.null and other.null)
+
+    def beside(self, other: PointSet) -> bool:
+        """Say whether all points of one set, NULL aside, come before all of another; looks at ends alone."""
+        mine, theirs = self.spans, other.spans
+        return not mine or not theirs or mine[-1][1] <= theirs[0][0] or theirs[-1][1] <= mine[0][0]
+
+    def holds(self, other: PointSet) -> bool:
+        """Say whether all of another set is in this one."""
+        return self.meet(other) == other
+
+
+def _at_most(spans: list[Span]) -> tuple[Span, ...]:
+    """Return ascending spans, neighbours joined until they are few enough."""
+    if len(spans) <= MOST_SPANS:
+        return tuple(spans)
+    step = -(-len(spans) // MOST_SPANS)
+    parts = (spans[start : start + step] for start in range(0, len(spans), step))
+    return tuple((part[0][0], part[-1][1]) for part in parts)
+
 
 MOST_BOXES = 64
 """How many boxes a region is kept with; more are widened to the one around all of them."""
@@ -190,3 +394,174 @@ def _one_of(column: str, rest: tuple[Side, ...], group: Sequence[Box]) -> Box:
 
 def _name(side: Side) -> str:
     return side[0]
+
+
+def region_to_json(region: Region) -> str:
+    """Return a region as text, the same for equal ones.
+
+    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
+    """
+    boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]
+    return json.dumps(boxes, ensure_ascii=False, allow_nan=False)
+
+
+@lru_cache(maxsize=50_000)
+def region_from_json(text: str) -> Region:
+    """Read what ``region_to_json`` wrote.
+
+    Raises:
+        ValueError: It did not write this.
+    """
+    try:
+        form = json.loads(text, parse_int=whole_of)
+        boxes = tuple(Box(tuple((column, _points(points)) for column, points in box.items())) for box in form)
+        region = Region(boxes)
+        if region_to_json(region) == text:
+            return region
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        pass
+    raise ValueError("the text is no region")
+
+
+def _points_form(points: PointSet) -> dict[str, Any]:
+    form: dict[str, Any] = {points.kind: [_span_form(points.kind, span) for span in points.spans]}
+    return form | {"null": True} if points.null else form
+
+
+def _span_form(kind: PointKind, span: Span) -> Any:
+    (first, end), (low, high) = span, WHOLE[kind]
+    if kind == "text":
+        if end == (0, first[1] + "\0"):
+            return first[1]
+        return [first[1], None if end == high else end[1]]
+    if end == first + 1:
+        return _point_form(kind, first)
+    return [
+        None if first == low else _point_form(kind, first),
+        None if end == high else _point_form(kind, end - 1),
+    ]
+
+
+def _point_form(kind: PointKind, key: int) -> Any:
+    if kind == "truth":
+        return bool(key)
+    if kind != "number":
+        return key
+    number = double_at(key)
+    if math.isinf(number):
+        return str(number)
+    return int(number) if number == int(number) and abs(number) < 2**53 else number
+
+
+def _points(form: dict[str, Any]) -> PointSet:
+    kind = next(iter(form))
+    if kind not in get_args(PointKind):
+        raise ValueError("no kind of points")
+    known = cast("PointKind", kind)
+    spans = [_span(known, span) for span in form[kind]]
+    points = PointSet.of(known, spans, null=form.get("null", False))
+    if points.empty or points.everything or list(points.spans) != spans:
+        raise ValueError("no set of points that is written")
+    return points
+
+
+def _span(kind: PointKind, form: Any) -> Span:
+    low, high = WHOLE[kind]
+    if not isinstance(form, list):
+        first = _key(kind, form)
+        return (first, (0, form + "\0")) if kind == "text" else (first, first + 1)
+    first, last = form
+    if kind == "text":
+        return _key(kind, first), high if last is None else _key(kind, last)
+    return (
+        low if first is None else _key(kind, first),
+        high if last is None else _key(kind, last) + 1,
+    )
+
+
+def _key(kind: PointKind, point: Any) -> Any:
+    low, high = WHOLE[kind]
+    key = (0, point) if kind == "text" else ordinal(float(point)) if kind == "number" else int(point)
+    if not low <= key < high:
+        raise ValueError("no point of its kind")
+    return key
+
+
+_MOST_SPANS = 6
+_MOST_BOXES = 3
+_FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
+
+
+def region_words(region: Region) -> str:
+    """Return whom a region is about.
+
+    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    'week = 46 or week from 50 to 52 or week IS NULL'
+    >>> region_words(Region((Box(),))), region_words(Region(()))
+    ('everybody', 'nobody')
+    """
+    if not region.boxes:
+        return "nobody"
+    if not all(box.sides for box in region.boxes):
+        return "everybody"
+    shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MOST_BOXES]]
+    more = len(region.boxes) - _MOST_BOXES
+    return "; or ".join(shown + [f"{more} more"] * (more > 0))
+
+
+def _box(box: Box, *, alone: bool) -> str:
+    sides = [_described_points(column, points) for column, points in box.sides]
+    if len(sides) == 1 and alone:
+        return sides[0]
+    return " and ".join(f"({side})" if " or " in side else side for side in sides)
+
+
+def _described_points(column: str, points: PointSet) -> str:
+    name = shown_name(column)
+    single = [span for span in points.spans if _is_one(points.kind, span)]
+    if len(single) == len(points.spans) > 1 and not points.null:
+        listed = [_point(points.kind, span[0]) for span in single[:_MOST_SPANS]]
+        more = [f"{len(single) - _MOST_SPANS:,} more"] * (len(single) > _MOST_SPANS)
+        return f"{name} in {', '.join(listed + more)}"
+    shown = [_described_span(name, points.kind, span) for span in points.spans[:_MOST_SPANS]]
+    more = [f"{len(points.spans) - _MOST_SPANS:,} more"] * (len(points.spans) > _MOST_SPANS)
+    return " or ".join(shown + more + [f"{name} IS NULL"] * points.null)
+
+
+def _is_one(kind: PointKind, span: Span) -> bool:
+    return bool(span[1] == ((0, span[0][1] + "\0") if kind == "text" else span[0] + 1))
+
+
+def _described_span(name: str, kind: PointKind, span: Span) -> str:
+    first, end = span
+    low, high = WHOLE[kind]
+    if _is_one(kind, span):
+        return f"{name} = {_point(kind, first)}"
+    if (first, end) == (low, high):
+        return f"{name} IS NOT NULL"
+    if kind in {"text", "moment"}:  # what ends before the first moment of a month is read best so
+        before = f"before {_point(kind, end)}"
+        return (
+            f"{name} {before}"
+            if first == low
+            else f"{name} from {_point(kind, first)} on" + ("" if end == high else f" and {before}")
+        )
+    last = _point(kind, end - 1)
+    if first == low:
+        return f"{name} up to {last}"
+    return f"{name} from {_point(kind, first)} {'on' if end == high else f'to {last}'}"
+
+
+def _point(kind: PointKind, key: Any) -> str:
+    match kind:
+        case "text":
+            return text_literal(key[1].replace("\0", "\\0"))
+        case "truth":
+            return str(bool(key)).upper()
+        case "number":
+            return number_text(double_at(key))
+        case "moment" if _FIRST <= key <= _LAST:
+            return moment_literal(datetime(1970, 1, 1) + timedelta(microseconds=key))
+        case _:
+            return str(key)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from prdp.noise.spread import log
-from prdp.release.error_bounds import (
+from prdp.release.interval import (
     Scales,
     Strays,
     Tail,
@@ -18,7 +18,91 @@ from prdp.release.error_bounds import (
     one_way_spread,
     opened,
 )
-from prdp.release.excluded_tail import Beyond
+
+OCTAVES = (1, 3, 7)
+"""How many times its cap a record's value can pass it by, for those up to 2, 4 and 8 times as high."""
+
+_REACH = OCTAVES[-1] + 1
+_MANY = 10
+"""So many scales of its noise, a mass further up is not: once in 40,000 times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A noisy bound on what clipping took from one side of an answer, in steps.
+
+    Attributes:
+        steps: What was measured.
+        scales: The scales of the noises in it.
+        room: What it may be short of, by the lattices that it was measured on.
+    """
+
+    steps: Fraction
+    scales: tuple[Fraction, ...]
+    room: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Noisy sums of the records beyond a clipping point; each record is in one of them.
+
+    Attributes:
+        octaves: For each octave beyond the point, what values have there beyond what they were allowed, in
+            steps; for values below and for those above zero, or for all where there is one sign only.
+        further: The budget mass beyond all octaves, on a lattice of its own; one for each of the same.
+        scale: The noise of an octave has this scale, in steps, times its number in ``OCTAVES``.
+        worth: How many steps the budget of one step of that lattice may count for.
+    """
+
+    octaves: tuple[tuple[int, ...], ...]
+    further: tuple[int, ...]
+    scale: Fraction
+    worth: Fraction
+
+    def filled(self, values: tuple[int, ...]) -> Beyond:
+        """Return the same with what was drawn: for each side its octaves, and the mass further up.
+
+        >>> beyond = Beyond((), (), scale=Fraction(5), worth=Fraction(1, 8)).filled((40, 10, 0, 7))
+        >>> beyond.octaves, beyond.further
+        (((40, 10, 0),), (7,))
+        """
+        each = len(OCTAVES) + 1
+        octaves = tuple(values[first : first + each - 1] for first in range(0, len(values), each))
+        return replace(self, octaves=octaves, further=values[each - 1 :: each])
+
+    @property
+    def many(self) -> bool:
+        """Whether so many records lie beyond all octaves that the point says little of them."""
+        return max(self.further) * self.worth > _MANY * self.scale
+
+    def pulls(self, side: int, reach: Fraction) -> list[Measured]:
+        """Return bounds on the pull of records that reach up to so many times their cap, the last one wide.
+
+        Those before it are of records that reach less far; none of them should be passed by.
+
+        >>> beyond = Beyond(((40, 10, 0),), (0,), scale=Fraction(5), worth=Fraction(1, 8))
+        >>> [(int(one.steps), [int(scale) for scale in one.scales]) for one in beyond.pulls(0, Fraction(3))]
+        [(40, [5]), (50, [5, 15])]
+
+        Args:
+            side: 0 for values below zero, 1 for those above.
+            reach: How many times its cap a record may count for.
+        """
+        sums = self.octaves[side if len(self.octaves) > 1 else 0]
+        found: list[Measured] = []
+        steps = Fraction(0)
+        scales: tuple[Fraction, ...] = ()
+        for times, here in zip(OCTAVES, sums, strict=True):
+            steps, scales = steps + here, (*scales, times * self.scale)
+            found.append(Measured(steps, scales))
+            if times + 1 >= reach:
+                break
+        if reach > _REACH:
+            further = self.further[side if len(self.further) > 1 else 0]
+            steps += (reach - 1) * self.worth * further
+            found.append(Measured(steps, (*scales, (reach - 1) * self.scale), (reach - 1) * self.worth + 1))
+        return found
+
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
 """How the failures are shared where clipping pulls one way: the side that it does not pull from; what the

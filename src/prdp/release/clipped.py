@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Number, walk
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.tokens import shown_name
 from prdp.policy import Policy
 from prdp.release.formatting import CLIPPED, CLIPPED_WHERE
 

@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
-from prdp.safety.plain_text import safe_json
+from prdp.errors import InvalidRequest
+from prdp.safety.plain_text import printable, safe_json
+
+
+def optional_library(name: str, extra: str) -> Any:
+    """Import a library, or say which extra brings it.
+
+    >>> optional_library("prdp_of_the_future", "future")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: this needs prdp_of_the_future, which is not here: pip install 'prdp[future]'.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InvalidRequest(f"this needs {name}, which is not here: pip install 'prdp[{extra}]'.") from None
+
+
+_STYLE = "<style>.prdp th, .prdp td { padding: 0.2em 0.8em 0.2em 0; text-align: left }</style>"
+"""Some notebooks, such as marimo's, leave no room between the columns of a table that has no style."""
+
+
+def html_table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
+    """Return a table with a caption, and notes below it, as HTML.
+
+    >>> html_table("a < b", ["n"], [["1"]])  # doctest: +ELLIPSIS
+    '<table><caption style="...">a &lt; b</caption><thead class="prdp"><tr><th>n</th></tr></thead><tbody ...'
+    """
+    head = "".join(f"<th>{_escaped(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    below = "".join(f"<p>{_escaped(note)}</p>" for note in notes)
+    return (
+        f'<table><caption style="text-align:left">{_escaped(caption)}</caption>'
+        f'<thead class="prdp"><tr>{head}</tr></thead>'
+        f'<tbody class="prdp">{body}</tbody></table>{below}{_STYLE}'
+    )
+
+
+def _escaped(text: str) -> str:
+    """Return a text for HTML, without what would move the cursor of a terminal that shows it."""
+    return html.escape(printable(text, "\n"))
+
 
 LEVEL = Fraction(19, 20)
 REACH = Fraction(8)

@@ -11,12 +11,19 @@ from prdp.errors import InvalidRequest
 from prdp.noise.concave import ConcaveNoise
 from prdp.release import formatting
 from prdp.release.clipped import ClippedEnd, ClippedTerms, Said
-from prdp.release.derived import PARTS, combined_interval
-from prdp.release.error_bounds import Pull, Strays, strays
-from prdp.release.interval import ENDLESS, Around, Ends, Horizon, as_number, spans_limits
-from prdp.release.number import NumberLike, plain_fraction
-from prdp.release.raw_answer import Caveat
-from prdp.release.selection import Overshoot, Ranked
+from prdp.release.derived import PARTS, NumberLike, combined_interval, plain_fraction
+from prdp.release.interval import (
+    ENDLESS,
+    Around,
+    Ends,
+    Horizon,
+    Pull,
+    Strays,
+    as_number,
+    spans_limits,
+    strays,
+)
+from prdp.release.raw_answer import Caveat, Overshoot, Ranked
 
 _LEAST_FAILURE = Fraction(1, 10**100)
 _QUOTED = 60

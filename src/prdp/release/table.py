@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
-from prdp.release.custom import CustomRelease
-from prdp.release.extras import optional_library
-from prdp.release.html import html_table
+from prdp.release.formatting import html_table, optional_library
 from prdp.release.release import Release
 from prdp.release.rows import any_left_away, column_of, examples, flags_of, intervals_of, values_of
 from prdp.safety.plain_text import csv_cell, printable
@@ -30,6 +28,51 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+
+PROMISE = "that the mechanism is differentially private is its caller's promise"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CustomRelease:
+    """The result of a caller's mechanism on the rows that the framework kept.
+
+    >>> print(CustomRelease("median of age", 41, Fraction(1, 4), Fraction(1, 8)))  # doctest: +ELLIPSIS
+    median of age: 41 (share 1/4, framework); ... is its caller's promise
+
+    Attributes:
+        question: What was asked, in words.
+        value: What it returned: numbers, texts, truth values, None, lists and dicts of them.
+        share: The part of every record's budget that was used.
+        epsilon: What the mechanism was given to spend.
+        choices: What was chosen on the way, in words.
+        failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
+        simulated: Whether the records were a stand-in's: such an answer protects nobody.
+        left_out: Which records it is not about, in words; empty where that is nobody.
+    """
+
+    question: str
+    value: Any
+    share: Fraction
+    epsilon: Fraction
+    choices: tuple[tuple[str, str], ...] = ()
+    failed: bool = False
+    simulated: bool = False
+    left_out: str = ""
+
+    method = "framework"
+    caveat = PROMISE
+
+    def __str__(self) -> str:
+        """Return the answer on one line."""
+        value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
+        mark = " [simulated: not private]" if self.simulated else ""
+        said = "; ".join(filter(None, (self.left_out, self.caveat)))
+        return f"{self.question}: {value} (share {self.share}, framework); {said}{mark}"
+
+    def __repr__(self) -> str:
+        return f"CustomRelease({self})"
+
 
 _SHOWN_ROWS = 40  # what fits on a screen
 _LISTED = 20  # keys that a message names before it stops

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal
 
-from prdp.expressions.spelling import moment_from
+from prdp.expressions.tokens import moment_from
 
 _SPANS = {
     "second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1),

@@ -11,8 +11,8 @@ from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Arithmetic, Call, Column, Negate, Node, columns
 from prdp.release import formatting
+from prdp.release.derived import NumberLike
 from prdp.release.interval import ENDLESS, Ends
-from prdp.release.number import NumberLike
 from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release, chance_of, reach_of
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, Node
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.tokens import shown_name
 from prdp.sql.catalog import PublicTable
 from prdp.sql.construct import unread
 from prdp.sql.lookups import looked_up

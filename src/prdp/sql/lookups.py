@@ -25,7 +25,7 @@ from prdp.expressions.nodes import (
     Number,
     Text,
 )
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.tokens import is_writable
 from prdp.sql.catalog import PublicTable
 from prdp.sql.scope import Source
 

@@ -13,9 +13,8 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from prdp.errors import ExpressionError, SqlError
-from prdp.expressions.spelling import UNWRITABLE
-from prdp.expressions.tokens import Token, tokens_of
-from prdp.release.extras import optional_library
+from prdp.expressions.tokens import UNWRITABLE, Token, tokens_of
+from prdp.release.formatting import optional_library
 
 MOST_CHARACTERS = 20_000
 MOST_TOKENS = 6_000

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
-from prdp.release.extras import optional_library
-from prdp.release.html import html_table
+from prdp.release.formatting import html_table, optional_library
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
 from prdp.safety.plain_text import printable

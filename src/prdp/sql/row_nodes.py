@@ -21,7 +21,7 @@ from prdp.expressions.nodes import (
     walk,
 )
 from prdp.expressions.parse import hull, parse
-from prdp.expressions.screen import MOST_NESTING
+from prdp.expressions.tokens import MOST_NESTING
 from prdp.schema import Kind, Schema
 from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement, span_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from prdp.expressions.calls import NO_INTERVAL, NO_PART, joined_texts, miscounted
+from prdp.expressions.check import NO_INTERVAL, NO_PART, joined_texts, miscounted
 from prdp.expressions.functions import (
     ADDED,
     MOMENT_PARTS,
@@ -43,7 +43,7 @@ from prdp.expressions.nodes import (
     negated,
 )
 from prdp.expressions.parse import IN_NEEDS
-from prdp.expressions.spelling import HOW_TO_WRITE_MOMENTS, OUT_OF_RANGE, double_from, moment_from
+from prdp.expressions.tokens import HOW_TO_WRITE_MOMENTS, OUT_OF_RANGE, double_from, moment_from
 from prdp.sql.constants import MOMENTS, moment_in, number_in
 from prdp.sql.construct import Construct
 from prdp.sql.reading import sql_of

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from prdp.expressions.nodes import Node
-from prdp.expressions.spelling import shown_name
+from prdp.expressions.tokens import shown_name
 from prdp.sql.catalog import Place
 from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement

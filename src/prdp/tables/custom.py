@@ -19,20 +19,19 @@ from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import canonical
-from prdp.expressions.spelling import is_writable
-from prdp.grids import PER_OCTAVE
+from prdp.expressions.tokens import is_writable
 from prdp.ledger import Ledger
-from prdp.mechanisms._domain import DomainFinder
+from prdp.levels import PER_OCTAVE
+from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.sampling import flips, keep_bounds
-from prdp.plan.excluded_records import leaves_out
 from prdp.plan.explain import omitted
+from prdp.plan.labels import leaves_out
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.question_key import question_text, without_token
 from prdp.plan.reads import CellRead, PlanReader, RowRead
-from prdp.release.custom import CustomRelease
-from prdp.release.table import Released
+from prdp.release.table import CustomRelease, Released
 from prdp.schema import Kind, Schema
 
 Mechanism = Callable[[Any, Fraction, Fraction], object]

@@ -11,13 +11,12 @@ from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import Grouping, bins
 from prdp.methods import Chosen
-from prdp.plan.functions import listed_quantiles
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Quantile, Query
+from prdp.plan.queries import Quantile, Query, listed_quantiles
 from prdp.plan.shares import Shares
 from prdp.policy import Policy
-from prdp.release.html import html_table
+from prdp.release.formatting import html_table
 from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader

@@ -41,9 +41,9 @@ from prdp.tables.arguments import (
     read_edition,
     read_fixed,
     read_one_row_each,
+    refuse_two_names,
 )
 from prdp.tables.queryable import Queried
-from prdp.tables.roles import refuse_two_names
 from prdp.tables.source_registry import OpenedSource, found_before
 
 if TYPE_CHECKING:

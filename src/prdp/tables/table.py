@@ -29,7 +29,7 @@ from prdp.levels import Levels
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
 from prdp.policy import Policy
-from prdp.release.custom import CustomRelease
+from prdp.release.table import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema

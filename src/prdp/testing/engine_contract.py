@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from prdp.cells.cell import magnitude_key
+from prdp.cells.cell_columns import magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.computed import read_column

@@ -25,7 +25,7 @@ from prdp.plan.queries import Count, CountDistinct, Max, Mean, Quantile, Query, 
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind
-from prdp.tables.base import reader_of
+from prdp.tables.queryable import reader_of
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
 from prdp.testing.brevity import Brevity

@@ -6,7 +6,7 @@ from typing import Any
 
 from prdp.plan.plan import Plan
 from prdp.plan.reads import Read
-from prdp.tables.base import Opened, reader_of
+from prdp.tables.queryable import Opened, reader_of
 
 
 def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:

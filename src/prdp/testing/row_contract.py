@@ -11,7 +11,7 @@ from prdp.cells.measure import Measure
 from prdp.declare.computed import column_of, read_column
 from prdp.declare.groups import read_grouping
 from prdp.engines.engine import Engine
-from prdp.expressions.spelling import is_writable
+from prdp.expressions.tokens import is_writable
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing.brevity import Brevity

@@ -7,7 +7,7 @@ from typing import Any
 
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.queries import Count
 from prdp.projects.project import Project
 from prdp.tables.join import Join

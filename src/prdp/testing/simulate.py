@@ -16,10 +16,9 @@ from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Query
 from prdp.release.release import Release
 from prdp.release.table import Released, ReleaseTable
-from prdp.tables.base import reader_of
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
-from prdp.tables.queryable import Queried
+from prdp.tables.queryable import Queried, reader_of
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 

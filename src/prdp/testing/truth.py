@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from prdp.cells.cell import Cell
+from prdp.cells.cell_columns import Cell
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.cells.units import OwnerCells, OwnerGroups
 from prdp.errors import InvalidRequest
@@ -16,9 +16,9 @@ from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Qu
 from prdp.plan.steps import QueryPlan
 from prdp.policy import Policy
 from prdp.release.derived import root
-from prdp.tables.base import reader_of
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
+from prdp.tables.queryable import reader_of
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_stand_in
 

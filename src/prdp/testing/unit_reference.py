@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.cells.cell import Cell, magnitude_key
+from prdp.cells.cell_columns import Cell, magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, Fold

@@ -14,7 +14,7 @@ from sqlglot import exp
 from prdp.engines.clickhouse.datetimes import MOMENT_RULES, cast_to_moment, text_to_moment
 from prdp.engines.clickhouse.terms import call, number, plain, said, text
 from prdp.engines.statements.translate import Dialect, Rule, counts_from_one
-from prdp.expressions.case_mapping import CAPITALS, SMALL_LETTERS
+from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
 
 _OWN_BITS = 2**52
 

@@ -34,7 +34,7 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import Dialect, masked, translated
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.schema import Kind
 
 _WIDE_BYTES = 16

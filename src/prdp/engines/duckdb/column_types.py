@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from prdp.expressions.intervals import UNBOUNDED, Interval
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.schema import ColumnType, Kind
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}

@@ -29,7 +29,7 @@ from prdp.engines.sources.relations import Relation
 from prdp.engines.sources.source_query import SourceQuery, all_reached
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""

@@ -17,7 +17,7 @@ from prdp.engines.duckdb.database import FUNCTIONS, own_functions
 from prdp.engines.origins import Origins, database_table, path_origins, untraced
 from prdp.engines.sources.checks import matching_files
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import text_literal
+from prdp.expressions.tokens import text_literal
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 """Runs a statement about the catalogue."""

@@ -18,9 +18,8 @@ from typing import Any
 import polars as pl
 from sqlglot import exp
 
-from prdp.expressions.case_mapping import lower, upper
-from prdp.expressions.spelling import moment_from, number_text
-from prdp.expressions.texts import substring
+from prdp.expressions.texts import lower, substring, upper
+from prdp.expressions.tokens import moment_from, number_text
 
 Write = Callable[[exp.Expression], pl.Expr]
 Word = Callable[[Any, Write], pl.Expr]

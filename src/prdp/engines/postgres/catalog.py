@@ -13,7 +13,7 @@ from prdp.engines.origins import Origins, Place
 from prdp.engines.postgres.session import Ask
 from prdp.engines.sources.checks import column_type, refuse_ambiguous
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 _RELATIONS = """

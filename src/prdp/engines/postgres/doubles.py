@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from prdp.engines.row_sql.double_edges import BEYOND, greatest_double, least_double
 from prdp.engines.statements.translate import form
-from prdp.grids import SLACK
+from prdp.levels import SLACK
 
 NAME = "postgres"
 _FEW = 8

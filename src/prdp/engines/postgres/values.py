@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from prdp.engines.postgres.doubles import NAME, doubles, guarded, once
 from prdp.engines.statements.translate import Rule, form
-from prdp.expressions.case_mapping import CAPITALS, SMALL_LETTERS
+from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
 
 _ANY_TEXT = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
 """How statements ask whether a text is UTF-8, which every text of a UTF-8 database is."""

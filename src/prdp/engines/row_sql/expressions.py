@@ -20,8 +20,7 @@ from prdp.engines.duckdb.column_types import column_sql, has_nan, is_native_inte
 from prdp.engines.row_sql.datetimes import Moments
 from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, reach_of
 from prdp.engines.row_sql.texts import NEEDS_UTF_8, Texts, like
-from prdp.expressions.casts import LIMITS, MOMENT_PATTERN, NUMBER_PATTERN
-from prdp.expressions.evaluate import evaluate
+from prdp.expressions.evaluate import LIMITS, MOMENT_PATTERN, NUMBER_PATTERN, evaluate
 from prdp.expressions.functions import (
     CASTS,
     MOMENT_PARTS,
@@ -55,8 +54,8 @@ from prdp.expressions.nodes import (
     Text,
     columns,
 )
-from prdp.expressions.spelling import quoted, text_literal
 from prdp.expressions.strict import is_whole
+from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import Kind, Schema
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prdp.expressions.intervals import EMPTY, Interval, arithmetic, call
-from prdp.expressions.spelling import number_text
 from prdp.expressions.strict import LARGEST_WITH_FRACTION, is_whole
+from prdp.expressions.tokens import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

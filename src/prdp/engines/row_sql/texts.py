@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prdp.engines.row_sql.numbers import Guards, double
-from prdp.expressions.case_mapping import lower
 from prdp.expressions.functions import FunctionName
-from prdp.expressions.patterns import Piece, Wildcard, pieces_of
-from prdp.expressions.spelling import text_literal
-from prdp.expressions.texts import FARTHEST, MOST_BYTES, SPACES
+from prdp.expressions.texts import FARTHEST, MOST_BYTES, SPACES, Piece, Wildcard, lower, pieces_of
+from prdp.expressions.tokens import text_literal
 
 _MEANT_BY_RE2 = frozenset(r"\.+*?()|[]{}^$")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from prdp.engines.sources.lakes import refuse_lake_files
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import ColumnType, Kind
 
 LOCAL_FILE = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)

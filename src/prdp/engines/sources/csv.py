@@ -16,7 +16,7 @@ from pathlib import Path
 
 from prdp.engines.sources.checks import listed_files, refuse_ambiguous, refuse_bad_types
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.tokens import quoted, text_literal
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 

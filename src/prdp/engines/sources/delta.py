@@ -11,7 +11,7 @@ import pyarrow
 
 from prdp.engines.sources.checks import refuse_repeated_addresses
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 
 _FEATURES = {
     *("timestampNtz", "deletionVectors", "columnMapping", "v2Checkpoint", "vacuumProtocolCheck"),

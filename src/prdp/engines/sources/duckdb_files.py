@@ -14,7 +14,7 @@ from prdp.engines.sources.database_files import DatabaseTable, known_table
 from prdp.engines.sources.relations import Relation
 from prdp.engines.sources.source_query import SourceQuery
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.tokens import quoted, text_literal
 
 _FILES = threading.RLock()
 """One statement at a time: what lets go of a file lets go of the whole process's lock on it."""

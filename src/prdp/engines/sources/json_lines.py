@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prdp.engines.sources.checks import refuse_ambiguous, refuse_bad_types
 from prdp.engines.sources.csv import lines_sql
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.tokens import quoted, text_literal
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from prdp.engines.sources.checks import common_columns, declared_casts, listed_files
 from prdp.engines.sources.source_query import LOOSE_DECIMALS, SourceQuery
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted, text_literal
+from prdp.expressions.tokens import quoted, text_literal
 
 _REQUIRED = (
     "SELECT name FROM parquet_schema([{}]) GROUP BY name HAVING bool_and(repetition_type = 'REQUIRED')"

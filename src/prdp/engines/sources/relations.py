@@ -20,7 +20,7 @@ from prdp.engines.duckdb.database import FUNCTIONS, left_off, own_functions
 from prdp.engines.sources.checks import GLOB_MARK, matching_files, refuse_repeated
 from prdp.engines.sources.lakes import refuse_lake_files
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import text_literal
+from prdp.expressions.tokens import text_literal
 
 _START = re.compile(
     r"""(?P<escaped>\b[eE]'(?:[^'\\]|''|\\.)*')|(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")*")"""

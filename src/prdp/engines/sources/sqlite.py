@@ -22,7 +22,7 @@ from prdp.engines.sources.checks import column_type, refuse_bad_types
 from prdp.engines.sources.database_files import DatabaseTable, known_table, sqlite_opened
 from prdp.engines.sources.source_query import SourceQuery
 from prdp.errors import InvalidRequest
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 
 _ROWS_AT_ONCE = 20_000
 _VIRTUAL = 2

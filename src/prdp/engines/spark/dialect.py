@@ -16,7 +16,7 @@ from functools import cache, partial
 from sqlglot import exp
 
 from prdp.engines.statements.translate import Dialect, Rule, counts_from_one, form
-from prdp.expressions.case_mapping import lower, upper
+from prdp.expressions.texts import lower, upper
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,;:/()\[\]|~*+?!=<>^%&@#-]*")
 _LAST_LETTER = 0x20000

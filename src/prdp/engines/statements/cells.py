@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell import magnitudes
-from prdp.cells.cell_columns import NO_VALUE, CellColumns
+from prdp.cells.cell_columns import NO_VALUE, CellColumns, magnitudes
 from prdp.cells.columns import Column, Places, exact_column, from_halves, numbered
 from prdp.cells.groups import GroupRows, SummaryGroups, magnitude_keys, one_each
 from prdp.cells.interval_columns import Intervals, bound_each
@@ -28,9 +27,8 @@ from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.groups import joined, key_columns
 from prdp.expressions.intervals import Interval, bound, outcome
-from prdp.expressions.spelling import quoted
-from prdp.grids import PER_OCTAVE, SLACK
-from prdp.levels import Levels
+from prdp.expressions.tokens import quoted
+from prdp.levels import PER_OCTAVE, SLACK, Levels
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Schema

@@ -11,7 +11,7 @@ from prdp.declare.computed import computed_type
 from prdp.declare.groups import Grouping
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.expressions.nodes import Node, columns
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead
 from prdp.schema import Schema
 

@@ -25,7 +25,7 @@ from prdp.engines.statements.cells import (
 )
 from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.groups import by_code_point
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import KeyRead
 from prdp.schema import Kind, Schema
 

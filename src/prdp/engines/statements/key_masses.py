@@ -17,7 +17,7 @@ from prdp.engines.statements.cells import Arrays, halves, level_sql, wide
 from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.groups import key_sql
 from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import CellRead, KeyMassRead, OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
 

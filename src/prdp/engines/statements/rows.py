@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import level_sql
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import RowRead
 from prdp.schema import Kind, Schema
 

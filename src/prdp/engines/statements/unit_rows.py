@@ -18,7 +18,7 @@ from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.distinct_keys import value_sql
 from prdp.engines.statements.groups import joined, key_columns
 from prdp.expressions.nodes import columns
-from prdp.expressions.spelling import quoted
+from prdp.expressions.tokens import quoted
 from prdp.plan.reads import OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
 

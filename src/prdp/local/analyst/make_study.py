@@ -13,8 +13,7 @@ from prdp.local.analyst.framework_study import frequencies
 from prdp.local.analyst.study import CountStudy, Study, SumStudy
 from prdp.local.protocols.categories import Bins, Categories
 from prdp.local.protocols.summing import measured
-from prdp.plan.queries import Count, Mean, Sum
-from prdp.plan.query_base import Asked
+from prdp.plan.queries import Asked, Count, Mean, Sum
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind
 

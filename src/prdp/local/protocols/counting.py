@@ -13,7 +13,7 @@ from prdp.local.client.facts import FactReader, column_name, sayable
 from prdp.local.client.values import number_of
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
-from prdp.noise.laplace_coins import digit_count
+from prdp.noise.exponential import digit_count
 
 Noise = Literal["bits", "laplace"]
 Threshold = Literal["exact", "paper"]

@@ -13,8 +13,7 @@ from typing import Protocol
 
 from prdp.noise.choice import uniform_below
 from prdp.noise.entropy import Entropy
-from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, logistic_bounds
-from prdp.noise.laplace_coins import draw_one
+from prdp.noise.exponential import Bounds, bernoulli, draw_one, exp_bounds, logistic_bounds
 
 PRIME = 2**31 - 1
 """The field that the hashes of ``Hashed`` live in; a product of two of its numbers fits in 64 bits."""

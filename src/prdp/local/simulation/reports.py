@@ -14,7 +14,7 @@ from prdp.local.simulation.crowd import Integers
 from prdp.local.simulation.kinds import CoordinateLaws, Kinds
 from prdp.local.simulation.outcomes import Outcomes
 from prdp.noise.entropy import Entropy
-from prdp.noise.laplace_coins import digit_count
+from prdp.noise.exponential import digit_count
 from prdp.noise.totals import heads, laplace_total
 
 _AT_ONCE = 1 << 20

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.errors import InvalidRequest
+from prdp.ledger.account import Ledger
 from prdp.policy import Policy
 from prdp.release import style
 from prdp.release.release import Release
@@ -100,3 +102,24 @@ def _spread(low: float, high: float) -> list[float]:
 def _octaves(policy: Policy) -> list[float]:
     levels = policy.levels
     return [float(levels.at_most) / 2**octave for octave in range(levels.domains + 1)]
+
+
+def plot_account(ledger: Ledger, ax: Any = None) -> Any:
+    """Draw what was left after each charge, to those who are charged most, and return matplotlib's axes."""
+    if not hasattr(ledger, "entries"):
+        raise InvalidRequest(
+            f"plot_account draws a ledger, and this is a {type(ledger).__name__}: give table.ledger."
+        )
+    panel = style.axes()[0] if ax is None else ax
+    left = [Fraction(1)]
+    for entry in ledger.entries:
+        left.append(max(Fraction(0), left[-1] - entry.share))
+    left[-1] = ledger.left  # by region, less may be spent than the charges add up to
+    panel.step(
+        range(len(left)), [100 * float(part) for part in left], where="post", color=style.BLUE, linewidth=2
+    )
+    panel.plot([len(left) - 1], [100 * float(left[-1])], "o", color=style.ORANGE)
+    panel.set_ylim(0, 105)
+    panel.locator_params(axis="x", integer=True)
+    style.dress(panel, f"{100 * float(ledger.left):.3g} % of every budget is left", "charges", "left, in %")
+    return panel
