@@ -33,11 +33,11 @@ _FINER_BITS = 20
 Columns = tuple[Sequence[Release], ...]
 """One run's answers to one query: for each of its columns, one a group."""
 
-KeptOfGroup = dict[int | None, Any]
-"""What was drawn for several queries of a statement, by the number of the draw."""
+Draw = Callable[[], Sequence[tuple[AnswerColumn, ...]]]
+"""Gives what a step has drawn: for each run, a column for each of its labels, with one answer a group."""
 
-Kept = dict[int, KeptOfGroup]
-"""The same for each group, by its number; groups that are drawn together have the first one's."""
+Kept = dict[int, dict[int | None, Draw]]
+"""What was drawn for several queries of a statement: by group, or 0 for all together, and by draw."""
 
 Together = Literal["", "pooled", "joint"]
 """How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
@@ -66,6 +66,23 @@ class Step:
     paid: Fraction | None = None
 
     def draw(
+        self, shown: Any, together: Together, entropy: Entropy, runs: int, leader: Draw | None = None
+    ) -> Draw:
+        """Draw for groups together, or for one alone; what follows a sum is drawn after those of ``leader``."""
+        mechanism: Any = self.mechanism
+        if together == "joint":
+            finish = mechanism.begun(shown[0], self.share, entropy, runs)
+            return lambda: [(column,) for column in finish()]
+        leaders = [columns[0] for columns in leader()] if leader is not None else []
+        if not together:
+            (one,) = shown
+            answers = self.draw_one(one, entropy, runs, [column[0] for column in leaders])
+            drawn = [tuple(AnswerColumn.of_one(answer) for answer in run) for run in answers]
+        else:
+            drawn = [(column,) for column in self._draw_pooled(shown, entropy, runs, leaders)]
+        return lambda: drawn
+
+    def draw_one(
         self,
         shown: Any,
         entropy: Entropy,
@@ -73,41 +90,24 @@ class Step:
         leaders: Sequence[Answer] = (),
         center: Fraction | None = None,
     ) -> list[tuple[Answer, ...]]:
-        """Draw independent answers for one group, from what the mechanism is shown of it.
-
-        What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``,
-        which is in grains.
-        """
+        """Draw independent answers for one group; squares are around ``center``, which is in grains."""
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
             return [(one,) for one in mechanism.after(leaders, shown, self.share, entropy, center)]
         answers = mechanism.answers(shown, self.share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
-    def begun(
-        self, shown: Any, together: Together, entropy: Entropy, runs: int
-    ) -> Callable[[], Sequence[AnswerColumn]]:
-        """Draw for groups that are drawn together, and return what gives each run's answers, one a group."""
+    def _draw_pooled(
+        self, shown: Any, entropy: Entropy, runs: int, leaders: Sequence[AnswerColumn]
+    ) -> Sequence[AnswerColumn]:
+        """Draw for disjoint groups at once: a column a run."""
         mechanism: Any = self.mechanism
-        if together == "joint":
-            finish: Callable[[], Sequence[AnswerColumn]] = mechanism.begun(
-                shown[0], self.share, entropy, runs
-            )
-            return finish
-        drawn: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
-        return lambda: drawn
-
-    def begun_after(
-        self, leader: Callable[[], Sequence[AnswerColumn]], shown: Any, entropy: Entropy
-    ) -> Callable[[], Sequence[AnswerColumn]]:
-        """Draw for groups that are drawn together, each run after the sums that it follows."""
-        following: Any = self.mechanism
-        columns = leader()
-        if all(isinstance(one.clipping, Clipping) for column in columns for one in column.said):
-            groups = SummaryGroups.of(shown)
-            drawn: Sequence[AnswerColumn] = following.grouped_after(columns, groups, self.share, entropy)
-            return lambda: drawn
-        return replace(self, mechanism=following.alone).begun(shown, "pooled", entropy, len(columns))
+        if isinstance(mechanism, Following):
+            if all(isinstance(one.clipping, Clipping) for column in leaders for one in column.said):
+                return mechanism.grouped_after(leaders, SummaryGroups.of(shown), self.share, entropy)
+            mechanism = mechanism.alone
+        columns: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
+        return columns
 
     def around(self, center: Fraction) -> Step:
         """Return the step of squares whose labels know what distances are measured from."""
@@ -116,11 +116,6 @@ class Step:
             for label in self.labels
         )
         return replace(self, labels=tuple(labels))
-
-    def labelled(self, answers: Sequence[Answer], about: str, *, simulated: bool) -> Row:
-        """Return the releases of one run's answers about one group."""
-        labels = zip(self.labels, answers, strict=True)
-        return tuple(label.on(answer, about, simulated=simulated) for label, answer in labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +131,6 @@ class Derived:
     rule: str
     measure: Measure
     label: Label
-
-    def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
-        """Return the answer that follows from its parts."""
-        said = self._said(about, clipped=any(part.bias for part in parts), simulated=simulated)
-        numbers = [part.exact for part in parts]
-        center = None if self.rule == "mean" else self.center(numbers)
-        return replace(said, steps=self._steps(numbers), parts=parts, center=center)
 
     def column(
         self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
@@ -180,20 +168,19 @@ class Derived:
             left_out=self.label.left_out,
         )
 
-    def completed(
-        self, steps: Sequence[Step], cells: Any, parts: Row, about: str, entropy: Entropy, *, simulated: bool
+    def around_center(
+        self, step: Step, cells: Any, parts: Row, about: str, entropy: Entropy, *, simulated: bool
     ) -> Release:
-        """Return the answer that follows from parts; parts that follow from others are drawn on the way."""
-        for step in steps:
-            if step.sees is None:
-                center = self.center([part.exact for part in parts])
-                fine = int(center / self.measure.grain * (1 << CENTER_BITS))
-                squares = cells.valued().squared_around(fine, CENTER_BITS)
-                leaders = [self._leader(parts[0])]
-                (answers,) = step.draw(squares, entropy, 1, leaders, center / self.measure.grain)
-                found = tuple(map(_in_squared_grains, answers))
-                parts += step.around(center).labelled(found, about, simulated=simulated)
-        return self.release(parts, about, simulated=simulated)
+        """Return the answer of one group, once the squares around its drawn mean are drawn as well."""
+        center = self.center([part.exact for part in parts])
+        fine = int(center / self.measure.grain * (1 << CENTER_BITS))
+        squares = cells.valued().squared_around(fine, CENTER_BITS)
+        leaders = [self._leader(parts[0])]
+        ((answer,),) = step.draw_one(squares, entropy, 1, leaders, center / self.measure.grain)
+        (label,) = step.around(center).labels
+        parts += (label.on(_in_squared_grains(answer), about, simulated=simulated),)
+        said = self._said(about, clipped=any(part.bias for part in parts), simulated=simulated)
+        return replace(said, steps=self._steps([part.exact for part in parts]), parts=parts, center=center)
 
     def center(self, parts: Sequence[Fraction]) -> Fraction:
         """Return the mean that a drawn sum and count give, to the nearest 2^-CENTER_BITS of a grain."""
@@ -293,94 +280,74 @@ class QueryPlan:
         What other queries of the statement have drawn already is in ``kept``, and is taken from there.
         """
         if self.together:
-            steps = self._begun(found, entropy, runs, kept.setdefault(0, {}))
-            complete = partial(self._completed, steps, found, entropy, abouts, simulated=simulated)
+            complete = self._drawn(found, entropy, runs, abouts, kept.setdefault(0, {}), simulated=simulated)
             if self.together == "joint":
                 return complete
             drawn = complete()
         else:
-            rows = [
-                self._drawn_alone(
-                    cells, entropy, runs, about, kept.setdefault(place, {}), simulated=simulated
-                )
-                for place, (cells, about) in enumerate(zip(found, abouts, strict=True))
+            groups = []
+            for place, (cells, about) in enumerate(zip(found, abouts, strict=True)):
+                known = kept.setdefault(place, {})
+                groups.append(self._drawn([cells], entropy, runs, [about], known, simulated=simulated)())
+            drawn = [
+                tuple(tuple(chain.from_iterable(column)) for column in zip(*run, strict=True))
+                for run in zip(*groups, strict=True)
             ]
-            drawn = [tuple(map(tuple, zip(*run, strict=True))) for run in zip(*rows, strict=True)]
         return lambda: drawn
 
-    def _drawn_alone(
-        self, cells: Any, entropy: Entropy, runs: int, about: str, kept: KeptOfGroup, *, simulated: bool
-    ) -> list[Row]:
-        """Draw independent answers about one group, one after the other."""
-        first = []
-        leaders: list[Answer] = []
+    def _drawn(
+        self,
+        found: Sequence[Any],
+        entropy: Entropy,
+        runs: int,
+        abouts: Sequence[str],
+        kept: dict[int | None, Draw],
+        *,
+        simulated: bool,
+    ) -> Callable[[], list[Columns]]:
+        """Draw the steps for groups side by side, and return what completes the answers."""
+        draws: list[tuple[Step, Draw]] = []
         for step in self.steps:
             if step.sees is None:
                 continue
-            drawn = kept.get(step.once)
-            if drawn is None:
-                drawn = step.draw(step.sees(cells), entropy, runs, leaders)
+            draw = kept.get(step.once)
+            if draw is None:
+                leader = draws[0][1] if draws else None
+                draw = step.draw(_seen(step.sees, found), self.together, entropy, runs, leader)
             if step.once is not None:
-                kept[step.once] = drawn
-            leaders = leaders or [answers[0] for answers in drawn]
-            first.append([step.labelled(answers, about, simulated=simulated) for answers in drawn])
-        if self.derived is None:
-            return first[0]
-        parts = (tuple(chain.from_iterable(each)) for each in zip(*first, strict=True))
-        return [
-            (self.derived.completed(self.steps, cells, each, about, entropy, simulated=simulated),)
-            for each in parts
-        ]
-
-    def _begun(
-        self, found: Sequence[Any], entropy: Entropy, runs: int, kept: KeptOfGroup
-    ) -> list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]]:
-        """Draw independent answers about all groups, one step after the other."""
-        begun: list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]] = []
-        for step in self.steps:
-            if step.sees is None:
-                continue
-            finish = kept.get(step.once)
-            if finish is None:
-                shown = _seen(step.sees, found)
-                if isinstance(step.mechanism, Following):
-                    finish = step.begun_after(begun[0][1], shown, entropy)
-                else:
-                    finish = step.begun(shown, self.together, entropy, runs)
-            if step.once is not None:
-                finish = kept[step.once] = cache(finish)
-            begun.append((step.labels[0], finish))
-        return begun
+                draw = kept[step.once] = cache(draw)
+            draws.append((step, draw))
+        return partial(self._completed, draws, found, entropy, abouts, simulated=simulated)
 
     def _completed(
         self,
-        steps: Sequence[tuple[Label, Callable[[], Sequence[AnswerColumn]]]],
+        draws: Sequence[tuple[Step, Draw]],
         found: Sequence[Any],
         entropy: Entropy,
         abouts: Sequence[str],
         *,
         simulated: bool,
     ) -> list[Columns]:
-        """Return the answers that steps have drawn, and those that follow from them."""
-        first = [
-            [ReleaseColumn.of(label, one, abouts, simulated=simulated) for one in finish()]
-            for label, finish in steps
+        """Return the answers that steps have drawn, or those that follow from them."""
+        drawn = [
+            [
+                [
+                    ReleaseColumn.of(label, column, abouts, simulated=simulated)
+                    for label, column in zip(step.labels, columns, strict=True)
+                ]
+                for columns in draw()
+            ]
+            for step, draw in draws
         ]
-        columns = list(zip(*first, strict=True))
+        parts = [tuple(chain.from_iterable(run)) for run in zip(*drawn, strict=True)]
         derived = self.derived
         if derived is None:
-            return list(columns)
-        if all(step.sees is not None for step in self.steps):
-            return [(derived.column(parts, abouts, simulated=simulated),) for parts in columns]
-        return [
-            (
-                tuple(
-                    derived.completed(self.steps, cells, row, about, entropy, simulated=simulated)
-                    for cells, row, about in zip(found, ReleaseRows(parts), abouts, strict=True)
-                ),
-            )
-            for parts in columns
-        ]
+            return list(parts)
+        squares = next((step for step in self.steps if step.sees is None), None)
+        if squares is None:
+            return [(derived.column(each, abouts, simulated=simulated),) for each in parts]
+        complete = partial(derived.around_center, squares, entropy=entropy, simulated=simulated)
+        return [(tuple(map(complete, found, ReleaseRows(each), abouts)),) for each in parts]
 
 
 def shares_drawn(plans: Iterable[QueryPlan]) -> list[Fraction]:

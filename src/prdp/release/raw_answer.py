@@ -9,6 +9,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload
 
+import numpy as np
+
+from prdp.cells.columns import exact_column
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.spread import log, one_sided
 from prdp.release.bias import Clipping
@@ -296,6 +299,11 @@ class AnswerColumn(LazySequence[Answer]):
     steps: Any
     which: Any
     said: tuple[Answer, ...]
+
+    @classmethod
+    def of_one(cls, answer: Answer) -> AnswerColumn:
+        """Return the column of one group's answer."""
+        return cls(exact_column([answer.steps]), np.zeros(1, np.intp), (answer,))
 
     def __len__(self) -> int:
         return len(self.steps)
