@@ -74,7 +74,7 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
     try:
         facts = opened.facts(name)
     except PrdpError as error:
-        note("table", in_toml(str(error)), WRONG)
+        note("table", error.spelled(in_toml), WRONG)
         show("", plain(name), lines)
         return False
     for what, said, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
@@ -113,8 +113,9 @@ def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
         listed = _searched(facts, column, keys) if found else f"{len(keys):,} public ones"
         first = "" if found else _first(keys)
         if column.lower() in columns:
-            refused = "" if found else opened.refused_keys(name, column, keys)
-            yield f"keys of {column}", refused or listed + first, WRONG if refused else OK
+            refused = None if found else opened.refused_keys(name, column, keys)
+            said = refused.spelled(in_toml) if refused else listed + first
+            yield f"keys of {column}", said, WRONG if refused else OK
         elif near := get_close_matches(column.lower(), columns, n=1):
             yield f"keys of {column}", f"{listed}; did you mean {columns[near[0]]}?", LOOK
         else:

@@ -18,7 +18,7 @@ from prdp.schema import ColumnType, Kind
 _NUMBER = ColumnType(Kind.NUMBER, native="DOUBLE")
 _WHOLE = ColumnType(Kind.NUMBER, integer=True, native="BIGINT")
 _TEXT = ColumnType(Kind.TEXT, native="VARCHAR")
-_OPTIONS = {"at_most=": "--at-most 10", "at_least=": "--at-least 1e-6"}
+_OPTIONS = {"at_most": "--at-most 10", "at_least": "--at-least 1e-6"}
 
 
 def declared_columns(policy: Policy, bounds: list[str], text: list[str], whole: list[str]) -> DeclaredColumns:
@@ -91,18 +91,18 @@ def _value(name: str, value: str, declared: DeclaredColumns) -> object:
 def with_options(error: InvalidRequest, policy: Policy, declared: DeclaredColumns) -> InvalidRequest:
     """Return an error with the command line's spelling of what it asks for."""
     unbounded = [name for name in declared.schema if name in policy.columns and name not in declared.bounds]
-    message = str(error)
     if isinstance(error, ExpressionError) and declared.assumed:
         name = declared.assumed[0]
         return InvalidRequest(
-            f"{message}\n\n{shown_name(name)} is taken for a number, because no option names it. If it holds "
-            f"text, add --text {name}"
+            *error.parts,
+            f"\n\n{shown_name(name)} is taken for a number, because no option names it. If it holds "
+            f"text, add --text {name}",
         )
     if not isinstance(error, PolicyError):
         return error
-    options = [f"--bounds {name}=LOW:HIGH" for name in unbounded if "bounds=" in message]
-    options += [spelled for keyword, spelled in _OPTIONS.items() if keyword in message]
-    return PolicyError(f"{message}\nHere that is {' or '.join(options)}" if options else message)
+    options = [f"--bounds {name}=LOW:HIGH" for name in unbounded if "bounds" in error.arguments]
+    options += [spelled for name, spelled in _OPTIONS.items() if name in error.arguments]
+    return PolicyError(*error.parts, f"\nHere that is {' or '.join(options)}") if options else error
 
 
 def column_names(ctx: typer.Context, incomplete: str) -> list[str]:

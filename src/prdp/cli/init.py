@@ -218,7 +218,7 @@ def _ask_at_most(declared: dict[str, Any]) -> None:
         try:
             return warned(given.project_of(name, declared).facts(name).policy)
         except PolicyError as error:
-            return str(error) if "at_most=" in str(error) else ""
+            return str(error) if "at_most" in error.arguments else ""
         except PrdpError:  # is told when the file is tried
             return ""
 
@@ -310,7 +310,7 @@ def _try(name: str) -> None:
     try:
         facts = project(NAME).facts(name)
     except PrdpError as error:
-        complain(f"{in_toml(str(error))}\nMend it in {NAME}, then run: prdp check")
+        complain(f"{error.spelled(in_toml)}\nMend it in {NAME}, then run: prdp check")
         raise typer.Exit(2) from None
     if said := warned(facts.policy):
         complain(said)

@@ -9,7 +9,7 @@ from math import gcd
 from typing import Protocol
 
 from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
-from prdp.errors import BudgetExhausted, InvalidRequest
+from prdp.errors import Argument, BudgetExhausted, InvalidRequest
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
 from prdp.ledger.strict_json import strict_json
@@ -193,8 +193,9 @@ def total_with(spent: Fraction, share: Fraction) -> Fraction:
     odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
     if odd.bit_length() > MOST_BITS:
         raise InvalidRequest(
-            f"share={str(share)!r} makes the sum of all shares unwieldy. Nothing was charged; ask for a "
-            "rounder share, such as '0.01'."
+            Argument("share", str(share)),
+            " makes the sum of all shares unwieldy. Nothing was charged; ask for a "
+            "rounder share, such as '0.01'.",
         )
     return total
 

@@ -333,7 +333,7 @@ class Project(Mapping[str, Table | Join]):
             Policy(**{"text" if key == "policy" else key: value for key, value in policy.items()})
         except PrdpError as error:
             file, place = written
-            raise file.wrong(place, str(error)) from None
+            raise file.wrong(place, *error.parts) from None
         return replace(made, policies={**self.policies, name: written})
 
     def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
@@ -389,7 +389,8 @@ class Project(Mapping[str, Table | Join]):
             place: Place = (section, name)
             if isinstance(error, ExpressionError | PolicyError):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
-            raise InvalidRequest(f"{file.path.name}, line {file.line_of(place)}: {error}") from None
+            line = f"{file.path.name}, line {file.line_of(place)}: "
+            raise InvalidRequest(line, *error.parts) from None
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
@@ -487,16 +488,16 @@ class Project(Mapping[str, Table | Join]):
             for column, value in said.get("keys", {}).items()
         }
 
-    def refused_keys(self, name: str, column: str, keys: Any) -> str:
-        """Return why a table cannot be grouped by these keys; empty where it can. Reads no record."""
+    def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
+        """Return why a table cannot be grouped by these keys; None where it can. Reads no record."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
         if not isinstance(opened, Table):
-            return ""
+            return None
         try:
             opened.group_by(column, keys=keys)
         except InvalidRequest as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
         """Return what says in which database an entry is, and which tables there are private."""

@@ -30,7 +30,7 @@ def table_text(name: str, declared: Mapping[str, Any]) -> str:
     lines = [f"[tables.{bare_or_quoted(name)}]"]
     for key, field in TABLE.items():
         if key in declared:
-            lines += [f"# {field.help}", f"{key} = {_value(declared[key], field.kind in _NUMERIC)}"]
+            lines += [f"# {field.help}", f"{key} = {written(declared[key], field.kind in _NUMERIC)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +43,7 @@ def bare_or_quoted(name: str) -> str:
     return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def _value(value: Any, numeric: bool) -> str:
+def written(value: Any, numeric: bool) -> str:
     """Return a value; where numbers are meant, a text that is a plain one becomes one."""
     match value:
         case str() if numeric and _NUMBER.fullmatch(value):
@@ -53,9 +53,11 @@ def _value(value: Any, numeric: bool) -> str:
         case bool():
             return str(value).lower()
         case list():
-            return f"[{', '.join(_value(one, numeric) for one in value)}]"
+            return f"[{', '.join(written(one, numeric) for one in value)}]"
         case dict():
-            inner = ", ".join(f"{bare_or_quoted(key)} = {_value(one, numeric)}" for key, one in value.items())
+            inner = ", ".join(
+                f"{bare_or_quoted(key)} = {written(one, numeric)}" for key, one in value.items()
+            )
             return f"{{ {inner} }}"
         case _:
             return str(value)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from prdp.errors import Words
+
 
 @dataclass(frozen=True, slots=True)
 class Construct:
@@ -28,7 +30,7 @@ class Construct:
     shown: str
     example: str
     note: str = ""
-    instead: str = ""
+    instead: Words = ""
 
 
 HARMLESS = frozenset({"big_int", "nested", "_type", "quoted", "is_string"})

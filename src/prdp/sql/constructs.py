@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from textwrap import wrap
 
+from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
 from prdp.sql.construct import Construct
 from prdp.sql.from_clause import FromClause
@@ -195,7 +196,7 @@ def _lines() -> Iterator[str]:
     yield ""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in REFUSED:
-        alike.setdefault((each.note, each.instead), []).extend(each.shown.split(", "))
+        alike.setdefault((each.note, spelled(each.instead)), []).extend(each.shown.split(", "))
     for (note, instead), shown in alike.items():
         yield f"- {', '.join(dict.fromkeys(shown))}: {note}."
         for sentence in re.split(r"(?<=\.) (?=[A-Z])", instead):

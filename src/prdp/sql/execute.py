@@ -11,7 +11,7 @@ from typing import Any
 
 from prdp.declare.computed import derived_grain
 from prdp.declare.exact import Exact, exact, exact_share, told
-from prdp.errors import InvalidRequest, PlanRefusal, SqlError, shown_part
+from prdp.errors import Argument, Blank, InvalidRequest, PlanRefusal, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.plan.explain import ANSWERED_BEFORE
@@ -123,7 +123,7 @@ def _questioned(asked: Compiled) -> Questioned:
     try:
         return door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
     except InvalidRequest as wrong:
-        raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), str(wrong)) from None
+        raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), wrong.parts) from None
 
 
 def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exact] | None) -> Plan:
@@ -133,13 +133,13 @@ def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exa
     except InvalidRequest as whole:
         text = asked.statement.text
         if isinstance(whole, PlanRefusal) and whole.cause == "groups":
-            raise SqlError(text, span_of(asked.groups[0].checked.source, text), str(whole)) from None
+            raise SqlError(text, span_of(asked.groups[0].checked.source, text), whole.parts) from None
         for query, source in zip(asked.queries, asked.sources, strict=True):
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
                 advice = _IN_SQL[wrong.cause] if isinstance(wrong, PlanRefusal) else ""
-                raise SqlError(text, span_of(source, text), str(wrong), advice) from None
+                raise SqlError(text, span_of(source, text), wrong.parts, advice) from None
         raise whole from None
 
 
@@ -170,7 +170,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
             part = known.pop(item.name.lower(), None)
             if part is None:
                 raise InvalidRequest(
-                    f"shares={told(shares)} says nothing of {item.name!r}, which asks something."
+                    Argument("shares", shares), f" says nothing of {item.name!r}, which asks something."
                 )
             found |= dict.fromkeys(wanted, part / len(wanted))
     if known:
@@ -182,7 +182,12 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
         )
     total = sum(found.values(), Fraction(0))
     if total > exact_share(share):
-        raise InvalidRequest(f"shares={told(shares)} add up to {total}, which is more than share={share}.")
+        raise InvalidRequest(
+            Argument("shares", shares),
+            f" add up to {total}, which is more than ",
+            Argument("share", Blank(share)),
+            ".",
+        )
     return [found[place] for place in range(len(asked.queries))]
 
 

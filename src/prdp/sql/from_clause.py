@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, Blank, InvalidRequest
 from prdp.expressions.nodes import Column, Node
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import PublicTable
@@ -79,8 +79,11 @@ class FromClause:
             self.names.statement.refuse(
                 node,
                 f"there is no table {node.name or sql_of(node)}",
-                f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as "
-                "tables={'jobs': frame}.",
+                (
+                    f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as ",
+                    Argument("tables", {"jobs": Blank("frame")}),
+                    ".",
+                ),
             )
 
     def _add_relation(self, node: Any, alias: str, relation: RowRelation) -> None:
@@ -169,7 +172,7 @@ class FromClause:
         try:
             source, condition = looked_up(alias, table, key, operand, optional=optional)
         except InvalidRequest as wrong:
-            statement.refuse(place, str(wrong))
+            statement.refuse(place, wrong.parts)
         self.sources.append(replace(source, merged=frozenset({key})) if using else source)
         if not optional:
             self.conditions.append((condition, place))

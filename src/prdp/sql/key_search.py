@@ -9,7 +9,7 @@ from typing import Any
 
 from prdp.declare.exact import Exact
 from prdp.declare.key_search import KeySearch
-from prdp.errors import BudgetExhausted, InvalidRequest, SqlError, offered_share, shown_part
+from prdp.errors import Argument, Blank, BudgetExhausted, InvalidRequest, SqlError, offer, shown_part
 from prdp.plan.key_plan import never_found
 from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
@@ -62,13 +62,12 @@ def _refuse_unless_both_fit(
     region = door.planner.region()
     left = door.ledger.left_in(region)
     if due + rest > left:
-        offer = offered_share(left)
         raise BudgetExhausted(
             due + rest,
             left,
             f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
-            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. "
-            + (f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."),
+            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. ",
+            *offer(left),
         )
     if hasattr(door.ledger, "refuse_past_quota"):
         door.ledger.refuse_past_quota(due + rest, region)
@@ -100,7 +99,7 @@ def _planned(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fract
         return door.plan_keys(item.key, KeySearch(**said), share=share, **known)
     except InvalidRequest as wrong:
         text = asked.statement.text
-        raise SqlError(text, span_of(item.checked.source, text), str(wrong)) from None
+        raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
 
 
 def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, fresh: bool) -> Any:
@@ -109,7 +108,7 @@ def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fractio
         return door.find_keys(item.key, share=share, fresh=fresh, **search)
     except InvalidRequest as wrong:
         text = asked.statement.text
-        raise SqlError(text, span_of(item.checked.source, text), str(wrong)) from None
+        raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
 
 
 def _split(keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None) -> tuple[Fraction, Fraction]:
@@ -117,7 +116,11 @@ def _split(keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None) -
     searches = sum(isinstance(listed, Mapping) for listed in keys.lists)
     rest = share * (1 - KEYS_PART) if parts is None else sum((Fraction(part) for part in parts), Fraction(0))
     if rest >= share:
-        raise InvalidRequest(f"shares= leaves nothing of share={share} to find keys with: lower one of them.")
+        raise InvalidRequest(
+            "shares= leaves nothing of ",
+            Argument("share", Blank(share)),
+            " to find keys with: lower one of them.",
+        )
     return (share - rest) / searches, rest
 
 

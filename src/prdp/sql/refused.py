@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from prdp.errors import Argument, Blank, Words
 from prdp.sql.construct import Construct
 from prdp.sql.reading import ONLY_SELECT, ONLY_SELECT_INSTEAD, SqlStatement, sql_of
 
@@ -14,12 +15,13 @@ _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CO
 
 NO_SUCH_ROWS = "IN and EXISTS are read over one public table, or over rows that belong to the private record"
 NO_SUCH_ROWS_INSTEAD = (
-    "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, "
-    "joined by AND, without NOT."
+    "Give a public table as ",
+    Argument("tables", {"jobs": Blank("frame")}),
+    ". Conditions on the record's own rows stand in WHERE, joined by AND, without NOT.",
 )
 
 
-def _no(node: str, shown: str, example: str, note: str, instead: str) -> Construct:
+def _no(node: str, shown: str, example: str, note: str, instead: Words) -> Construct:
     return Construct(node, None, (), shown, example, note, instead)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from prdp.errors import SqlError
+from prdp.errors import SqlError, Words
 from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
@@ -239,7 +239,7 @@ class SelectReader:
         place = self.queries.index(query)
         return Column(f"a{place}" if part is None else f"a{place}_{part}")
 
-    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
+    def refuse(self, node: Any, reason: Words, advice: Words = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
         self.names.statement.refuse(node, reason, advice)
 

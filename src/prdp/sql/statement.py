@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from prdp.declare.exact import told
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest, Words
 from prdp.expressions.nodes import Node, Null, conjunction
 from prdp.plan.queries import Query
 from prdp.release.table import ReleaseTable
@@ -339,7 +339,7 @@ def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
     return found
 
 
-def _advice(text: str, name: str) -> str:
+def _advice(text: str, name: str) -> Words:
     """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
     dates = _DATE_PART.search(text)
     where = (
@@ -348,8 +348,11 @@ def _advice(text: str, name: str) -> str:
         else f"WHERE {text} IN (...)"
     )
     return (
-        f"List them: {where}, keys={{{name!r}: [...]}} in Python, [tables.NAME.keys] in prdp.toml, or JOIN a "
-        f"public table that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}."
+        f"List them: {where}, ",
+        Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
+        ", or JOIN a public table that has them. Or let a part of the share find them: ",
+        Argument("keys", {name: "private"}),
+        ".",
     )
 
 

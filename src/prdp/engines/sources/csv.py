@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prdp.engines.sources.checks import listed_files, refuse_ambiguous, refuse_bad_types
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -35,8 +35,9 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
     if not types:
         raise InvalidRequest(
             "a CSV file has no types, and guessing them from its rows would let the rows decide "
-            "what is an error. Declare them: types={" + f"{header[0]!r}: 'BIGINT', ...}}. The columns are "
-            f"{', '.join(header)}."
+            "what is an error. Declare them: ",
+            Argument("types", {header[0]: "BIGINT"}, more=True),
+            f". The columns are {', '.join(header)}.",
         )
     unknown = sorted(set(types) - set(header))
     if unknown:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from prdp.engines.sources.checks import refuse_ambiguous, refuse_bad_types
 from prdp.engines.sources.csv import lines_sql
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.expressions.spelling import quoted, text_literal
 
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -20,7 +20,9 @@ def json_sql(files: list[str], types: Mapping[str, str] | None) -> str:
     if not types:
         raise InvalidRequest(
             "a JSON file has no types, and guessing them from its lines would let the lines decide what is "
-            "an error. Declare those of the keys that are read: types={'balance': 'BIGINT', ...}."
+            "an error. Declare those of the keys that are read: ",
+            Argument("types", {"balance": "BIGINT"}, more=True),
+            ".",
         )
     refuse_bad_types(list(types), types)
     refuse_ambiguous(list(types))
