@@ -16,11 +16,15 @@ from prdp.engines.explain import later_statement, later_together, statements
 from prdp.engines.interrupts import read_or_fail, stoppable
 from prdp.engines.origins import Origins
 from prdp.engines.statements.cells import Arrays, plan_statement, statement
-from prdp.engines.statements.distinct_keys import key_statement, top_statement
-from prdp.engines.statements.key_masses import MassStatement, joined_mass_statement, mass_statement
+from prdp.engines.statements.keys import (
+    MassStatement,
+    joined_mass_statement,
+    key_statement,
+    mass_statement,
+    top_statement,
+)
 from prdp.engines.statements.rows import rows_statement
-from prdp.engines.statements.unit_cache import HeldOwners, SecondLook
-from prdp.engines.statements.unit_rows import id_sql, rows_of_join, rows_of_table
+from prdp.engines.statements.unit_rows import HeldOwners, SecondLook, id_sql, rows_of_join, rows_of_table
 from prdp.engines.statements.unit_totals import (
     OwnerStatement,
     all_in_order,

@@ -11,11 +11,11 @@ from typing import Any
 
 from prdp.engines.duckdb.database import frame_query
 from prdp.engines.sources import csv, database_files, json_lines
+from prdp.engines.sources.arrow_files import parquet_query
 from prdp.engines.sources.checks import local_files
 from prdp.engines.sources.database_files import DatabaseTable, is_sqlite
 from prdp.engines.sources.frames import required_columns, table_with_far_times
 from prdp.engines.sources.lakes import is_delta, lake_folder
-from prdp.engines.sources.parquet_files import parquet_query
 from prdp.engines.sources.source_query import SourceQuery
 from prdp.errors import InvalidRequest
 
@@ -117,12 +117,12 @@ def _lake_query(connection: Any, name: str, given: object, types: Mapping[str, s
 
     if _is(given, "deltalake", "DeltaTable") or (isinstance(given, Path) and is_delta(given)):
         _refuse_without("deltalake", "delta", "a Delta table")
-        from prdp.engines.sources.delta import DeltaRows  # noqa: PLC0415
+        from prdp.engines.sources.lakes import DeltaRows  # noqa: PLC0415
 
         with _words_of_libraries("the Delta table"):
             return batch_query(connection, name, DeltaRows(given), types)
     _refuse_without("pyiceberg", "iceberg", "an Iceberg table")
-    from prdp.engines.sources.iceberg import IcebergRows  # noqa: PLC0415
+    from prdp.engines.sources.lakes import IcebergRows  # noqa: PLC0415
 
     with _words_of_libraries("the Iceberg table"):
         return batch_query(connection, name, IcebergRows(given), types)
