@@ -25,7 +25,7 @@ from prdp.mechanisms._threshold import RecordLadder
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 Floats = NDArray[np.float64]
 

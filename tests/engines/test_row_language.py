@@ -22,7 +22,7 @@ from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
 from prdp.expressions.texts import MOST_BYTES, SPACES
 from prdp.schema import ColumnType, Kind
-from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
+from prdp.testing.engine_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
 SCHEMA = {
     "job": ColumnType(Kind.TEXT, native="VARCHAR"),

@@ -13,7 +13,7 @@ import pytest
 from prdp.noise.discrete_laplace import _toss, draw_chunk
 from prdp.noise.exponential import Bounds, bernoulli, exp_bounds, logistic_bounds
 from prdp.noise.laplace_coins import coin_probabilities, digit_count
-from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.enumerated import exact_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from prdp.errors import Argument, Blank, BudgetExhausted, InvalidRequest, PrdpError, offered_share
-from prdp.projects.toml_writer import bare_or_quoted, written
+from prdp.projects.fields import bare_or_quoted, written
 
 _OPTIONS = {
     "bounds": "--bounds", "grain": "--grain", "types": "--type", "keys": "--keys", "share": "--share",

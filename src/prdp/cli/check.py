@@ -11,21 +11,21 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line, in_toml
-from prdp.cli.completion import tables_here
 from prdp.cli.formats import key_in_words
 from prdp.cli.messages import plain, write
 from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
+from prdp.cli.table_options import tables_here
 from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
-from prdp.engines.sources.csv import parted_otherwise
+from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
 from prdp.plan.excluded_records import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
 from prdp.schema import Kind
-from prdp.testing.sample import LEFT_OUT, sample_counts
+from prdp.testing.truth import LEFT_OUT, sample_counts
 
 OK, LOOK, WRONG = "ok", "!", "!!"
 """What stands before a line: all is well, look at this, and nothing can be asked until it is mended."""

@@ -8,10 +8,9 @@ from textwrap import wrap
 
 from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
-from prdp.sql.construct import Construct
 from prdp.sql.from_clause import FromClause
 from prdp.sql.membership import exists_in_public, in_public
-from prdp.sql.refused import REFUSED
+from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 from prdp.sql.select_list import SelectReader
 from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number

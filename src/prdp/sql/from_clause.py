@@ -15,13 +15,11 @@ from prdp.errors import Argument, Blank, InvalidRequest
 from prdp.expressions.nodes import Column, Node
 from prdp.expressions.spelling import shown_name
 from prdp.sql.catalog import PublicTable
-from prdp.sql.construct import unread
-from prdp.sql.lookups import looked_up
-from prdp.sql.membership import row_leaf
+from prdp.sql.membership import looked_up, row_leaf
 from prdp.sql.reading import sql_of
-from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.refused import unread
 from prdp.sql.row_nodes import NodeReader
-from prdp.sql.scope import Scope, Source
+from prdp.sql.scope import Names, RowRelation, Scope, Source, conjuncts
 
 
 @dataclass(slots=True)

@@ -23,9 +23,8 @@ from prdp.expressions.nodes import (
 from prdp.expressions.parse import hull, parse
 from prdp.expressions.screen import MOST_NESTING
 from prdp.schema import Kind, Schema
-from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement, span_of
-from prdp.sql.refused import refuse_construct
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 
 _RULES = {construct.node: construct for construct in (*ROWS, *ROW_FUNCTIONS)}

@@ -15,13 +15,12 @@ from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
-from prdp.sql.construct import unread
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import sql_of
-from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, RowRelation
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.row_nodes import CheckedNode, NodeReader
+from prdp.sql.scope import Names, RowRelation
 
 MOST_AGGREGATES = 50
 """Each reads the records and is planned beside all others; more share a budget that is too thin for them."""

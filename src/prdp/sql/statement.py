@@ -14,9 +14,8 @@ from prdp.plan.queries import Query
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
-from prdp.sql.catalog import Catalog, PublicTable
+from prdp.sql.catalog import Catalog, Door, PublicTable
 from prdp.sql.constants import whole_in
-from prdp.sql.construct import unread
 from prdp.sql.grouping import (
     GroupItem,
     SearchedKeys,
@@ -28,11 +27,10 @@ from prdp.sql.grouping import (
     search_of,
 )
 from prdp.sql.membership import row_leaf
-from prdp.sql.queryable import Door
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
-from prdp.sql.refused import LISTED, refuse_construct
-from prdp.sql.relation import Names, RowRelation
+from prdp.sql.refused import LISTED, refuse_construct, unread
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
+from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
 from prdp.sql.subqueries import first_names, rows_of
 

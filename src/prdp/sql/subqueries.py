@@ -17,14 +17,12 @@ from prdp.declare.references import Reference, Tree
 from prdp.errors import Argument
 from prdp.expressions.nodes import Column, Node, Null
 from prdp.sql.catalog import Place
-from prdp.sql.construct import unread
 from prdp.sql.from_clause import FromClause
 from prdp.sql.membership import inner_select, inner_table, refuse_functions, row_leaf
 from prdp.sql.reading import SqlStatement
-from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.row_nodes import NodeReader
-from prdp.sql.scope import Scope, Source
+from prdp.sql.scope import Names, RowRelation, Scope, Source, conjuncts
 
 _ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
 _AGGREGATES = frozenset({"Sum", "Count"})

@@ -19,7 +19,7 @@ from prdp.engines.database import RECORDS, Database, PlainTable, Rows, Statement
 from prdp.engines.polars.expressions import WORDS, cast_to, constant_value, lookup, once
 from prdp.engines.polars.plans import refuse_unless_records
 from prdp.engines.sources.checks import local_files, refuse_ambiguous
-from prdp.engines.sources.file_identity import unchanged
+from prdp.engines.sources.source_query import unchanged
 from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import Arrays
 from prdp.errors import InvalidRequest

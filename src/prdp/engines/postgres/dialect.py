@@ -139,7 +139,7 @@ def epoch_us(node: exp.Expression) -> exp.Expression:
 
 
 def from_microseconds(node: exp.Expression) -> exp.Expression:
-    """Say a moment by its microseconds since 1970: days apart, for intervals count in"""
+    """Say a moment by its microseconds since 1970: days apart, for intervals count in doubles."""
     template = (
         f"TIMESTAMP '1970-01-01' + (a / {_DAY}) * INTERVAL '1 day' + (a % {_DAY}) * INTERVAL '1 microsecond'"
     )

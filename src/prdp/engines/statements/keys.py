@@ -13,7 +13,7 @@ from prdp.cells.columns import kept
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary, key_edges
 from prdp.declare.groups import Grouping, GroupKey
-from prdp.engines.duckdb.column_types import column_sql, fits_64_bits, has_nan, is_native_integer
+from prdp.engines.duckdb.column_types import fits_64_bits, is_native_integer
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import (
     Arrays,
@@ -26,8 +26,8 @@ from prdp.engines.statements.cells import (
     wide,
 )
 from prdp.engines.statements.computed_columns import computed
-from prdp.engines.statements.groups import by_code_point, key_sql
-from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join
+from prdp.engines.statements.groups import key_sql
+from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join, value_sql
 from prdp.expressions.spelling import quoted
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
@@ -106,16 +106,6 @@ def key_statement(reading: KeyRead, schema: Schema, records: str) -> KeyStatemen
     placed = f"SELECT {group}{_edge_sql(edges, 0, len(edges))} AS edge, mass FROM ({masses})"
     summed = f"SELECT {group}edge, count(*) AS n, sum(mass) AS total FROM ({placed}) GROUP BY {group}edge"
     return KeyStatement(f"SELECT {group}edge, n, {halves('total')} FROM ({summed})", reading)
-
-
-def value_sql(column: str, schema: Schema) -> str:
-    """Return a value as it is told apart: NaN is none, and minus zero is zero."""
-    name = quoted(column)
-    if schema[column].kind is Kind.TEXT:
-        return by_code_point(column_sql(column, schema[column]))
-    if schema[column].kind is Kind.NUMBER and has_nan(schema[column]):
-        return f"CASE WHEN NOT isnan({name}) THEN {name} + 0 END"
-    return name
 
 
 def _edge_sql(edges: Sequence[int], low: int, high: int) -> str:
